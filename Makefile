@@ -1,0 +1,43 @@
+# Quire: `make` alone lists what there is.
+PYTHON ?= python3
+PORT ?= 1337
+BIN := .venv/bin
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
+	$(BIN)/quire serve --site . --port $(PORT)
+
+test: .venv/.ready-dev ## Run the tests
+	$(BIN)/pytest
+
+check: .venv/.ready-dev ## Check format, lint and types
+	$(BIN)/ruff format --check server tests bench
+	$(BIN)/ruff check server tests bench
+	$(BIN)/mypy
+
+bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
+	$(BIN)/python -m bench
+
+format: .venv/.ready-dev ## Format the code
+	$(BIN)/ruff format server tests bench
+	$(BIN)/ruff check --fix server tests bench
+
+clean: ## Remove what the other targets made
+	rm -rf .venv .quire build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Quire needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+
+.venv/.ready: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/.ready-dev: .venv/.ready pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: help serve test check bench format clean

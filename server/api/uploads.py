@@ -1,0 +1,30 @@
+"""GET /uploads/…: the files of content/uploads/, as they are on disk."""
+
+from flask import Blueprint, Response, send_file
+
+from server.errors import NotFoundError
+from server.layout import UPLOADS
+from server.media import mime_type
+from server.site import Site
+
+
+def blueprint(site: Site) -> Blueprint:
+    """The route of media files: only what the index knows as one is served."""
+    bp = Blueprint("uploads", __name__, url_prefix="/uploads")
+
+    @bp.get("/<path:path>")
+    def upload(path: str) -> Response:
+        if path not in site.state.snapshot.media:
+            raise NotFoundError()
+        try:
+            found = send_file(
+                site.root / UPLOADS / path, mimetype=mime_type(path), conditional=True, max_age=3600
+            )
+        except OSError as error:
+            raise NotFoundError() from error
+        # An SVG or HTML file is shown, but can't run script on the site's origin.
+        found.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
+        found.headers["X-Content-Type-Options"] = "nosniff"
+        return found
+
+    return bp

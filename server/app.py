@@ -1,0 +1,66 @@
+"""The Flask app: blueprints, and the one place where errors become HTTP."""
+
+import logging
+
+import orjson
+from flask import Flask, Response
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as BaseResponse
+
+from server.accounts import Accounts
+from server.api import content, uploads
+from server.context import answer
+from server.errors import ApiError
+from server.site import Site
+
+log = logging.getLogger("quire")
+
+# The names of errors that Flask itself raises, by status.
+NAMES = {
+    400: "BadRequestError",
+    404: "NotFoundError",
+    405: "MethodNotAllowedError",
+    413: "PayloadTooLargeError",
+    415: "UnsupportedMediaTypeError",
+    416: "RangeNotSatisfiableError",
+}
+
+
+def create_app(site: Site, accounts: Accounts) -> Flask:
+    """The WSGI app of a loaded site."""
+    app = Flask("quire", static_folder=None)
+    app.url_map.merge_slashes = False
+    app.register_blueprint(content.blueprint(site, accounts))
+    app.register_blueprint(uploads.blueprint(site))
+
+    @app.get("/_health")
+    def health() -> Response:
+        return Response(status=204)
+
+    app.register_error_handler(ApiError, _api_error)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _unexpected)
+    return app
+
+
+def error_body(status: int, name: str, message: str, details: object) -> bytes:
+    """The error envelope (docs/errors.md)."""
+    error = {"status": status, "name": name, "message": message, "details": details}
+    return orjson.dumps({"data": None, "error": error})
+
+
+def _api_error(error: ApiError) -> Response:
+    return answer(error_body(error.status, error.name, error.message, error.details), error.status)
+
+
+def _http_error(error: HTTPException) -> BaseResponse:
+    status = error.code or 500
+    if status < 400 and error.response is not None:
+        return error.get_response()  # a redirect
+    message = error.name if status != 404 else "Not Found"
+    return answer(error_body(status, NAMES.get(status, "ApplicationError"), message, {}), status)
+
+
+def _unexpected(error: Exception) -> Response:
+    log.exception("unexpected error", exc_info=error)
+    return answer(error_body(500, "InternalServerError", "Internal Server Error", {}), 500)

@@ -1,0 +1,46 @@
+"""What every handler needs of a request: its parameters, its actor, the answer as JSON."""
+
+from flask import Request, Response
+
+from server import qs
+from server.accounts import Accounts
+from server.errors import UnauthorizedError, ValidationError
+from server.permissions import Actor
+from server.settings import Settings
+
+JSON = "application/json; charset=utf-8"
+
+
+def parameters(request: Request) -> dict[str, object]:
+    """The query string as nested values. Raises ValidationError."""
+    raw: str = request.environ.get("QUERY_STRING", "")
+    try:
+        return qs.parse(raw.encode("latin-1").decode())
+    except UnicodeError as error:
+        raise ValidationError("The query is not UTF-8") from error
+
+
+def actor_of(request: Request, settings: Settings, accounts: Accounts) -> Actor:
+    """Who sends a request: the bearer of a token, or else the public.
+
+    Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
+    public may do what is asked.
+    """
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    text = credentials.strip()
+    if scheme.lower() != "bearer" or not text:
+        return Actor("public", settings.roles["public"])
+    token = accounts.find_token(text)
+    if token is None:
+        raise UnauthorizedError()
+    return token.actor()
+
+
+def is_v4(request: Request) -> bool:
+    """Whether the previous format is asked for (spec.md 4.4, 9)."""
+    return request.headers.get("Strapi-Response-Format", "").lower() == "v4"
+
+
+def answer(body: bytes, status: int = 200) -> Response:
+    """JSON bytes as a response."""
+    return Response(body, status, content_type=JSON)

@@ -1,0 +1,94 @@
+"""Every error that Quire raises on purpose.
+
+    QuireError
+    ├── SetupError               the site itself is wrong: path, line, what, how to mend it
+    └── ApiError                 one answer in the error envelope
+        ├── ValidationError      400
+        │   └── PaginationError  400
+        ├── UnauthorizedError    401
+        ├── ForbiddenError       403
+        ├── NotFoundError        404
+        ├── MethodNotAllowedError 405
+        └── PayloadTooLargeError 413
+
+Only `app` turns an ApiError into HTTP; only `cli` prints a SetupError.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class QuireError(Exception):
+    """The root of the tree."""
+
+
+class SetupError(QuireError):
+    """A site.yaml, schema or command that can't be used; its text is one line for a person."""
+
+    def __init__(self, path: str, line: int | None, message: str, mend: str = "") -> None:
+        self.path, self.line, self.message, self.mend = path, line, message, mend
+        where = f"{path}:{line}" if line else path
+        super().__init__(f"{where}: {message}" + (f" ({mend})" if mend else ""))
+
+
+class ApiError(QuireError):
+    """An answer in the error envelope: `status`, `name`, `message`, `details`."""
+
+    status = 500
+    name = "InternalServerError"
+    default = "Internal Server Error"
+
+    def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
+        self.message = message or self.default
+        self.details = dict(details or {})
+        super().__init__(self.message)
+
+
+class ValidationError(ApiError):
+    """The request asks for something that the schema does not have or allow."""
+
+    status, name, default = 400, "ValidationError", "Validation error"
+
+
+class PaginationError(ValidationError):
+    """Page and offset pagination in one request."""
+
+    name = "PaginationError"
+
+
+class UnauthorizedError(ApiError):
+    """Credentials were sent and are not valid."""
+
+    status, name, default = 401, "UnauthorizedError", "Missing or invalid credentials"
+
+
+class ForbiddenError(ApiError):
+    """The caller may not do this."""
+
+    status, name, default = 403, "ForbiddenError", "Forbidden"
+
+
+class NotFoundError(ApiError):
+    """Nothing is there."""
+
+    status, name, default = 404, "NotFoundError", "Not Found"
+
+
+class MethodNotAllowedError(ApiError):
+    """The path exists, the method does not."""
+
+    status, name, default = 405, "MethodNotAllowedError", "Method Not Allowed"
+
+
+class PayloadTooLargeError(ApiError):
+    """The body is larger than the server takes."""
+
+    status, name, default = 413, "PayloadTooLargeError", "Payload Too Large"
+
+
+def invalid_key(key: str, path: str | None, param: str) -> ValidationError:
+    """The recorded form of a key that a query may not use; `path` is dotted, None at the root."""
+    at = f" at {path}" if path and path != key else ""
+    return ValidationError(
+        f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}
+    )

@@ -1,0 +1,121 @@
+"""Walks a site's folders: which files are there, and the signature that says whether one changed.
+
+Nothing here reads a file's content. Links are followed inside the site and nowhere else; a link
+that leads in a circle, out of the site or to nothing is a problem, as is a folder that can't be read.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from server.problems import Problem
+
+SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+Signature = tuple[int, int, int]  # mtime in ns, size in bytes, inode
+
+
+@dataclass(slots=True)
+class Walk:
+    """What a walk found: signatures by path, problems, and the folders that it could not look into."""
+
+    files: dict[str, Signature] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+def signature(status: os.stat_result) -> Signature:
+    """The signature of a file's stat."""
+    return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def ignored(name: str) -> bool:
+    """Whether a name is never content: hidden, an editor's backup or lock, a package folder."""
+    return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED
+
+
+def walk(root: Path, folders: Iterable[str]) -> Walk:
+    """All files in some folders of the site at `root` and below them."""
+    found = Walk()
+    top = os.path.realpath(root)
+    for folder in folders:
+        path = os.path.join(top, folder) if folder else top
+        if os.path.isdir(path):
+            _walk_folder(path, folder, (), top, found)
+        elif os.path.lexists(path) and not os.path.isfile(path):
+            found.problems.append(Problem(folder, None, "can't be read as a folder"))
+    return found
+
+
+def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top: str, found: Walk) -> None:
+    try:
+        status = os.stat(path)
+        with os.scandir(path) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        found.problems.append(
+            Problem(shown, None, f"the folder can't be read: {error.strerror}", "look at its permissions")
+        )
+        found.unread.append(shown)
+        return
+    here = (*above, (status.st_dev, status.st_ino))
+    for entry in entries:
+        if not ignored(entry.name):
+            _walk_entry(entry, f"{shown}/{entry.name}" if shown else entry.name, here, top, found)
+
+
+def _walk_entry(
+    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, found: Walk
+) -> None:
+    try:
+        shown.encode()
+    except UnicodeEncodeError:
+        name = shown.encode(errors="backslashreplace").decode()
+        found.problems.append(Problem(name, None, "the file's name is not UTF-8", "rename it"))
+        return
+    try:
+        if entry.is_symlink() and not _link_is_sound(entry, shown, above, top, found):
+            return
+        if entry.is_dir():
+            _walk_folder(entry.path, shown, above, top, found)
+            return
+        status = entry.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        found.problems.append(Problem(shown, None, f"can't be read: {error.strerror}"))
+        return
+    if stat.S_ISREG(status.st_mode):
+        found.files[shown] = signature(status)
+    else:
+        found.problems.append(Problem(shown, None, "is no ordinary file", "remove it from the content"))
+
+
+def _link_is_sound(
+    entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, found: Walk
+) -> bool:
+    problem = link_problem(entry.path, shown, top)
+    if problem is None and entry.is_dir():
+        status = entry.stat()
+        if (status.st_dev, status.st_ino) in above:
+            problem = Problem(shown, None, "a link that leads in a circle", "remove it")
+    if problem:
+        found.problems.append(problem)
+    return problem is None
+
+
+def link_problem(path: str, shown: str, top: str) -> Problem | None:
+    """What is wrong with a path that has links in it, or None: it must end inside the site."""
+    try:
+        target = os.path.realpath(path, strict=True)
+    except FileNotFoundError:
+        return Problem(shown, None, "a link to nothing", "remove it or restore its target")
+    except OSError:
+        return Problem(shown, None, "a link that leads in a circle", "remove it")
+    if target != top and not target.startswith(top.rstrip("/") + "/"):
+        return Problem(shown, None, "a link out of the site", "copy the file into the site")
+    return None

@@ -1,0 +1,300 @@
+"""Answers a query from one snapshot: filter, sort, page. Every filter becomes one Python function."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents import DRAFT, PUBLISHED, Document, default_order
+from server.index import View
+from server.operators import text_of
+from server.query import And, Compare, Filter, Missing, Or, Query, Sort, Step, Through
+from server.schema import Type
+from server.values import Component
+
+# A row, the document that it belongs to (for derived relations), the locale that the walk is in.
+Test = Callable[[tuple[Any, ...], Document | None, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The documents of one page, and how many there are in all."""
+
+    documents: Sequence[Document]
+    total: int
+
+
+def find(view: View, query: Query) -> Found:
+    """The page of documents that a query asks for, in its order."""
+    documents = candidates(view, query)
+    test = _query_test(view, query)
+    page = query.page
+    if test is None and not query.selection.sort and not isinstance(documents, list):
+        return Found(documents.slice(page.start, page.start + page.limit), len(documents))
+    matching = list(documents) if test is None else [d for d in documents if test(d.row, d, d.locale)]
+    ordered = in_order(view, matching, query.selection.sort)
+    return Found(ordered[page.start : page.start + page.limit], len(matching))
+
+
+def find_one(view: View, query: Query, document_id: str) -> Document | None:
+    """One document by its id, if it is there and meets the query's filters."""
+    locale = query.locale if query.type.localized else view.settings.default_locale
+    document = view.snapshot.get(query.type, document_id, locale, view.status(query.type))
+    return _if_matching(view, query, document)
+
+
+def find_single(view: View, query: Query) -> Document | None:
+    """The document of a single type, if it meets the query's filters."""
+    documents = candidates(view, query)
+    return _if_matching(view, query, next(iter(documents), None))
+
+
+def _if_matching(view: View, query: Query, document: Document | None) -> Document | None:
+    test = _query_test(view, query)
+    if document is None or (test and not test(document.row, document, document.locale)):
+        return None
+    return document
+
+
+def candidates(view: View, query: Query) -> Any:
+    """Every version that the query's locale and status leave, in default order."""
+    status = view.status(query.type)
+    if not query.type.localized:
+        return view.snapshot.list(query.type, view.settings.default_locale, status)
+    if query.locale != "*":
+        return view.snapshot.list(query.type, query.locale, status)
+    found = [d for locale in view.settings.locales for d in view.snapshot.list(query.type, locale, status)]
+    return sorted(found, key=default_order)
+
+
+def _query_test(view: View, query: Query) -> Test | None:
+    """Filters, `_q` and publicationFilter as one test; None where everything passes."""
+    tests = []
+    if query.selection.filter != And(()):
+        tests.append(compile_filter(view, query.selection.filter))
+    if query.text:
+        tests.append(_text_test(query.type, query.text))
+    if query.publication and query.type.draft_publish:
+        tests.append(_publication_test(view, query.publication))
+    return _all(tests) if tests else None
+
+
+# --- filters -----------------------------------------------------------------------------------
+
+
+def compile_filter(view: View, filter_: Filter) -> Test:
+    """The function that says whether a row meets a filter."""
+    if isinstance(filter_, And):
+        return _all([compile_filter(view, part) for part in filter_.parts])
+    if isinstance(filter_, Or):
+        return _any([compile_filter(view, part) for part in filter_.parts])
+    if isinstance(filter_, Compare):
+        return _compare(filter_)
+    if isinstance(filter_, Missing):
+        return _missing(view, filter_)
+    return _through(view, filter_)
+
+
+def _all(tests: list[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    return lambda row, owner, locale: all(test(row, owner, locale) for test in tests)
+
+
+def _any(tests: list[Test]) -> Test:
+    return lambda row, owner, locale: any(test(row, owner, locale) for test in tests)
+
+
+def _compare(filter_: Compare) -> Test:
+    at, operand, wanted = filter_.at, filter_.operand, not filter_.negated
+    operator = filter_.operator
+    predicate = operator.predicate
+    if operator.takes == "flag":
+        return lambda row, owner, locale: predicate(row[at], operand) == wanted
+    convert = _converter(filter_)
+    if convert is not None:
+
+        def test_converted(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+            value = row[at]
+            return value is not None and predicate(convert(value), operand) == wanted
+
+        return test_converted
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        value = row[at]
+        return value is not None and predicate(value, operand) == wanted
+
+    return test
+
+
+def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
+    """What to make of a document's value before it is compared; None: nothing."""
+    attribute = filter_.attribute
+    textual = attribute.group == "string" or attribute.group == "date"
+    if filter_.operator.folds:
+        return str.casefold if textual else lambda value: text_of(value).casefold()
+    if attribute.type in ("json", "array", "blocks") or (filter_.operator.takes == "text" and not textual):
+        return text_of
+    return None
+
+
+def _missing(view: View, filter_: Missing) -> Test:
+    attribute, at, null = filter_.attribute, filter_.at, filter_.null
+    if attribute.type == "component":
+        return lambda row, owner, locale: (not row[at]) == null
+    return lambda row, owner, locale: (not view.related(attribute, row[at], owner, locale)) == null
+
+
+def _through(view: View, filter_: Through) -> Test:
+    attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
+    if attribute.type == "component":
+        return lambda row, owner, locale: any(inner(c.row, None, locale) for c in _components(row[at]))
+    known: dict[int, bool] = {}
+
+    def meets(document: Document, locale: str) -> bool:
+        # Many documents share a target (an author, a category): each is asked once.
+        answer = known.get(id(document))
+        if answer is None:
+            inside = document.locale if document.type.localized else locale
+            answer = known[id(document)] = inner(document.row, document, inside)
+        return answer
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        return any(meets(document, locale) for document in view.related(attribute, row[at], owner, locale))
+
+    return test
+
+
+def _components(value: Any) -> Iterable[Component]:
+    return value if isinstance(value, tuple) else (value,) if value is not None else ()
+
+
+def _text_test(type_: Type, text: str) -> Test:
+    """`_q`: some visible text attribute contains the text, or a number equals it."""
+    wanted = text.casefold()
+    texts, numbers = [], []
+    for name, attribute in type_.attributes.items():
+        if not attribute.private and attribute.type in (
+            "string",
+            "text",
+            "richtext",
+            "enumeration",
+            "email",
+            "uid",
+        ):
+            texts.append(type_.position[name])
+        elif not attribute.private and attribute.group == "number":
+            numbers.append(type_.position[name])
+    number = _as_number(text)
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        for at in texts:
+            value = row[at]
+            if value is not None and wanted in value.casefold():
+                return True
+        return number is not None and any(row[at] == number for at in numbers)
+
+    return test
+
+
+def _as_number(text: str) -> float | int | None:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _publication_test(view: View, wanted: str) -> Test:
+    """`publicationFilter`, as recorded in tests/conformance/scenarios/drafts.json."""
+    snapshot, locales = view.snapshot, view.settings.locales
+
+    def version(document: Document, status: str, locale: str) -> Document | None:
+        return snapshot.get(document.type, document.document_id, locale, status)
+
+    def modified(document: Document) -> bool:
+        live, draft = (version(document, s, document.locale) for s in (PUBLISHED, DRAFT))
+        return live is not None and draft is not None and live.row[2:-4] != draft.row[2:-4]
+
+    def anywhere(document: Document) -> bool:
+        return any(version(document, PUBLISHED, locale) for locale in locales)
+
+    def live(document: Document) -> bool:
+        return version(document, PUBLISHED, document.locale) is not None
+
+    tests: dict[str, Callable[[Document], bool]] = {
+        "never-published": lambda d: not live(d),
+        "has-published-version": live,
+        "modified": modified,
+        "unmodified": lambda d: live(d) and not modified(d),
+        "never-published-document": lambda d: not anywhere(d),
+        "has-published-version-document": anywhere,
+        "published-without-draft": lambda d: False,  # a published document always has a draft
+        "published-with-draft": lambda d: d.status == PUBLISHED,
+    }
+    test = tests[wanted]
+    return lambda row, owner, locale: owner is not None and test(owner)
+
+
+# --- sort --------------------------------------------------------------------------------------
+
+
+def in_order(view: View, documents: list[Document], keys: tuple[Sort, ...]) -> list[Document]:
+    """Documents in default order → in the order of sort keys; nulls come first ascending."""
+    for key in reversed(keys):
+        documents = _by_key(view, documents, key)
+    return documents
+
+
+def _by_key(view: View, documents: list[Document], key: Sort) -> list[Document]:
+    value = _sort_value(view, key)
+    keyed = [(value(d), d) for d in documents]
+    nulls = [d for v, d in keyed if v is None]
+    rest = [pair for pair in keyed if pair[0] is not None]
+    rest.sort(key=lambda pair: pair[0], reverse=key.descending)
+    ordered = [d for _, d in rest]
+    return ordered + nulls if key.descending else nulls + ordered
+
+
+def _sort_value(view: View, key: Sort) -> Callable[[Document], Any]:
+    last = _last_value(key)
+    if not key.steps:
+        return lambda document: last(document.row, document)
+    choose = max if key.descending else min
+
+    def value(document: Document) -> Any:
+        rows = _walk(view, key.steps, document)
+        values = [v for row, owner in rows if (v := last(row, owner)) is not None]
+        return choose(values) if values else None
+
+    return value
+
+
+def _last_value(key: Sort) -> Callable[[tuple[Any, ...], Document | None], Any]:
+    """What is compared at the end of a key's way."""
+    at, attribute = key.at, key.attribute
+    if attribute.name == "id":
+        # The derived number has no meaning; clients that sort by id mean the order of creation.
+        return lambda row, owner: default_order(owner) if owner else row[0]
+    if attribute.type in ("json", "array", "blocks"):
+        return lambda row, owner: None if row[at] is None else text_of(row[at])
+    return lambda row, owner: row[at]
+
+
+def _walk(
+    view: View, steps: tuple[Step, ...], document: Document
+) -> list[tuple[tuple[Any, ...], Document | None]]:
+    """The rows at the end of a way through relations and components."""
+    here: list[tuple[tuple[Any, ...], Document | None]] = [(document.row, document)]
+    locale = document.locale
+    for step in steps:
+        there: list[tuple[tuple[Any, ...], Document | None]] = []
+        for row, owner in here:
+            if step.attribute.type == "component":
+                there += [(c.row, None) for c in _components(row[step.at])]
+            else:
+                there += [(d.row, d) for d in view.related(step.attribute, row[step.at], owner, locale)]
+        here = there
+    return here

@@ -1,0 +1,265 @@
+"""The index: one immutable Snapshot of everything that can be asked for.
+
+It is built once and then changed by `apply`, which makes a new snapshot that shares what did not
+change. A request takes one snapshot and keeps it; a reader needs no lock and sees nothing half-done.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from immutables import Map
+
+from server.documents import DRAFT, PUBLISHED, Document, default_order
+from server.media import upload_path
+from server.schema import UPLOAD, Attribute, Schema, Type
+from server.sequence import Sequence
+from server.settings import Settings
+
+Key = tuple[str, str, str, str]  # uid, documentId, locale, status
+Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
+
+_NOTHING: Sequence[Document] = Sequence(default_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The versions of one type: by id, in default order, and by what they point at.
+
+    `versions` is keyed by (documentId, locale, status), `order` by (locale, status) and `links`, the
+    reverse edges, by (relation, target, locale, status).
+    """
+
+    versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
+    order: Mapping[tuple[str, str], Sequence[Document]] = field(default_factory=dict)
+    links: Map[tuple[str, Target, str, str], Sequence[Document]] = field(default_factory=Map)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All documents of a site at one moment. `number` grows with every snapshot of a process."""
+
+    schema: Schema
+    tables: Mapping[str, Table]
+    media: Map[str, Document] = field(default_factory=Map)
+    claims: Map[Key, tuple[Document, ...]] = field(default_factory=Map)
+    contested: frozenset[Key] = frozenset()
+    number: int = 0
+
+    def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
+        """One version, or None."""
+        return self.tables[type_.uid].versions.get((document_id, locale, status))
+
+    def list(self, type_: Type, locale: str, status: str) -> Sequence[Document]:
+        """The versions of a type in a locale and status, in default order."""
+        return self.tables[type_.uid].order.get((locale, status), _NOTHING)
+
+    def linking(
+        self, type_: Type, relation: str, target: Target, locale: str, status: str
+    ) -> Sequence[Document]:
+        """The versions of a type whose `relation` points at `target`, in default order."""
+        return self.tables[type_.uid].links.get((relation, target, locale, status), _NOTHING)
+
+
+def empty(schema: Schema) -> Snapshot:
+    """A snapshot without documents."""
+    return Snapshot(schema, {t.uid: Table() for t in schema.types.values() if t.kind != "component"})
+
+
+def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
+    """The snapshot of all documents of a site."""
+    return apply(empty(schema), (), documents)
+
+
+def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
+    """The snapshot after some documents went and others came; its cost depends on those alone.
+
+    Where several files claim one id, locale and status, the first by path is the one that counts.
+    """
+    removed, added = list(removed), list(added)
+    claims, touched, contested = _apply_claims(snapshot, removed, added)
+    tables = dict(snapshot.tables)
+    by_type: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for uid, document_id, locale in sorted(touched):
+        by_type[uid].append((document_id, locale))
+    for uid, places in by_type.items():
+        tables[uid] = _apply_table(snapshot.schema.types[uid], tables[uid], claims, places)
+    return replace(
+        snapshot,
+        tables=tables,
+        media=_apply_media(snapshot.media, removed, added),
+        claims=claims,
+        contested=contested,
+        number=snapshot.number + 1,
+    )
+
+
+def _key(document: Document) -> Key:
+    return (document.type.uid, document.document_id, document.locale, document.status)
+
+
+def _apply_claims(
+    snapshot: Snapshot, removed: list[Document], added: list[Document]
+) -> tuple[Map[Key, tuple[Document, ...]], set[tuple[str, str, str]], frozenset[Key]]:
+    touched = set()
+    contested = set(snapshot.contested)
+    claims = snapshot.claims.mutate()
+    for document in removed:
+        key = _key(document)
+        touched.add(key[:3])
+        left = tuple(d for d in claims.get(key, ()) if d.path != document.path)
+        if left:
+            claims[key] = left
+        else:
+            claims.pop(key, None)
+        if len(left) < 2:
+            contested.discard(key)
+    for document in added:
+        key = _key(document)
+        touched.add(key[:3])
+        others = claims.get(key, ())
+        claims[key] = tuple(sorted((*others, document), key=lambda d: d.path)) if others else (document,)
+        if others:
+            contested.add(key)
+    return claims.finish(), touched, frozenset(contested)
+
+
+def _effective(
+    type_: Type, claims: Map[Key, tuple[Document, ...]], document_id: str, locale: str
+) -> list[Document]:
+    """The versions that a document has in a locale: what is published, and the draft beside it."""
+    published = claims.get((type_.uid, document_id, locale, PUBLISHED), ())[:1]
+    if not type_.draft_publish:
+        return list(published)
+    draft = claims.get((type_.uid, document_id, locale, DRAFT), ())[:1]
+    return [*published, *(draft or tuple(d.as_draft() for d in published))]
+
+
+def _apply_table(
+    type_: Type, table: Table, claims: Map[Key, tuple[Document, ...]], places: list[tuple[str, str]]
+) -> Table:
+    gone: list[Document] = []
+    come: list[Document] = []
+    versions = table.versions.mutate()
+    for document_id, locale in places:
+        for status in (PUBLISHED, DRAFT):
+            before = versions.pop((document_id, locale, status), None)
+            if before is not None:
+                gone.append(before)
+        for version in _effective(type_, claims, document_id, locale):
+            versions[(document_id, locale, version.status)] = version
+            come.append(version)
+    order, links = _apply_order(table.order, gone, come), _apply_links(type_, table, gone, come)
+    return Table(versions.finish(), order, links)
+
+
+def _apply_order(
+    order: Mapping[tuple[str, str], Sequence[Document]], gone: list[Document], come: list[Document]
+) -> Mapping[tuple[str, str], Sequence[Document]]:
+    changed = dict(order)
+    for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
+        changed[key] = changed.get(key, _NOTHING).change(out, in_)
+    return changed
+
+
+def _apply_links(
+    type_: Type, table: Table, gone: list[Document], come: list[Document]
+) -> Map[tuple[str, Target, str, str], Sequence[Document]]:
+    if not type_.links:
+        return table.links
+    places = [(a.name, type_.position[a.name]) for a in type_.links]
+
+    def keys(document: Document) -> list[tuple[str, Target, str, str]]:
+        row, locale, status = document.row, document.locale, document.status
+        return [(name, target, locale, status) for name, at in places for target in row[at]]
+
+    links = table.links.mutate()
+    for key, (out, in_) in _grouped(gone, come, keys).items():
+        changed = links.get(key, _NOTHING).change(out, in_)
+        if len(changed):
+            links[key] = changed
+        else:
+            links.pop(key, None)
+    return links.finish()
+
+
+def _grouped(gone: list[Document], come: list[Document], keys: Any) -> dict[Any, tuple[list[Any], list[Any]]]:
+    groups: dict[Any, tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
+    for side, documents in enumerate((gone, come)):
+        for document in documents:
+            for key in keys(document):
+                groups[key][side].append(document)
+    return groups
+
+
+def _apply_media(
+    media: Map[str, Document], removed: list[Document], added: list[Document]
+) -> Map[str, Document]:
+    changed = media.mutate()
+    for document in removed:
+        if document.type.uid == UPLOAD:
+            changed.pop(upload_path(document.path) or "", None)
+    for document in added:
+        if document.type.uid == UPLOAD:
+            changed[upload_path(document.path) or ""] = document
+    return changed.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How one request sees a snapshot: of which types it sees the drafts."""
+
+    snapshot: Snapshot
+    settings: Settings
+    drafts: frozenset[str] = frozenset()
+
+    def status(self, type_: Type) -> str:
+        """The status in which this view sees a type's documents."""
+        return DRAFT if type_.uid in self.drafts else PUBLISHED
+
+    def locale_of(self, type_: Type, locale: str) -> str:
+        """The locale of a type's documents where the walk has come to be in `locale`."""
+        return locale if type_.localized else self.settings.default_locale
+
+    def related(
+        self, attribute: Attribute, value: Any, owner: Document | None, locale: str
+    ) -> list[Document]:
+        """The documents or files that a relation or media attribute holds, in order.
+
+        `value` is what the row has; `owner` the document, which a derived relation needs; `locale`
+        the locale that the walk is in. What points to nothing is left out.
+        """
+        if attribute.type == "media":
+            media = self.snapshot.media
+            return [found for path in value if (found := media.get(path)) is not None]
+        if attribute.derived:
+            return self._derived(attribute, owner, locale) if owner else []
+        if attribute.morph:
+            return [found for uid, i in value if (found := self._one(uid, i, locale)) is not None]
+        uid = attribute.target or ""
+        return [found for i in value if (found := self._one(uid, i, locale)) is not None]
+
+    def _one(self, uid: str, document_id: str, locale: str) -> Document | None:
+        type_ = self.snapshot.schema.types.get(uid)
+        if type_ is None or type_.kind == "component":
+            return None
+        return self.snapshot.get(type_, document_id, self.locale_of(type_, locale), self.status(type_))
+
+    def _derived(self, attribute: Attribute, owner: Document, locale: str) -> list[Document]:
+        type_ = self.snapshot.schema.types[attribute.target or ""]
+        other = type_.attributes[attribute.mapped_by or ""]
+        target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
+        found = self.snapshot.linking(
+            type_, other.name, target, self.locale_of(type_, locale), self.status(type_)
+        )
+        return found.slice(0, len(found) if attribute.to_many else 1)
+
+    def localizations(self, document: Document) -> list[Document]:
+        """The same document in the other locales, in the site's order of locales."""
+        found = (
+            self.snapshot.get(document.type, document.document_id, locale, document.status)
+            for locale in self.settings.locales
+            if locale != document.locale
+        )
+        return [version for version in found if version is not None]

@@ -1,0 +1,126 @@
+"""Which file is which document: path → content type, name, locale, draft (docs/files.md).
+
+Paths are relative to the site and use `/`, as git shows them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from server.schema import Schema, Type
+from server.settings import Settings
+
+CONTENT = "content"
+UPLOADS = "content/uploads"
+MARKDOWN = (".md", ".mdx", ".markdown")
+YAML = (".yaml", ".yml")
+ENDINGS = (*MARKDOWN, *YAML, ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a path says of the document in it."""
+
+    type: Type
+    name: str
+    locale: str
+    draft: bool
+
+    @property
+    def document_id(self) -> str:
+        """The id of a document whose file does not name one."""
+        return self.name.replace("/", "--")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The rules that turn paths into claims, for one schema and one list of locales."""
+
+    schema: Schema
+    settings: Settings
+
+    @cached_property
+    def _folders(self) -> Mapping[str, Type]:
+        return {t.plural: t for t in self.schema.content_types if t.kind == "collectionType" and not t.files}
+
+    @cached_property
+    def _singles(self) -> Mapping[str, Type]:
+        return {t.singular: t for t in self.schema.content_types if t.kind == "singleType" and not t.files}
+
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], Type]]:
+        return [(_compile(p), t) for t in self.schema.content_types for p in t.files]
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that documents can be in, none inside of another; `""` is the site itself."""
+        found = {CONTENT, *(_fixed(p) for t in self.schema.content_types for p in t.files)}
+        return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
+
+    def claim(self, path: str) -> Claim | None:
+        """Whose document a path is, or None."""
+        for pattern, type_ in self._patterns:
+            found = pattern.fullmatch(path)
+            if found:
+                return self._claim_pattern(type_, found.groupdict())
+        if not path.startswith("content/") or not path.endswith(ENDINGS):
+            return None
+        stem = path[len("content/") : path.rindex(".")]
+        folder, slash, rest = stem.partition("/")
+        if slash:
+            found_type = self._folders.get(folder)
+            return self._named(found_type, rest) if found_type and rest else None
+        return self._claim_single(stem)
+
+    def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
+        name, locale = parts.get("name") or type_.singular, parts.get("locale")
+        if locale is None:
+            return self._named(type_, name)
+        if locale not in self.settings.locales:
+            return None
+        name, draft = _cut_draft(type_, name)
+        return Claim(type_, _normal(name), locale, draft)
+
+    def _claim_single(self, stem: str) -> Claim | None:
+        type_ = self._singles.get(stem.partition(".")[0])
+        claim = self._named(type_, stem) if type_ else None
+        return claim if claim and claim.name == claim.type.singular else None
+
+    def _named(self, type_: Type, name: str) -> Claim:
+        """A claim for NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
+        name, draft = _cut_draft(type_, name)
+        locale = self.settings.default_locale
+        if type_.localized:
+            stem, dot, last = name.rpartition(".")
+            if dot and stem and last in self.settings.locales:
+                name, locale = stem, last
+        return Claim(type_, _normal(name), locale, draft)
+
+
+def _cut_draft(type_: Type, name: str) -> tuple[str, bool]:
+    if type_.draft_publish and name.endswith(".draft") and len(name) > len(".draft"):
+        return name.removesuffix(".draft"), True
+    return name, False
+
+
+def _normal(name: str) -> str:
+    """One form of accents, whatever the file system made of them."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    text = (
+        re.escape(pattern).replace(r"\{name\}", r"(?P<name>.+)").replace(r"\{locale\}", r"(?P<locale>[^/]+)")
+    )
+    return re.compile(text)
+
+
+def _fixed(pattern: str) -> str:
+    """The folder of a pattern in which everything that it can match lies."""
+    return pattern.partition("{")[0].rpartition("/")[0]
+
+
+def _inside(path: str, folder: str) -> bool:
+    return folder == "" or path == folder or path.startswith(folder + "/")

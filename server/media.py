@@ -1,0 +1,65 @@
+"""A file below content/uploads/ as a document of the type `plugin::upload.file` (spec.md 2.4)."""
+
+import mimetypes
+import posixpath
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from server.documents import Document, make
+from server.layout import UPLOADS
+from server.schema import Type
+from server.tree import Tree
+from server.values import Reading, read_value, warn_unknown
+
+DESCRIPTION = ".yaml"
+_KEPT = ("documentId", "createdAt", "updatedAt")
+# What a description may say; everything else of a file is derived from it.
+DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
+
+_TYPES = mimetypes.MimeTypes()
+for _ending, _type in ((".webp", "image/webp"), (".avif", "image/avif"), (".md", "text/markdown")):
+    _TYPES.add_type(_type, _ending)
+
+
+def mime_type(path: str) -> str:
+    """The media type that a name stands for, by a table that is the same on every machine."""
+    return _TYPES.guess_type(path, strict=False)[0] or "application/octet-stream"
+
+
+def upload_path(path: str) -> str | None:
+    """`content/uploads/a/b.png` → `a/b.png`; None for a path that is not below uploads."""
+    return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
+
+
+def read_media(
+    type_: Type,
+    path: str,
+    size: int,
+    description: Mapping[str, Tree],
+    moments: tuple[str, str],
+    locale: str,
+    reading: Reading,
+) -> Document:
+    """The document of a media file of `size` bytes, with what its FILE.yaml says of it."""
+    inside = upload_path(path) or path
+    stem, ending = posixpath.splitext(posixpath.basename(inside))
+    values: dict[str, Any] = {
+        "name": posixpath.basename(inside),
+        "hash": stem,
+        "ext": ending,
+        "mime": mime_type(inside),
+        "size": round(size / 1000, 2),
+        "url": "/uploads/" + quote(inside),
+        "provider": "local",
+    }
+    warn_unknown(type_, description, (), reading, allowed=_KEPT)
+    for name in DESCRIBED:
+        if name in description:
+            value = read_value(type_.attributes[name], description[name], (name,), reading)
+            values[name] = values.get(name) if value is None else value
+    document_id = description.get("documentId")
+    if not isinstance(document_id, str) or not document_id:
+        document_id = inside.replace("/", "--")
+    row = [values.get(name) for name in type_.attributes]
+    return make(type_, str(document_id), row, (*moments, moments[1]), locale, path)

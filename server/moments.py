@@ -1,0 +1,83 @@
+"""Dates, times and moments as the API writes them.
+
+A moment is text, `2024-01-02T03:04:05.678Z`: always UTC, always milliseconds, so that text order
+is time order and nothing needs converting when a document is rendered.
+"""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, timezone
+
+_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)")
+_MOMENT = re.compile(
+    r"(\d{4})-(\d\d?)-(\d\d?)"
+    r"(?:(?:[Tt]|[ \t]+)(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?"
+    r"(?:[ \t]*(?:([Zz])|([-+])(\d\d?)(?::?(\d\d))?))?)?"
+)
+_TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
+_EPOCH_MS = re.compile(r"-?\d{9,16}")
+
+
+def from_datetime(value: datetime) -> str:
+    """The moment of an aware datetime, cut to milliseconds."""
+    value = value.astimezone(UTC)
+    return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z".rjust(24, "0")
+
+
+def from_seconds(seconds: float) -> str:
+    """The moment of seconds since 1970."""
+    return from_datetime(datetime.fromtimestamp(seconds, UTC))
+
+
+def now() -> str:
+    """This moment."""
+    return from_datetime(datetime.now(UTC))
+
+
+def read_moment(text: str) -> str:
+    """ISO 8601 text (a date alone is midnight, no zone is UTC) or epoch milliseconds → moment.
+
+    Raises ValueError where the text is neither, or names a day that does not exist.
+    """
+    text = text.strip()
+    found = _MOMENT.fullmatch(text)
+    if not found:
+        if _EPOCH_MS.fullmatch(text):
+            return _from_epoch_ms(int(text))
+        raise ValueError(text)
+    year, month, day, hour, minute, second, fraction, _, sign, off_h, off_m = found.groups()
+    offset = timedelta(hours=int(off_h or 0), minutes=int(off_m or 0))
+    zone = timezone(-offset if sign == "-" else offset)
+    micro = int((fraction or "0")[:6].ljust(6, "0"))
+    value = datetime(
+        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), micro, zone
+    )
+    try:
+        return from_datetime(value)
+    except OverflowError as error:
+        raise ValueError(text) from error
+
+
+def _from_epoch_ms(value: int) -> str:
+    try:
+        return from_datetime(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value))
+    except OverflowError as error:
+        raise ValueError(str(value)) from error
+
+
+def read_date(text: str) -> str:
+    """`2024-02-29` or anything that begins with such a date → `2024-02-29`; else ValueError."""
+    text = text.strip()
+    found = _DATE.match(text)
+    if not found or (found.end() != len(text) and not _MOMENT.fullmatch(text)):
+        raise ValueError(text)
+    return date(*map(int, found.groups())).isoformat()
+
+
+def read_time(text: str) -> str:
+    """`10:20`, `10:20:30` or `10:20:30.123` → `10:20:30.123`; else ValueError."""
+    found = _TIME.fullmatch(text.strip())
+    if not found:
+        raise ValueError(text)
+    hour, minute, second, fraction = found.groups()
+    value = time(int(hour), int(minute), int(second or 0), int((fraction or "0").ljust(6, "0")))
+    return f"{value:%H:%M:%S}.{value.microsecond // 1000:03d}"

@@ -1,0 +1,82 @@
+"""The filter operators: one table of names, what they take, what they mean, and their predicates.
+
+A comparison with null is never true, as in SQL; only $null and $notNull see it. Text compares by
+code point; the forms that end in `i` do not tell upper from lower case.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+Takes = Literal["value", "list", "pair", "text", "flag"]
+Predicate = Callable[[Any, Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator: `predicate(value of the document, operand)`; `folds` where case does not count."""
+
+    name: str
+    takes: Takes
+    sentence: str
+    predicate: Predicate
+    folds: bool = False
+
+
+def text_of(value: Any) -> str:
+    """A value as the text operators see it: text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_null(value: Any, wanted: bool) -> bool:
+    return (value is None) == wanted
+
+
+def _is_not_null(value: Any, wanted: bool) -> bool:
+    return (value is not None) == wanted
+
+
+OPERATORS: Mapping[str, Operator] = {
+    row.name: row
+    for row in (
+        Operator("$eq", "value", "is equal to", lambda a, b: a == b),
+        Operator("$eqi", "text", "is equal to, in any case", lambda a, b: a == b, folds=True),
+        Operator("$ne", "value", "is not equal to", lambda a, b: a != b),
+        Operator("$nei", "text", "is not equal to, in any case", lambda a, b: a != b, folds=True),
+        Operator("$lt", "value", "is less than", lambda a, b: a < b),
+        Operator("$lte", "value", "is less than or equal to", lambda a, b: a <= b),
+        Operator("$gt", "value", "is greater than", lambda a, b: a > b),
+        Operator("$gte", "value", "is greater than or equal to", lambda a, b: a >= b),
+        Operator("$in", "list", "is one of", lambda a, b: a in b),
+        Operator("$notIn", "list", "is none of", lambda a, b: a not in b),
+        Operator(
+            "$between", "pair", "lies between two values, both included", lambda a, b: b[0] <= a <= b[1]
+        ),
+        Operator("$contains", "text", "contains", lambda a, b: b in a),
+        Operator("$containsi", "text", "contains, in any case", lambda a, b: b in a, folds=True),
+        Operator("$notContains", "text", "does not contain", lambda a, b: b not in a),
+        Operator(
+            "$notContainsi", "text", "does not contain, in any case", lambda a, b: b not in a, folds=True
+        ),
+        Operator("$startsWith", "text", "begins with", lambda a, b: a.startswith(b)),
+        Operator(
+            "$startsWithi", "text", "begins with, in any case", lambda a, b: a.startswith(b), folds=True
+        ),
+        Operator("$endsWith", "text", "ends with", lambda a, b: a.endswith(b)),
+        Operator("$endsWithi", "text", "ends with, in any case", lambda a, b: a.endswith(b), folds=True),
+        Operator("$null", "flag", "has no value (`true`), or has one (`false`)", _is_null),
+        Operator("$notNull", "flag", "has a value (`true`), or has none (`false`)", _is_not_null),
+    )
+}
+
+LOGIC: Mapping[str, str] = {
+    "$and": "all of a list of conditions hold",
+    "$or": "one of a list of conditions holds",
+    "$not": "a condition does not hold",
+}

@@ -1,0 +1,71 @@
+"""Bracket notation: a query string → nested dictionaries and lists of text (spec.md 4.4).
+
+`qs-codec` does the work, with the settings that clients of this API rely on (depth 20, lists up to
+100, a key without `=` is None). What it would guess at or cut off silently is refused here first.
+"""
+
+import re
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from qs_codec import DecodeOptions, decode
+
+from server.errors import ValidationError
+
+DEPTH = 20
+LIST_LIMIT = 100
+PARAMETERS = 1000
+LENGTH = 32_768
+
+_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_OPTIONS = DecodeOptions(
+    depth=DEPTH, list_limit=LIST_LIMIT, parameter_limit=PARAMETERS, strict_null_handling=True
+)
+
+
+def parse(text: str) -> dict[str, Any]:
+    """A raw query string → `{"filters": {"title": {"$eq": "x"}}, …}`; leaves are text or None.
+
+    Raises ValidationError for malformed percent-encoding, text that is not UTF-8, control
+    characters, and more length, depth, parameters or list items than are read.
+    """
+    if not text:
+        return {}
+    _refuse_excess(text)
+    if _BAD_PERCENT.search(text):
+        raise ValidationError("Malformed percent-encoding in the query: write a plain % as %25")
+    try:
+        plain = unquote_to_bytes(text).decode()
+    except UnicodeDecodeError as error:
+        raise ValidationError("The query is not UTF-8") from error
+    if _CONTROL.search(plain):
+        raise ValidationError("The query has a control character in it")
+    return decode(text, _OPTIONS)
+
+
+def _refuse_excess(text: str) -> None:
+    if len(text) > LENGTH:
+        raise ValidationError(f"The query has {len(text)} characters; at most {LENGTH} are read")
+    parts = text.split("&")
+    if len(parts) > PARAMETERS:
+        raise ValidationError(f"The query has {len(parts)} parameters; at most {PARAMETERS} are read")
+    for part in parts:
+        key = part.partition("=")[0]
+        depth = key.count("[") + key.count("%5B") + key.count("%5b")
+        if depth > DEPTH:
+            raise ValidationError(f"The query is nested {depth} deep; at most {DEPTH} levels are read")
+
+
+def items(value: Any) -> list[Any]:
+    """A list as clients write it: a list, or an object whose keys are numbers (sparse or long)."""
+    if isinstance(value, dict):
+        return [value[k] for k in sorted(value, key=int)]
+    return list(value)
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value came from `a[]=`, `a[0]=` or a repeated key."""
+    return isinstance(value, list) or (
+        isinstance(value, dict) and bool(value) and all(k.isascii() and k.isdigit() for k in value)
+    )

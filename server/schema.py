@@ -1,0 +1,241 @@
+"""What documents look like: attributes, content types and components, as frozen values.
+
+`content_types` reads them from files; everything above only looks at them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+UPLOAD = "plugin::upload.file"
+USER = "plugin::users-permissions.user"
+
+Kind = Literal["collectionType", "singleType", "component"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeType:
+    """One row of the table of attribute types: its `group` (spec.md 2.3) and whether it is text."""
+
+    name: str
+    group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
+    sentence: str
+    text: bool = False
+
+
+ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
+    row.name: row
+    for row in (
+        AttributeType("string", "string", "a line of text", text=True),
+        AttributeType("text", "string", "text of several lines", text=True),
+        AttributeType("richtext", "string", "Markdown; the body of a Markdown file", text=True),
+        AttributeType("blocks", "generic", "rich text as a list of blocks"),
+        AttributeType("enumeration", "string", "one of the values in `enum`", text=True),
+        AttributeType("email", "string", "an e-mail address", text=True),
+        AttributeType("password", "string", "kept, never shown and never queried"),
+        AttributeType("uid", "string", "a unique part of a URL", text=True),
+        AttributeType("date", "date", "a day, 2024-02-29"),
+        AttributeType("time", "date", "a time of day, 10:20:30.000"),
+        AttributeType("datetime", "date", "a moment, 2024-02-29T10:20:30.000Z"),
+        AttributeType("timestamp", "date", "a moment, as datetime"),
+        AttributeType("integer", "number", "a whole number"),
+        AttributeType("biginteger", "number", "a whole number of any size, written as text in JSON"),
+        AttributeType("float", "number", "a number"),
+        AttributeType("decimal", "number", "a number, exact to the last digit"),
+        AttributeType("boolean", "generic", "true or false"),
+        AttributeType("array", "generic", "a list of any JSON values"),
+        AttributeType("json", "generic", "any JSON value"),
+        AttributeType("relation", "relation", "one or many other documents"),
+        AttributeType("media", "media", "one or many files of content/uploads"),
+        AttributeType("component", "component", "a group of attributes, once or repeated"),
+        AttributeType("dynamiczone", "dynamiczone", "a list of components of several kinds"),
+    )
+}
+
+TO_MANY = frozenset({"oneToMany", "manyToMany", "morphToMany", "morphMany"})
+MORPH = frozenset({"morphToOne", "morphToMany", "morphOne", "morphMany"})
+# What the other side of a two-way relation must be.
+MIRROR: Mapping[str, str] = {
+    "oneToOne": "oneToOne",
+    "oneToMany": "manyToOne",
+    "manyToOne": "oneToMany",
+    "manyToMany": "manyToMany",
+}
+RELATIONS = frozenset(MIRROR) | MORPH
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute of a content type or component, with the options that its type has."""
+
+    name: str
+    type: str
+    required: bool = False
+    unique: bool = False
+    private: bool = False
+    localized: bool = True
+    default: Any = None
+    min: Any = None
+    max: Any = None
+    min_length: int | None = None
+    max_length: int | None = None
+    regex: str | None = None
+    enum: tuple[str, ...] = ()
+    target_field: str | None = None
+    relation: str | None = None
+    target: str | None = None
+    inversed_by: str | None = None
+    mapped_by: str | None = None
+    component: str | None = None
+    components: tuple[str, ...] = ()
+    repeatable: bool = False
+    multiple: bool = False
+    allowed_types: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str:
+        """The group of its type: string, date, number, generic, relation, media, component, dynamiczone."""
+        return ATTRIBUTE_TYPES[self.type].group
+
+    @property
+    def scalar(self) -> bool:
+        """Whether `fields` can select it: not a relation, media, component or dynamic zone (spec.md 2.3)."""
+        return self.group in ("string", "date", "number", "generic")
+
+    @property
+    def derived(self) -> bool:
+        """Whether it is the side of a relation that the index derives from the other side."""
+        return self.mapped_by is not None
+
+    @property
+    def morph(self) -> bool:
+        """Whether its targets may be of any type."""
+        return self.relation in MORPH
+
+    @property
+    def to_many(self) -> bool:
+        """Whether its value is a list of documents, files or components."""
+        return self.relation in TO_MANY or self.multiple or self.repeatable or self.type == "dynamiczone"
+
+
+_HEAD = (Attribute("id", "integer"), Attribute("documentId", "string"))
+_TAIL = (
+    Attribute("createdAt", "datetime"),
+    Attribute("updatedAt", "datetime"),
+    Attribute("publishedAt", "datetime"),
+    Attribute("locale", "string"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Type:
+    """A collection type, single type or component.
+
+    A document or component of it is a row: its values in the order of `columns`. `attributes` are
+    those of the schema; `columns` has the service's own as well (spec.md 2.2).
+    """
+
+    uid: str
+    kind: Kind
+    singular: str
+    plural: str
+    display: str
+    attributes: Mapping[str, Attribute]
+    draft_publish: bool = False
+    localized: bool = False
+    files: tuple[str, ...] = ()
+    format: str = "md"
+    body: str | None = None
+    path: str = ""
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Attribute]:
+        """Every attribute by name, in the order of a row."""
+        if self.kind == "component":
+            ordered = (_HEAD[0], *self.attributes.values())
+        else:
+            ordered = (*_HEAD, *self.attributes.values(), *_TAIL)
+        return {attribute.name: attribute for attribute in ordered}
+
+    @cached_property
+    def position(self) -> Mapping[str, int]:
+        """Where in a row an attribute's value stands."""
+        return {name: i for i, name in enumerate(self.columns)}
+
+    @cached_property
+    def visible(self) -> tuple[str, ...]:
+        """The names that an answer shows when no `fields` are asked for, in order."""
+        return tuple(
+            name
+            for name, a in self.columns.items()
+            if a.scalar and not a.private and a.type != "password" and name not in ("id", "documentId")
+        )
+
+    @cached_property
+    def links(self) -> tuple[Attribute, ...]:
+        """The relations that are stored in this type's own documents, components not counted."""
+        return tuple(a for a in self.attributes.values() if a.type == "relation" and not a.derived)
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """All types of a site, by uid (`api::article.article`, `shared.seo`)."""
+
+    types: Mapping[str, Type]
+
+    @cached_property
+    def content_types(self) -> tuple[Type, ...]:
+        """The types that have endpoints, by singular API id."""
+        found = (t for t in self.types.values() if t.kind != "component" and t.uid.startswith("api::"))
+        return tuple(sorted(found, key=lambda t: t.singular))
+
+    @cached_property
+    def endpoints(self) -> Mapping[str, Type]:
+        """The type behind `/api/NAME`: collections by plural, single types by singular API id."""
+        return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
+
+    @cached_property
+    def subjects(self) -> Mapping[str, Type]:
+        """The type behind a permission's subject, the singular API id."""
+        return {t.singular: t for t in self.content_types}
+
+
+def _plugin(uid: str, singular: str, plural: str, attributes: Mapping[str, str]) -> Type:
+    made = {name: Attribute(name, kind) for name, kind in attributes.items()}
+    return Type(uid, "collectionType", singular, plural, plural.title(), made)
+
+
+# Types that are not in content-types/: files are documents too, so that media is populated and
+# filtered like any relation; users live in the accounts database and are never in the index.
+BUILT_IN: Mapping[str, Type] = {
+    UPLOAD: _plugin(
+        UPLOAD,
+        "file",
+        "files",
+        {
+            "name": "string",
+            "alternativeText": "text",
+            "caption": "text",
+            "focalPoint": "json",
+            "width": "integer",
+            "height": "integer",
+            "formats": "json",
+            "hash": "string",
+            "ext": "string",
+            "mime": "string",
+            "size": "float",
+            "url": "text",
+            "previewUrl": "text",
+            "provider": "string",
+            "provider_metadata": "json",
+        },
+    ),
+    USER: _plugin(
+        USER,
+        "user",
+        "users",
+        {"username": "string", "email": "email", "confirmed": "boolean", "blocked": "boolean"},
+    ),
+}

@@ -1,0 +1,226 @@
+"""site.yaml: what a site says of itself. Every key is optional; an unknown one is refused by name.
+
+The table KEYS says what there is; docs/settings.md is checked against it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from server.errors import SetupError
+from server.spelling import suggestion
+from server.tree import Lines, SyntaxProblem, is_null, read_yaml, typed
+
+FILE = "site.yaml"
+LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+
+# Each key of site.yaml: its dotted path, what it holds, and a sentence.
+KEYS: Mapping[str, tuple[str, str]] = {
+    "name": ("text", "What the site is called."),
+    "locales.default": ("locale", "The locale of files whose name has none."),
+    "locales.available": ("locales", "Every locale that documents can have."),
+    "api.page_size.default": ("count", "Documents on a page when the request does not say."),
+    "api.page_size.max": ("count", "The most documents on a page; larger requests get this many."),
+    "api.populate_with_pagination": (
+        "choice",
+        "`reject` (spec.md 4.4) or `allow` populate and pagination in one request.",
+    ),
+    "accounts": ("url", "The accounts database, where it is not `.quire/accounts.db`."),
+    "roles": ("roles", "What each role may do: `role: {subject: [actions]}`."),
+}
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "": ("find", "findOne", "create", "update", "delete", "readDraft"),
+    "upload": ("upload", "find", "findOne", "destroy"),
+    "user": ("me", "find", "findOne", "create", "update", "destroy", "count"),
+    "auth": (
+        "callback", "register", "changePassword", "forgotPassword", "resetPassword",
+        "sendEmailConfirmation", "emailConfirmation", "connect",
+    ),
+    "role": ("find", "findOne"),
+    "locale": ("find",),
+    "content-type": ("find", "findOne"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """site.yaml with its defaults filled in. `roles` maps a role to its permissions, `article.find`."""
+
+    name: str = "Quire"
+    default_locale: str = "en"
+    locales: tuple[str, ...] = ("en",)
+    page_size: int = 25
+    max_page_size: int = 100
+    populate_with_pagination: bool = False
+    accounts: str = ""
+    roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        roles = {"public": frozenset[str](), "authenticated": frozenset[str](), **(self.roles or {})}
+        object.__setattr__(self, "roles", roles)
+
+
+class _Reader:
+    """Takes values out of the tree of site.yaml and remembers which keys nobody asked for."""
+
+    def __init__(self, data: Any, lines: Lines) -> None:
+        self.data, self.lines = data, lines
+
+    def refuse(self, message: str, mend: str, *at: str | int) -> SetupError:
+        for end in range(len(at), 0, -1):
+            if at[:end] in self.lines:
+                return SetupError(FILE, self.lines[at[:end]], message, mend)
+        return SetupError(FILE, 1, message, mend)
+
+    def section(self, *at: str) -> Mapping[str, Any]:
+        value = self.get(*at)
+        if is_null(value):
+            return {}
+        if not isinstance(value, dict):
+            raise self.refuse(f'"{".".join(at)}" must be a mapping', "write it as key: value lines", *at)
+        return value
+
+    def get(self, *at: str) -> Any:
+        value = self.data
+        for key in at:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    def text(self, default: str, *at: str) -> str:
+        value = self.get(*at)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise self.refuse(f'"{".".join(at)}" must be text', "write one word", *at)
+        return str(value)
+
+    def count(self, default: int, *at: str) -> int:
+        value = typed(self.get(*at))
+        if value is None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise self.refuse(f'"{".".join(at)}" must be a whole number above 0', f"such as {default}", *at)
+        return value
+
+    def texts(self, *at: str) -> list[str]:
+        value = self.get(*at)
+        if is_null(value):
+            return []
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.refuse(f'"{".".join(at)}" must be a list', "write it as [a, b]", *at)
+        return [str(item) for item in value]
+
+
+def read_settings(root: Path) -> Settings:
+    """The settings of the site at `root`. Raises SetupError with the line of what is wrong."""
+    lines: Lines = {}
+    try:
+        text = (root / FILE).read_bytes().decode("utf-8-sig")
+        data = read_yaml(text, lines)
+    except FileNotFoundError:
+        return Settings()
+    except OSError as error:
+        raise SetupError(FILE, None, f"can't be read: {error.strerror}", "look at its permissions") from error
+    except UnicodeDecodeError as error:
+        raise SetupError(FILE, None, "is not UTF-8", "save it as UTF-8") from error
+    except SyntaxProblem as error:
+        raise SetupError(FILE, error.line, error.message, error.mend) from error
+    reader = _Reader({} if is_null(data) else data, lines)
+    if not isinstance(reader.data, dict):
+        raise reader.refuse("is no mapping", "write it as key: value lines")
+    _refuse_unknown(reader)
+    return _settings(reader)
+
+
+def _refuse_unknown(reader: _Reader) -> None:
+    """Refuse any key that the table KEYS does not have, level by level."""
+    known = {tuple(key.split(".")[:end]) for key in KEYS for end in range(1, key.count(".") + 2)}
+    leaves = {tuple(key.split(".")) for key in KEYS}
+    for at in reader.lines:
+        names = tuple(str(part) for part in at)
+        inside_leaf = any(names[:end] in leaves for end in range(1, len(names)))
+        if names not in known and not inside_leaf:
+            siblings = [key[-1] for key in known if len(key) == len(names) and key[:-1] == names[:-1]]
+            mend = suggestion(names[-1], siblings) or "known here: " + ", ".join(sorted(siblings))
+            raise reader.refuse(f'the key "{".".join(names)}" is not known', mend, *at)
+
+
+def _settings(reader: _Reader) -> Settings:
+    reader.section("api", "page_size")
+    default, available = _locales(reader)
+    page_size = reader.count(25, "api", "page_size", "default")
+    largest = reader.count(max(100, page_size), "api", "page_size", "max")
+    if page_size > largest:
+        raise reader.refuse(
+            f"page_size.default {page_size} is above page_size.max {largest}", "raise max", "api", "page_size"
+        )
+    choice = reader.text("reject", "api", "populate_with_pagination")
+    if choice not in ("reject", "allow"):
+        raise reader.refuse(
+            f'populate_with_pagination is "{choice}"',
+            "use reject or allow",
+            "api",
+            "populate_with_pagination",
+        )
+    return Settings(
+        name=reader.text("Quire", "name"),
+        default_locale=default,
+        locales=available,
+        page_size=page_size,
+        max_page_size=largest,
+        populate_with_pagination=choice == "allow",
+        accounts=reader.text("", "accounts"),
+        roles=_roles(reader),
+    )
+
+
+def _locales(reader: _Reader) -> tuple[str, tuple[str, ...]]:
+    reader.section("locales")
+    available = reader.texts("locales", "available")
+    default = reader.text(available[0] if available else "en", "locales", "default")
+    for i, code in enumerate([default, *available]):
+        if not LOCALE.fullmatch(code):
+            at = ("locales", "available", i - 1) if i else ("locales", "default")
+            raise reader.refuse(f'"{code}" is no locale code', "use codes such as en or pt-BR", *at)
+    if not available:
+        available = [default]
+    if default not in available:
+        raise reader.refuse(
+            f'the default locale "{default}" is not among the available',
+            "add it to locales.available",
+            "locales",
+            "default",
+        )
+    return default, tuple(dict.fromkeys(available))
+
+
+def _roles(reader: _Reader) -> Mapping[str, frozenset[str]]:
+    roles: dict[str, frozenset[str]] = {}
+    for role in reader.section("roles"):
+        granted: list[str] = []
+        for subject in reader.section("roles", role):
+            known = ACTIONS.get(subject, ACTIONS[""])
+            for i, action in enumerate(reader.texts("roles", role, subject)):
+                if action not in known:
+                    mend = suggestion(action, known) or "use " + ", ".join(known)
+                    raise reader.refuse(
+                        f'the action "{action}" of {subject} is not known', mend, "roles", role, subject, i
+                    )
+                granted.append(f"{subject}.{action}")
+        roles[role] = frozenset(granted)
+    return roles
+
+
+def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[str]:
+    """The subjects that roles name and no content type has, as sentences."""
+    wrong = []
+    for role, permissions in settings.roles.items():
+        for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
+            if subject not in singulars and subject not in ACTIONS:
+                hint = suggestion(subject, [*singulars, *ACTIONS])
+                wrong.append(
+                    f'role {role} names "{subject}", which is no content type' + (f"; {hint}" if hint else "")
+                )
+    return wrong

@@ -1,0 +1,298 @@
+"""The site: the one mutable thing. It holds the current state and lets files change it.
+
+Whoever wants to read takes `site.state` once and keeps it. Whatever changes the files, `refresh`
+finds out what, and one assignment publishes the next state.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from server.content_types import read_content_types
+from server.documents import Document
+from server.errors import SetupError
+from server.files import Walk, ignored, link_problem, signature, walk
+from server.git import History, changed_paths, git_folder, read_history
+from server.index import Snapshot, apply, build, empty
+from server.problems import Problem
+from server.schema import Schema
+from server.settings import FILE, Settings, check_subjects, read_settings
+from server.state import state_folder
+from server.store import Entry, Store
+
+Progress = Callable[[int, int], None]  # (files read, files in all)
+TYPES = "content-types"
+FEW = 200  # so many changed paths are looked at one by one; for more, everything is walked
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a request sees: settings, schema and documents that belong together."""
+
+    settings: Settings
+    schema: Schema
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a refresh came to: paths by what happened to them, and the problems that are new."""
+
+    read: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    reloaded: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.read or self.removed or self.problems or self.reloaded)
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the site knows of its files between two refreshes."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    walked: tuple[Problem, ...] = ()
+    config: tuple[Problem, ...] = ()
+    config_signature: object = None
+    history: History = field(default_factory=History)
+
+
+class Site:
+    """One site, from its folder. Make it, `load` it, then `refresh` it whenever files changed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self.git = git_folder(self.root)
+        self._lock = threading.RLock()
+        self._held = _Held()
+        settings = read_settings(self.root)
+        schema = read_content_types(self.root)
+        self.state = State(settings, schema, empty(schema))
+        self._store = self._make_store(settings, schema)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that documents can be in, relative to the site."""
+        return self._store.layout.roots
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with the site's files now, by path and line."""
+        with self._lock:
+            held = self._held
+            found = {*held.config, *held.walked, *_contested(self.state.snapshot)}
+            for entry in held.entries.values():
+                found.update(entry.problems)
+        return tuple(sorted(found, key=lambda p: (p.path, p.line or 0, p.message)))
+
+    def load(self, progress: Progress | None = None) -> None:
+        """Read the whole site. Raises SetupError for a broken site.yaml or schema."""
+        with self._lock:
+            settings, schema = read_settings(self.root), read_content_types(self.root)
+            before = self._config_signature()
+            self._held.config = self._subject_problems(settings, schema)
+            self._load(settings, schema, progress)
+            self._held.config_signature = before
+
+    def refresh(self, hints: Iterable[str] | None = None) -> Change:
+        """Take over what changed in the files; `hints` are paths that may have, None is all.
+
+        Publishes at most one new state, when all of the change has been read.
+        """
+        with self._lock:
+            if self._config_signature() != self._held.config_signature:
+                return self._reconfigure()
+            paths = self._changed_paths(hints)
+            moved = self._follow_git(paths)
+            return self._take_over(paths | moved)
+
+    # --- configuration -------------------------------------------------------------------------
+
+    def _make_store(self, settings: Settings, schema: Schema) -> Store:
+        return Store(self.root, schema, settings, lambda path, at: self._held.history.moments(path, at))
+
+    def _config_signature(self) -> object:
+        """Changes whenever site.yaml or a schema file does."""
+        found: list[object] = []
+        try:
+            found.append(signature(os.stat(self.root / FILE)))
+        except OSError:
+            found.append(None)
+        found.extend(sorted(walk(self.root, [TYPES]).files.items()))
+        return found
+
+    def _reconfigure(self) -> Change:
+        """site.yaml or a schema changed: use it if it is sound, else keep what there was and say so."""
+        before = self._config_signature()
+        self._held.config_signature = before
+        try:
+            settings, schema = read_settings(self.root), read_content_types(self.root)
+        except SetupError as error:
+            mend = error.mend + ("; " if error.mend else "") + "until then the last good one is used"
+            problem = Problem(error.path, error.line, error.message, mend)
+            self._held.config = (problem,)
+            return Change(problems=(problem,))
+        self._held.config = self._subject_problems(settings, schema)
+        if _shape(settings, schema) == _shape(self.state.settings, self.state.schema):
+            self.state = replace(self.state, settings=settings)
+        else:
+            self._load(settings, schema, None)
+        return Change(problems=self._held.config, reloaded=True)
+
+    def _subject_problems(self, settings: Settings, schema: Schema) -> tuple[Problem, ...]:
+        sentences = check_subjects(settings, schema.subjects)
+        return tuple(Problem(FILE, None, s, "mend the name", "warning") for s in sentences)
+
+    def _load(self, settings: Settings, schema: Schema, progress: Progress | None) -> None:
+        store = self._make_store(settings, schema)
+        self._held.history = read_history(self.root, self._history_cache())
+        found = walk(self.root, store.layout.roots)
+        entries: dict[str, Entry] = {}
+        paths = {store.owner(path, found.files.__contains__) for path in found.files}
+        for done, path in enumerate(sorted(paths)):
+            if progress and done % 100 == 0:
+                progress(done, len(paths))
+            entry = store.read(path)
+            if entry is not None:
+                entries[path] = entry
+        if progress:
+            progress(len(paths), len(paths))
+        documents = [entry.document for entry in entries.values() if entry.document]
+        snapshot = replace(build(schema, documents), number=self.state.snapshot.number + 1)
+        self._held.entries, self._held.walked, self._store = entries, tuple(found.problems), store
+        self.state = State(settings, schema, snapshot)
+
+    def _history_cache(self) -> Path | None:
+        try:
+            return state_folder(self.root) / "cache" / "git.json"
+        except OSError:
+            return None
+
+    # --- content -------------------------------------------------------------------------------
+
+    def _changed_paths(self, hints: Iterable[str] | None) -> set[str]:
+        """The paths, of those hinted at or of all, whose file is not as it was read."""
+        hinted = None if hints is None else {h for h in hints if not any(map(ignored, h.split("/")))}
+        if hinted is None or len(hinted) > FEW:
+            return self._compare_all()
+        changed: set[str] = set()
+        for path in hinted:
+            full = self.root / path
+            below = path + "/"
+            changed.update(p for p in self._held.entries if p == path or p.startswith(below))
+            if full.is_dir():
+                changed.update(self._store.owner(p, self._exists) for p in walk(self.root, [path]).files)
+            elif os.path.lexists(full) and link_problem(str(full), path, os.path.realpath(self.root)) is None:
+                changed.add(self._store.owner(path, self._exists))
+            else:
+                changed.add(self._store.owner(path, self._held.entries.__contains__))
+        return changed
+
+    def _exists(self, path: str) -> bool:
+        return (self.root / path).is_file()
+
+    def _compare_all(self) -> set[str]:
+        found: Walk = walk(self.root, self.roots)
+        self._held.walked = tuple(found.problems)
+        held = self._held.entries
+        owners = {path: self._store.owner(path, found.files.__contains__) for path in found.files}
+        changed = {
+            owner
+            for path, owner in owners.items()
+            if owner != path or owner not in held or held[owner].signature != found.files[path]
+        }
+        unread = tuple(f"{folder}/" for folder in found.unread)
+        changed.update(path for path in held if path not in found.files and not path.startswith(unread))
+        # A path that no type claims is never held; reading it again costs nothing but a look.
+        return {path for path in changed if path in held or self._store.claimed(path)}
+
+    def _follow_git(self, paths: set[str]) -> set[str]:
+        """Take over new commits; returns the held paths whose moments they changed."""
+        if self.git is None:
+            return set()
+        before = self._held.history
+        after = read_history(self.root, self._history_cache(), before)
+        if after.commit == before.commit:
+            dirty = before.changed - paths | changed_paths(self.root, paths)
+            self._held.history = replace(before, changed=dirty)
+            return set()
+        self._held.history = after
+        held = self._held.entries
+        return {
+            p
+            for p in held
+            if after.times.get(p) != before.times.get(p) or (p in after.changed) != (p in before.changed)
+        }
+
+    def _take_over(self, paths: set[str]) -> Change:
+        """Read some paths again and publish what came of it, in one step."""
+        entries = dict(self._held.entries)
+        replaced: list[tuple[Document | None, Document | None]] = []
+        read: list[str] = []
+        gone: list[str] = []
+        problems: list[Problem] = []
+        for path in sorted(paths):
+            before, after = entries.get(path), self._store.read(path)
+            if after is None:
+                if entries.pop(path, None):
+                    gone.append(path)
+            else:
+                after = entries[path] = _keep_good(before, after)
+                read.append(path)
+                known = before.problems if before else ()
+                problems.extend(p for p in after.problems if p not in known)
+            replaced.append((before.document if before else None, after.document if after else None))
+        self._held.entries = entries
+        self._publish([pair for pair in replaced if pair[0] is not pair[1]])
+        return Change(tuple(read), tuple(gone), tuple(problems))
+
+    def _publish(self, replaced: list[tuple[Document | None, Document | None]]) -> None:
+        removed = [old for old, _ in replaced if old]
+        added = [new for _, new in replaced if new]
+        if removed or added:
+            snapshot = apply(self.state.snapshot, removed, added)
+            self.state = replace(self.state, snapshot=snapshot)
+
+
+def _keep_good(before: Entry | None, after: Entry) -> Entry:
+    """An entry as it is held: broken, or the same as before, it keeps the document there was."""
+    if before is None or before.document is None:
+        return after
+    if after.broken or (after.document and _equal(before.document, after.document)):
+        return replace(after, document=before.document)
+    return after
+
+
+def _equal(old: Document, new: Document) -> bool:
+    return old.row == new.row and old.status == new.status and old.type is new.type
+
+
+def _shape(settings: Settings, schema: Schema) -> object:
+    """What the reading of documents depends on: where it is the same, no file need be read again."""
+    types = sorted((uid, t.path, repr(t.raw)) for uid, t in schema.types.items())
+    return (settings.default_locale, settings.locales, types)
+
+
+def _contested(snapshot: Snapshot) -> Iterable[Problem]:
+    """The problems of files that claim a document which another file has."""
+    for key in snapshot.contested:
+        first, *others = snapshot.claims.get(key, ())
+        for other in others:
+            what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
+            yield Problem(other.path, None, what, "give it another documentId or name, or remove it")
+
+
+def wait_for_git(folder: Path | None, seconds: float = 30.0) -> bool:
+    """Wait until no git command is at work in a repository; False where one still is."""
+    if folder is None:
+        return True
+    deadline = time.monotonic() + seconds
+    while (folder / "index.lock").exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

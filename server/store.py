@@ -1,0 +1,242 @@
+"""The file store: bytes of one file → a document version, or the problems that keep it from being one.
+
+A file is read whole, once; a stat before and after tells whether someone was writing it meanwhile.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server import frontmatter
+from server.documents import Document, make
+from server.files import Signature, signature
+from server.layout import MARKDOWN, Claim, Layout
+from server.media import DESCRIPTION, read_media, upload_path
+from server.moments import read_moment
+from server.problems import Problem
+from server.schema import UPLOAD, Schema
+from server.settings import Settings
+from server.tree import Lines, SyntaxProblem, Tree, is_null, read_json, read_yaml
+from server.values import Mismatch, Reading, broken_options, read_attributes, warn_unknown
+
+MAX_BYTES = 16 * 1024 * 1024
+OURS = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale")
+
+# (path, modified in seconds since 1970) → (createdAt, updatedAt)
+Moments = Callable[[str, float], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one file came to: its document, if it holds one, and what is wrong with it."""
+
+    path: str
+    signature: Signature | None
+    document: Document | None = None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether the file is there and can't be served: its last good version is, if there was one."""
+        return self.document is None and any(p.severity == "error" for p in self.problems)
+
+
+class Store:
+    """Reads the documents of one site under one schema; it holds no content."""
+
+    def __init__(self, root: Path, schema: Schema, settings: Settings, moments: Moments) -> None:
+        self.root, self.schema, self.settings, self.moments = root, schema, settings, moments
+        self.layout = Layout(schema, settings)
+
+    def owner(self, path: str, exists: Callable[[str], bool]) -> str:
+        """The path whose entry a path belongs to: a description belongs to the file beside it."""
+        if upload_path(path) and path.endswith(DESCRIPTION):
+            described = path.removesuffix(DESCRIPTION)
+            if exists(described):
+                return described
+        return path
+
+    def claimed(self, path: str) -> bool:
+        """Whether a path is a document's or a media file's."""
+        return upload_path(path) is not None or self.layout.claim(path) is not None
+
+    def read(self, path: str) -> Entry | None:
+        """The entry of a path, or None where no file is there or no type claims it."""
+        try:
+            if upload_path(path):
+                return self._read_media(path)
+            claim = self.layout.claim(path)
+            return self._read_document(path, claim) if claim else None
+        except FileNotFoundError:
+            return None
+        except SyntaxProblem as error:
+            return self._broken(path, Problem(path, error.line, error.message, error.mend))
+        except OSError as error:
+            problem = Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
+            return self._broken(path, problem)
+
+    def _broken(self, path: str, problem: Problem) -> Entry:
+        try:
+            found = signature(os.stat(self.root / path))
+        except OSError:
+            found = None
+        return Entry(path, found, None, (problem,))
+
+    def _read_media(self, path: str) -> Entry:
+        status = os.stat(self.root / path)
+        created, updated = self.moments(path, status.st_mtime)
+        sidecar, lines = path + DESCRIPTION, Lines()
+        description: Tree = None
+        problems: list[Problem] = []
+        try:
+            description = read_yaml(read_text(self.root, sidecar)[0], lines)
+            written = self.moments(sidecar, os.stat(self.root / sidecar).st_mtime)
+            created, updated = min(created, written[0]), max(updated, written[1])
+        except FileNotFoundError:
+            pass
+        except SyntaxProblem as error:
+            problems.append(Problem(sidecar, error.line, error.message, error.mend, "warning"))
+        if not isinstance(description, dict):
+            description = {}
+        reading = Reading(self.schema.types, path)
+        created, updated = self._written_moments(description, (created, updated), reading)
+        document = read_media(
+            self.schema.types[UPLOAD],
+            path,
+            status.st_size,
+            description,
+            (created, updated),
+            self.settings.default_locale,
+            reading,
+        )
+        problems += [_problem(sidecar, wrong, lines, "warning") for wrong in reading.wrong]
+        return Entry(path, signature(status), document, tuple(problems))
+
+    def _read_document(self, path: str, claim: Claim) -> Entry:
+        text, found = read_text(self.root, path)
+        tree = parse(path, text, claim.type.body)
+        document_id, reading = self._document_id(claim, tree)
+        values = read_attributes(claim.type, tree, (), reading)
+        warn_unknown(claim.type, tree, (), reading, allowed=OURS)
+        for attribute, value in zip(claim.type.attributes.values(), values, strict=True):
+            if not claim.draft:
+                for message in broken_options(attribute, value):
+                    reading.fail((attribute.name,), f'"{attribute.name}" {message}', warning=True)
+        derived = self.moments(path, found[0] / 1e9)
+        created, updated = self._written_moments(tree, derived, reading)
+        published = None if claim.draft else self._moment(tree, "publishedAt", updated, reading)
+        problems: tuple[Problem, ...] = ()
+        if reading.wrong:
+            problems = problems_of(path, text, reading.wrong)
+        if any(not wrong.warning for wrong in reading.wrong):
+            return Entry(path, found, None, problems)
+        moments = (created, updated, published)
+        document = make(claim.type, document_id, values, moments, claim.locale, path)
+        return Entry(path, found, document, problems)
+
+    def _document_id(self, claim: Claim, tree: Mapping[str, Tree]) -> tuple[str, Reading]:
+        written = tree.get("documentId")
+        good = isinstance(written, str) and not is_null(written) and "/" not in written
+        document_id = str(written) if good else claim.document_id
+        reading = Reading(self.schema.types, "\0".join((claim.type.uid, document_id, claim.locale)))
+        if not good and not is_null(written):
+            reading.fail(("documentId",), "a documentId is text without /", "put it in quotes or remove it")
+        return document_id, reading
+
+    def _written_moments(
+        self, tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading
+    ) -> tuple[str, str]:
+        created = self._moment(tree, "createdAt", derived[0], reading)
+        updated = self._moment(tree, "updatedAt", derived[1], reading)
+        return created, updated
+
+    def _moment(self, tree: Mapping[str, Tree], name: str, derived: str, reading: Reading) -> str:
+        written = tree.get(name)
+        if is_null(written):
+            return derived
+        try:
+            return read_moment(str(written))
+        except ValueError:
+            mend = "write it as 2024-02-29T10:20:30Z"
+            reading.fail((name,), f'"{written}" is no moment', mend, warning=True)
+            return derived
+
+
+def parse(path: str, text: str, body: str | None, lines: Lines | None = None) -> dict[str, Tree]:
+    """The text of a document file → its attributes' trees by name. Raises SyntaxProblem."""
+    if path.endswith(MARKDOWN):
+        parts = frontmatter.split(text)
+        tree = frontmatter.load(parts.matter, lines) if parts.matter else {}
+        if body and parts.body:
+            tree[body] = parts.body
+        return tree
+    tree = read_json(text) if path.endswith(".json") else read_yaml(text, lines)
+    if is_null(tree):
+        return {}
+    if not isinstance(tree, dict):
+        raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values")
+    return tree
+
+
+def read_text(root: Path, path: str, tries: int = 5) -> tuple[str, Signature]:
+    """A file's text without its byte order mark, and the signature that it had while it was read.
+
+    Raises OSError, and SyntaxProblem for what is no text, no UTF-8, or larger than MAX_BYTES.
+    """
+    for again in range(tries):
+        with open(root / path, "rb", opener=_open_without_waiting) as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise SyntaxProblem("is no ordinary file", None, "remove it from the content")
+            if before.st_size > MAX_BYTES:
+                size, most = before.st_size // 1_000_000, MAX_BYTES // 1_000_000
+                raise SyntaxProblem(f"has {size} MB; at most {most} MB are read", None, "split it")
+            data = file.read()
+            after = os.fstat(file.fileno())
+        if signature(before) == signature(after) and len(data) == after.st_size:
+            break
+        time.sleep(0.01 * (again + 1))
+    return _decode(data), signature(after)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _decode(data: bytes) -> str:
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        raise SyntaxProblem(
+            f"is not UTF-8: byte 0x{byte:02x} at position {error.start}", line, "save it as UTF-8"
+        ) from error
+
+
+def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
+    """The problems of a document's mismatches, with the line of each."""
+    lines: Lines = {}
+    try:
+        if path.endswith(".json"):
+            read_yaml(text.replace("\t", " "), lines)
+        else:
+            parse(path, text, None, lines)
+    except SyntaxProblem:
+        lines = {}
+    return tuple(_problem(path, w, lines, "warning" if w.warning else "error") for w in wrong)
+
+
+def _problem(path: str, wrong: Mismatch, lines: Lines, severity: str) -> Problem:
+    line = next(
+        (lines[wrong.path[:end]] for end in range(len(wrong.path), 0, -1) if wrong.path[:end] in lines), None
+    )
+    name = ".".join(map(str, wrong.path))
+    quoted = wrong.message if wrong.message.startswith('"') else f"{name}: {wrong.message}"
+    return Problem(path, line, quoted, wrong.mend, "warning" if severity == "warning" else "error")

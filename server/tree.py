@@ -1,0 +1,285 @@
+"""Text of a file → a tree of plain data, where what the writer wrote is still to be seen.
+
+A tree is dict, list, str, Plain, int, bool or None. A Plain is a scalar that has no type yet: one
+that YAML text has without quotes, or a JSON number with a fraction. What it means is decided by the
+attribute that it is written under (`values`), not by YAML: `country: NO` is Norway.
+
+YAML is read from libyaml's events, not from PyYAML's loaders: those type scalars by YAML 1.1, lose
+the quotes and the lines, and recurse on nested input.
+"""
+
+import json
+import re
+from typing import Any
+
+import yaml
+
+MAX_DEPTH = 64
+MAX_NODES = 200_000
+
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+Tree = Any
+Lines = dict[tuple[str | int, ...], int]
+
+
+class Plain(str):
+    """The text of a scalar whose type the schema decides."""
+
+    __slots__ = ()
+
+
+class SyntaxProblem(ValueError):
+    """Text that can't be read: `message`, `line` from 1 (None: unknown), how to `mend` it."""
+
+    def __init__(self, message: str, line: int | None, mend: str = "") -> None:
+        super().__init__(message)
+        self.message, self.line, self.mend = message, line, mend
+
+
+def read_json(text: str) -> Tree:
+    """JSON text → tree; integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
+    try:
+        return json.loads(
+            text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
+        )
+    except json.JSONDecodeError as error:
+        raise SyntaxProblem(f"not JSON: {error.msg} (column {error.colno})", error.lineno) from error
+    except RecursionError as error:
+        raise SyntaxProblem("nested too deeply", None, "flatten it") from error
+
+
+def _no_constant(name: str) -> Tree:
+    raise SyntaxProblem(f"{name} is not JSON", None, "use null or a number")
+
+
+def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise SyntaxProblem(f'the key "{twice}" stands twice', None, "remove one of the two")
+    return found
+
+
+def read_yaml(text: str, lines: Lines | None = None) -> Tree:
+    """One YAML document → tree (None where there is none). Raises SyntaxProblem.
+
+    `lines`, where given, is filled with the line (from 1) of every key and list item by its path.
+    """
+    loader = _LOADER(text)
+    try:
+        return _Builder(lines).build(loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise SyntaxProblem(
+            f"not YAML: {error.problem or error.context}", mark.line + 1 if mark else None, _mend(error)
+        ) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SyntaxProblem(f"not YAML: {error.reason}", line, "remove that character") from error
+    finally:
+        loader.dispose()
+
+
+def _mend(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem)
+    if "mapping values are not allowed" in problem:
+        return "put text that has a colon in quotes"
+    if "\\t" in problem or "tab" in problem:
+        return "indent with spaces, not tabs"
+    if "cannot start any token" in problem:
+        return "put text that begins with such a character in quotes"
+    if "undefined alias" in problem or "alias" in problem:
+        return "put text that begins with * in quotes"
+    return "look at the quotes and the indentation near it"
+
+
+class _Builder:
+    """Builds one tree from events with a stack of its own, so that depth can't exhaust Python's."""
+
+    def __init__(self, lines: Lines | None) -> None:
+        self.lines = lines
+        self.anchors: dict[str, Tree] = {}
+        self.stack: list[Tree] = []
+        self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NONE
+        self.root: Tree = None
+        self.nodes = 0
+        self.merged: set[tuple[int, str]] = set()  # keys that came by <<, which a written key overrides
+
+    def build(self, loader: Any) -> Tree:
+        get, seen = loader.get_event, 0
+        while True:
+            event = get()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                self.put(_scalar(event), event)
+            elif kind is yaml.MappingStartEvent:
+                self.open({}, event)
+            elif kind is yaml.SequenceStartEvent:
+                self.open([], event)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self.stack.pop()
+                self.keys.pop()
+            elif kind is yaml.AliasEvent:
+                self.put(self.alias(event), event)
+            elif kind is yaml.DocumentStartEvent:
+                seen += 1
+                if seen > 1:
+                    raise SyntaxProblem(
+                        "a second YAML document begins here", event.start_mark.line + 1, "keep one per file"
+                    )
+            elif kind is yaml.StreamEndEvent:
+                return self.root
+
+    def open(self, container: Tree, event: Any) -> None:
+        self.put(container, event)
+        if len(self.stack) >= MAX_DEPTH:
+            raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", event.start_mark.line + 1, "flatten it")
+        self.stack.append(container)
+        self.keys.append(_NONE)
+
+    def alias(self, event: Any) -> Tree:
+        target = self.anchors.get(event.anchor, _NONE)
+        line = event.start_mark.line + 1
+        if target is _NONE:
+            raise SyntaxProblem(
+                f"no anchor &{event.anchor} stands before *{event.anchor}",
+                line,
+                "put text that begins with * in quotes",
+            )
+        if any(target is container for container in self.stack):
+            raise SyntaxProblem(f"*{event.anchor} is inside of itself", line, "write it out")
+        self.count(_size(target), line)
+        return target
+
+    def count(self, nodes: int, line: int) -> None:
+        self.nodes += nodes
+        if self.nodes > MAX_NODES:
+            raise SyntaxProblem(f"more than {MAX_NODES} values in one file", line, "split it")
+
+    def put(self, value: Tree, event: Any) -> None:
+        self.count(1, event.start_mark.line + 1)
+        anchor = event.anchor
+        if anchor is not None and type(event) is not yaml.AliasEvent:
+            self.anchors[anchor] = value
+        if not self.stack:
+            self.root = value
+            return
+        container, key = self.stack[-1], self.keys[-1]
+        if type(container) is list:
+            container.append(value)
+            self.mark(len(container) - 1, event)
+        elif key is _NONE:
+            self.keys[-1] = self.key(container, value, event)
+            self.mark(self.keys[-1], event)
+        else:
+            self.keys[-1] = _NONE
+            if key == "<<":
+                self.merge(container, value, event)
+            else:
+                container[key] = value
+
+    def key(self, container: dict[str, Tree], key: Tree, event: Any) -> str:
+        line = event.start_mark.line + 1
+        if not isinstance(key, str):
+            raise SyntaxProblem("a key must be text", line, "put it in quotes")
+        if key in container and not self._overrides_merged(container, key):
+            raise SyntaxProblem(f'the key "{key}" stands twice', line, "remove one of the two")
+        return str(key)
+
+    def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
+        for source in value if isinstance(value, list) else [value]:
+            if not isinstance(source, dict):
+                raise SyntaxProblem("<< takes a mapping", event.start_mark.line + 1, "point it at one")
+            for key, item in source.items():
+                if key not in container:
+                    container[key] = item
+                    self.merged.add((id(container), str(key)))
+
+    def _overrides_merged(self, container: dict[str, Tree], key: str) -> bool:
+        if (id(container), str(key)) not in self.merged:
+            return False
+        self.merged.discard((id(container), str(key)))
+        return True
+
+    def mark(self, key: Any, event: Any) -> None:
+        if self.lines is not None:
+            path = tuple(k for k in self._path())
+            self.lines[(*path, key)] = event.start_mark.line + 1
+
+    def _path(self) -> list[Any]:
+        path: list[Any] = []
+        for container, key in zip(self.stack[:-1], self.keys[:-1], strict=True):
+            path.append(len(container) - 1 if isinstance(container, list) else self._open_key(container, key))
+        return path
+
+    @staticmethod
+    def _open_key(container: dict[str, Tree], key: Any) -> Any:
+        return next(reversed(container)) if key is _NONE and container else key
+
+
+_NONE: Any = object()
+
+
+def _scalar(event: Any) -> Tree:
+    tag = event.tag
+    if not event.style and (tag is None or tag != "tag:yaml.org,2002:str"):
+        if tag is not None and not tag.startswith("tag:yaml.org,2002:") and tag != "!":
+            raise SyntaxProblem(f"the tag {tag} is not known", event.start_mark.line + 1, "remove the tag")
+        return Plain(event.value)
+    return event.value
+
+
+def _size(tree: Tree) -> int:
+    """How many values a tree holds, counted without recursion and no further than MAX_NODES."""
+    count, open_ = 0, [tree]
+    while open_ and count <= MAX_NODES:
+        node = open_.pop()
+        count += 1
+        if isinstance(node, dict):
+            open_.extend(node.values())
+        elif isinstance(node, list):
+            open_.extend(node)
+    return count
+
+
+def is_null(value: Tree) -> bool:
+    """Whether a value is null: JSON's, or an empty, `~` or `null` scalar without quotes."""
+    return value is None or (type(value) is Plain and value in NULLS)
+
+
+def typed(tree: Tree) -> Any:
+    """The tree with every Plain typed by YAML 1.2's core schema. ValueError for .inf and .nan."""
+    if type(tree) is Plain:
+        return _typed_scalar(tree)
+    if isinstance(tree, dict):
+        return {key: typed(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [typed(value) for value in tree]
+    return tree
+
+
+def _typed_scalar(text: Plain) -> Any:
+    if text in NULLS:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    lower = text.lower()
+    if lower.startswith(("0x", "0o")):
+        try:
+            return int(text, 0)
+        except ValueError:
+            return str(text)
+    if lower.lstrip("+-") in (".inf", ".nan"):
+        raise ValueError(f"{text} has no place in JSON")
+    return str(text)
