@@ -15,6 +15,8 @@ from server.site import Site
 
 log = logging.getLogger("quire")
 
+MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
+
 # The names of errors that Flask itself raises, by status.
 NAMES = {
     400: "BadRequestError",
@@ -30,6 +32,7 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     """The WSGI app of a loaded site."""
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.register_blueprint(content.blueprint(site, accounts))
     app.register_blueprint(uploads.blueprint(site))
 

@@ -75,6 +75,20 @@ def read_locale(value: Any, settings: Settings, *, many: bool) -> str:
     return value
 
 
+def written_locale(value: Any, type_: Type, settings: Settings) -> str:
+    """The locale that a write is about: one that the site has. Raises ValidationError.
+
+    A type that is not localised has the default one, whatever is asked for.
+    """
+    if not type_.localized or value is None or value == "":
+        return settings.default_locale
+    if value not in settings.locales:
+        wanted = ", ".join(settings.locales)
+        details = {"source": "query", "param": "locale"}
+        raise ValidationError(f"Invalid locale. Expected one of: {wanted}", details)
+    return str(value)
+
+
 def read_status(value: Any) -> str:
     """`published` or `draft`. Raises ValidationError."""
     if value is None or value == "":

@@ -7,6 +7,7 @@ from server.accounts import Accounts
 from server.errors import UnauthorizedError, ValidationError
 from server.permissions import Actor
 from server.settings import Settings
+from server.tree import SyntaxProblem, read_json
 
 JSON = "application/json; charset=utf-8"
 
@@ -39,6 +40,22 @@ def actor_of(request: Request, settings: Settings, accounts: Accounts) -> Actor:
 def is_v4(request: Request) -> bool:
     """Whether the previous format is asked for (spec.md 4.4, 9)."""
     return request.headers.get("Strapi-Response-Format", "").lower() == "v4"
+
+
+def json_body(request: Request) -> object:
+    """The body of a request as a tree; None where it has no JSON. Raises ValidationError."""
+    if not request.is_json:
+        return None
+    data = request.get_data(cache=False)
+    if not data.strip():
+        return None
+    try:
+        return read_json(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValidationError(f"The body is not UTF-8 at byte {error.start}") from error
+    except SyntaxProblem as error:
+        line = f", line {error.line}" if error.line else ""
+        raise ValidationError(f"The body can't be read{line}: {error.message}") from error
 
 
 def answer(body: bytes, status: int = 200) -> Response:

@@ -9,7 +9,10 @@
         ├── ForbiddenError       403
         ├── NotFoundError        404
         ├── MethodNotAllowedError 405
-        └── PayloadTooLargeError 413
+        ├── ConflictError        409
+        ├── PayloadTooLargeError 413
+        ├── StorageError         507  the disk, or a file's permissions, won't have it
+        └── BusyError            503  another process has been writing for too long
 
 Only `app` turns an ApiError into HTTP; only `cli` prints a SetupError.
 """
@@ -84,6 +87,24 @@ class PayloadTooLargeError(ApiError):
     """The body is larger than the server takes."""
 
     status, name, default = 413, "PayloadTooLargeError", "Payload Too Large"
+
+
+class ConflictError(ApiError):
+    """Somebody changed the file meanwhile, or it can't be changed without harm."""
+
+    status, name, default = 409, "ConflictError", "Conflict"
+
+
+class StorageError(ApiError):
+    """The files could not be written; what they held is still there."""
+
+    status, name, default = 507, "InsufficientStorageError", "The files could not be written"
+
+
+class BusyError(ApiError):
+    """Somebody else is writing."""
+
+    status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
 
 
 def invalid_key(key: str, path: str | None, param: str) -> ValidationError:

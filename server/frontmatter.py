@@ -48,15 +48,22 @@ class Handler(BaseHandler):
 
 def split(text: str) -> Parts:
     """A Markdown text in two; one without front matter is all body. Raises SyntaxProblem."""
+    found = fences(text)
+    return Parts(found[1], _trim(found[3])) if found else Parts("", _trim(text))
+
+
+def fences(text: str) -> tuple[str, str, str, str] | None:
+    """A text as (first fence, front matter, second fence, all that follows); None without front matter."""
     opening = _FENCE.match(text)
     if not opening:
         if text.startswith("+++"):
             raise SyntaxProblem("front matter in TOML is not read", 1, "write it as YAML between --- lines")
-        return Parts("", _trim(text))
+        return None
     closing = _CLOSING.search(text, opening.end())
     if not closing:
         raise SyntaxProblem("the front matter is not closed", 1, "put a line --- below it")
-    return Parts(text[opening.end() : closing.start()], _trim(text[closing.end() :]))
+    a, b, c = opening.end(), closing.start(), closing.end()
+    return text[:a], text[a:b], text[b:c], text[c:]
 
 
 def _trim(body: str) -> str:

@@ -13,9 +13,11 @@ from immutables import Map
 
 from server.documents import DRAFT, PUBLISHED, Document, default_order
 from server.media import upload_path
+from server.options import has_unique, unique_values
 from server.schema import UPLOAD, Attribute, Schema, Type
 from server.sequence import Sequence
 from server.settings import Settings
+from server.values import Path
 
 Key = tuple[str, str, str, str]  # uid, documentId, locale, status
 Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
@@ -27,13 +29,14 @@ _NOTHING: Sequence[Document] = Sequence(default_order)
 class Table:
     """The versions of one type: by id, in default order, and by what they point at.
 
-    `versions` is keyed by (documentId, locale, status), `order` by (locale, status) and `links`, the
-    reverse edges, by (relation, target, locale, status).
+    `versions` is keyed by (documentId, locale, status), `order` by (locale, status), `links`, the
+    reverse edges, by (relation, target, locale, status), and `unique` by (path, value, locale).
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
     order: Mapping[tuple[str, str], Sequence[Document]] = field(default_factory=dict)
     links: Map[tuple[str, Target, str, str], Sequence[Document]] = field(default_factory=Map)
+    unique: Map[tuple[str, Any, str], tuple[Document, ...]] = field(default_factory=Map)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,10 @@ class Snapshot:
         """The versions of a type whose `relation` points at `target`, in default order."""
         return self.tables[type_.uid].links.get((relation, target, locale, status), _NOTHING)
 
+    def having(self, type_: Type, path: Path, value: Any, locale: str) -> tuple[Document, ...]:
+        """The versions of a type that have a value in the unique attribute at a path."""
+        return self.tables[type_.uid].unique.get((_place(path), value, locale), ())
+
 
 def empty(schema: Schema) -> Snapshot:
     """A snapshot without documents."""
@@ -84,7 +91,9 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
     for uid, document_id, locale in sorted(touched):
         by_type[uid].append((document_id, locale))
     for uid, places in by_type.items():
-        tables[uid] = _apply_table(snapshot.schema.types[uid], tables[uid], claims, places)
+        type_ = snapshot.schema.types[uid]
+        unique = has_unique(type_, snapshot.schema.types)
+        tables[uid] = _apply_table(type_, tables[uid], claims, places, unique=unique)
     return replace(
         snapshot,
         tables=tables,
@@ -137,7 +146,12 @@ def _effective(
 
 
 def _apply_table(
-    type_: Type, table: Table, claims: Map[Key, tuple[Document, ...]], places: list[tuple[str, str]]
+    type_: Type,
+    table: Table,
+    claims: Map[Key, tuple[Document, ...]],
+    places: list[tuple[str, str]],
+    *,
+    unique: bool,
 ) -> Table:
     gone: list[Document] = []
     come: list[Document] = []
@@ -150,8 +164,12 @@ def _apply_table(
         for version in _effective(type_, claims, document_id, locale):
             versions[(document_id, locale, version.status)] = version
             come.append(version)
-    order, links = _apply_order(table.order, gone, come), _apply_links(type_, table, gone, come)
-    return Table(versions.finish(), order, links)
+    return Table(
+        versions.finish(),
+        _apply_order(table.order, gone, come),
+        _apply_links(type_, table, gone, come),
+        _apply_unique(table.unique, gone, come) if unique else table.unique,
+    )
 
 
 def _apply_order(
@@ -182,6 +200,28 @@ def _apply_links(
         else:
             links.pop(key, None)
     return links.finish()
+
+
+def _place(path: Path) -> str:
+    """A path without the positions in its lists: `rows.code` for `("rows", 3, "code")`."""
+    return ".".join(part for part in path if isinstance(part, str))
+
+
+def _apply_unique(
+    unique: Map[tuple[str, Any, str], tuple[Document, ...]], gone: list[Document], come: list[Document]
+) -> Map[tuple[str, Any, str], tuple[Document, ...]]:
+    def keys(document: Document) -> set[tuple[str, Any, str]]:
+        values = unique_values(document.type, document.row[2:-4])
+        return {(_place(path), value, document.locale) for path, value in values}
+
+    changed = unique.mutate()
+    for key, (out, in_) in _grouped(gone, come, keys).items():
+        left = tuple(d for d in changed.get(key, ()) if d not in out)
+        if left or in_:
+            changed[key] = (*left, *in_)
+        else:
+            changed.pop(key, None)
+    return changed.finish()
 
 
 def _grouped(gone: list[Document], come: list[Document], keys: Any) -> dict[Any, tuple[list[Any], list[Any]]]:

@@ -74,6 +74,32 @@ class Layout:
             return self._named(found_type, rest) if found_type and rest else None
         return self._claim_single(stem)
 
+    def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
+        """Where the document of a claim belongs: the path that `claim` reads as that claim.
+
+        `pattern` is the one of `options.files` to use, where the type has several.
+        """
+        suffix = ".draft" if claim.draft else ""
+        pattern = pattern or next(iter(claim.type.files), None)
+        if pattern and "{locale}" in pattern:
+            made = pattern.replace("{locale}", claim.locale)
+            return made.replace("{name}", claim.name + suffix)
+        named = claim.locale != self.settings.default_locale and claim.type.localized
+        name = claim.name + (f".{claim.locale}" if named else "") + suffix
+        if pattern:
+            return pattern.replace("{name}", name)
+        if claim.type.kind == "singleType":
+            return f"content/{name}{ending}"
+        return f"content/{claim.type.plural}/{name}{ending}"
+
+    def pattern_of(self, path: str) -> str | None:
+        """The pattern of `options.files` that a path matches, or None."""
+        for type_ in self.schema.content_types:
+            for pattern in type_.files:
+                if _compile(pattern).fullmatch(path):
+                    return pattern
+        return None
+
     def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
         name, locale = parts.get("name") or type_.singular, parts.get("locale")
         if locale is None:

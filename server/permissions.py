@@ -35,17 +35,22 @@ def require(actor: Actor, type_: Type, action: str) -> None:
         raise ForbiddenError()
 
 
-def narrow(query: Query, actor: Actor, schema: Schema) -> Query:
-    """The query as the actor may ask it (spec.md 4.5, 7.3).
+def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
+    """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
 
     What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
     the type asked for need `readDraft`, and further types show theirs only where that is granted.
     """
-    if query.draft and query.type.draft_publish and not actor.may(query.type.singular, "readDraft"):
+    shown = own_draft or actor.may(query.type.singular, "readDraft")
+    if query.draft and query.type.draft_publish and not shown:
         raise ForbiddenError()
     drafts: Iterable[Type] = ()
     if query.draft:
-        drafts = (t for t in schema.content_types if t.draft_publish and actor.may(t.singular, "readDraft"))
+        drafts = (
+            t
+            for t in schema.content_types
+            if t.draft_publish and (actor.may(t.singular, "readDraft") or (t is query.type and shown))
+        )
     return replace(
         query,
         selection=_narrow_selection(query.selection, actor, "filters", "sort"),

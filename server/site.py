@@ -7,24 +7,32 @@ finds out what, and one assignment publishes the next state.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from server.content_types import read_content_types
 from server.documents import Document
-from server.errors import SetupError
-from server.files import Walk, ignored, link_problem, signature, walk
+from server.errors import ConflictError, SetupError, StorageError
+from server.files import Signature, Walk, ignored, link_problem, signature, walk
 from server.git import History, changed_paths, git_folder, read_history
 from server.index import Snapshot, apply, build, empty
+from server.journal import Journal
+from server.moments import now
+from server.pending import Pending
 from server.problems import Problem
 from server.schema import Schema
 from server.settings import FILE, Settings, check_subjects, read_settings
-from server.state import state_folder
+from server.state import FOLDER, state_folder
 from server.store import Entry, Store
+from server.versions import Versions
 
 Progress = Callable[[int, int], None]  # (files read, files in all)
 TYPES = "content-types"
+Result = TypeVar("Result")
+TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
 FEW = 200  # so many changed paths are looked at one by one; for more, everything is walked
 
 
@@ -69,6 +77,8 @@ class Site:
         self.git = git_folder(self.root)
         self._lock = threading.RLock()
         self._held = _Held()
+        self._journal: Journal | None = None
+        self._loaded = False
         settings = read_settings(self.root)
         schema = read_content_types(self.root)
         self.state = State(settings, schema, empty(schema))
@@ -97,6 +107,7 @@ class Site:
             self._held.config = self._subject_problems(settings, schema)
             self._load(settings, schema, progress)
             self._held.config_signature = before
+            self._loaded = True
 
     def refresh(self, hints: Iterable[str] | None = None) -> Change:
         """Take over what changed in the files; `hints` are paths that may have, None is all.
@@ -109,6 +120,59 @@ class Site:
             paths = self._changed_paths(hints)
             moved = self._follow_git(paths)
             return self._take_over(paths | moved)
+
+    def write(self, prepare: Callable[[State, Versions], Result]) -> tuple[State, Result]:
+        """Let `prepare` change files, in one step that is done or not done (docs/files.md).
+
+        It is called under the site's write lock, and again where a file was changed by somebody
+        else meanwhile. Returns the state that shows the change, and what `prepare` returned.
+        """
+        with self._writing() as journal, self._lock:
+            for left in reversed(range(TRIES)):
+                versions = self._versions()
+                try:
+                    result = prepare(self.state, versions)
+                    writes = versions.pending.writes()
+                    stale = {w.path for w in writes if w.before != self._known_signature(w.path)}
+                    if stale:
+                        raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
+                    journal.commit(writes)
+                except ConflictError:
+                    if not left:
+                        raise
+                    self.refresh(versions.pending.paths)
+                else:
+                    self._take_over({w.path for w in writes})
+                    return self.state, result
+        raise AssertionError("unreachable")
+
+    def recover(self) -> int:
+        """Finish or drop what a crash left of a write; returns how many files that changed."""
+        if not (self.root / FOLDER / "journal").is_dir():
+            return 0
+        with self._writing() as journal:
+            return journal.recover()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Journal]:
+        try:
+            if self._journal is None:
+                self._journal = Journal(self.root, state_folder(self.root))
+        except OSError as error:
+            raise StorageError(f"The site can't be written to: {error.strerror}") from error
+        with self._journal.writing() as others:
+            if others and self._loaded:
+                self._journal.recover()
+                self.refresh()
+            yield self._journal
+
+    def _versions(self) -> Versions:
+        state = self.state
+        return Versions(state.snapshot, state.settings, self._store.layout, Pending(self.root), now())
+
+    def _known_signature(self, path: str) -> Signature | None:
+        entry = self._held.entries.get(path)
+        return entry.signature if entry else None
 
     # --- configuration -------------------------------------------------------------------------
 
@@ -230,7 +294,7 @@ class Site:
 
     def _take_over(self, paths: set[str]) -> Change:
         """Read some paths again and publish what came of it, in one step."""
-        entries = dict(self._held.entries)
+        entries = self._held.entries
         replaced: list[tuple[Document | None, Document | None]] = []
         read: list[str] = []
         gone: list[str] = []
@@ -242,11 +306,11 @@ class Site:
                     gone.append(path)
             else:
                 after = entries[path] = _keep_good(before, after)
-                read.append(path)
                 known = before.problems if before else ()
                 problems.extend(p for p in after.problems if p not in known)
+                if before is None or after.document is not before.document or after.problems != known:
+                    read.append(path)
             replaced.append((before.document if before else None, after.document if after else None))
-        self._held.entries = entries
         self._publish([pair for pair in replaced if pair[0] is not pair[1]])
         return Change(tuple(read), tuple(gone), tuple(problems))
 

@@ -16,11 +16,12 @@ from server.files import Signature, signature
 from server.layout import MARKDOWN, Claim, Layout
 from server.media import DESCRIPTION, read_media, upload_path
 from server.moments import read_moment
+from server.options import broken_within
 from server.problems import Problem
 from server.schema import UPLOAD, Schema
 from server.settings import Settings
 from server.tree import Lines, SyntaxProblem, Tree, is_null, read_json, read_yaml
-from server.values import Mismatch, Reading, broken_options, read_attributes, warn_unknown
+from server.values import Mismatch, Reading, read_attributes, warn_unknown
 
 MAX_BYTES = 16 * 1024 * 1024
 OURS = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale")
@@ -121,10 +122,9 @@ class Store:
         document_id, reading = self._document_id(claim, tree)
         values = read_attributes(claim.type, tree, (), reading)
         warn_unknown(claim.type, tree, (), reading, allowed=OURS)
-        for attribute, value in zip(claim.type.attributes.values(), values, strict=True):
-            if not claim.draft:
-                for message in broken_options(attribute, value):
-                    reading.fail((attribute.name,), f'"{attribute.name}" {message}', warning=True)
+        if not claim.draft:
+            for at, sentence in broken_within(claim.type, values):
+                reading.fail(at, sentence, warning=True)
         derived = self.moments(path, found[0] / 1e9)
         created, updated = self._written_moments(tree, derived, reading)
         published = None if claim.draft else self._moment(tree, "publishedAt", updated, reading)

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.moments import read_date, read_moment, read_time
-from server.schema import Attribute, Schema, Type
+from server.schema import Attribute, Type
 from server.spelling import suggestion
 from server.tree import Plain, Tree, is_null, typed
 
@@ -25,7 +25,10 @@ _NO = frozenset({"false", "no", "off"})
 
 
 class Component:
-    """One component of a document: its type and its row (id, then the attributes)."""
+    """One component of a document: its type and its row (id, then the attributes).
+
+    Two are equal when their attributes are: the id comes from the place, which a copy does not share.
+    """
 
     __slots__ = ("row", "type")
 
@@ -33,10 +36,10 @@ class Component:
         self.type, self.row = type_, row
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Component) and (self.type, self.row) == (other.type, other.row)
+        return isinstance(other, Component) and self.type is other.type and self.row[1:] == other.row[1:]
 
     def __hash__(self) -> int:
-        return hash((self.type.uid, self.row[0]))
+        return hash(self.type.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,29 +332,3 @@ def warn_unknown(
         if key not in type_.attributes and key not in allowed:
             mend = suggestion(key, type_.attributes) or f"add it to {type_.path} or remove it"
             reading.fail((*path, key), f'"{key}" is no attribute of {type_.uid}', mend, warning=True)
-
-
-def check_options(schema: Schema, type_: Type, values: list[Any], reading: Reading) -> None:
-    """Warn of values that are of their type and break an option of it: they are served as they are."""
-    for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        for message in broken_options(attribute, value):
-            reading.fail((attribute.name,), message, warning=True)
-
-
-def broken_options(attribute: Attribute, value: Any) -> list[str]:
-    """The sentences that say which options of an attribute a value breaks."""
-    if value is None or value == ():
-        return ["is required"] if attribute.required and not attribute.derived else []
-    broken = []
-    if isinstance(value, str):
-        if attribute.min_length is not None and len(value) < attribute.min_length:
-            broken.append(f"must be at least {attribute.min_length} characters")
-        if attribute.max_length is not None and len(value) > attribute.max_length:
-            broken.append(f"must be at most {attribute.max_length} characters")
-    size = len(value) if isinstance(value, tuple) else value
-    if isinstance(size, int | float | Decimal) and not isinstance(size, bool):
-        if attribute.min is not None and size < Decimal(str(attribute.min)):
-            broken.append(f"must be at least {attribute.min}")
-        if attribute.max is not None and size > Decimal(str(attribute.max)):
-            broken.append(f"must be at most {attribute.max}")
-    return broken

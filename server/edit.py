@@ -1,0 +1,397 @@
+"""Changes values in the text of a YAML or JSON file and leaves every other byte as it is.
+
+`edit_yaml` and `edit_json` take the text, its tree, and the new values of some keys of its top
+mapping; they cut at the spans of `outline` and put in what `emit` writes. Whoever calls them reads
+the result back and compares: an edit that says anything else than it should is not used.
+"""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from server.emit import json_text, yaml_entry
+from server.outline import Node, outline_json, outline_yaml
+from server.tree import Plain, Tree, is_null, typed
+
+REMOVE: Any = object()
+
+_INDENT = re.compile(r"\n([ \t]+)\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Characters `start` to `end` of a text become `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply_cuts(text: str, cuts: list[Cut]) -> str:
+    """The text with cuts that don't overlap; those at one place keep their order."""
+    for cut in sorted(cuts, key=lambda c: c.start, reverse=True):
+        text = text[: cut.start] + cut.text + text[cut.end :]
+    return text
+
+
+def same(old: Tree, new: Any) -> bool:
+    """Whether a tree as it was read already says a value."""
+    if isinstance(new, dict):
+        return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
+    if isinstance(new, list | tuple):
+        return isinstance(old, list) and len(old) == len(new) and all(map(same, old, new))
+    if isinstance(old, dict | list):
+        return False
+    if is_null(new) or is_null(old):
+        return is_null(new) and is_null(old)
+    if isinstance(new, str):
+        return isinstance(old, str) and str(old) == str(new)
+    if type(old) is Plain:
+        try:
+            return Decimal(str(old)) == new if isinstance(new, Decimal) else _equal(typed(old), new)
+        except (ValueError, ArithmeticError):
+            return False
+    return _equal(old, new)
+
+
+def _equal(old: Any, new: Any) -> bool:
+    return type(old) is type(new) and bool(old == new)
+
+
+# --- YAML --------------------------------------------------------------------------------------
+
+
+def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
+    """A YAML text whose top mapping has new values under some keys; REMOVE takes a key out.
+
+    `expand` also writes out every key that has an anchor or alias in it.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
+    root = outline_yaml(text)
+    if root is None or is_null(tree):
+        return _append(
+            text, "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE), newline
+        )
+    editor = _YamlEditor(text, newline)
+    if expand:
+        editor.forced = {
+            k.value for k, v in zip(root.keys, root.items, strict=True) if k.value == "<<" or _shares(v)
+        }
+        changes = {**{k: tree[k] for k in tree if k in editor.forced or "<<" in editor.forced}, **changes}
+        changes.update({"<<": REMOVE} if "<<" in editor.forced else {})
+    if root.style == "flow":
+        editor.rewrite(root, {**tree, **changes})
+    else:
+        editor.mapping(root, tree, changes)
+    return apply_cuts(text, editor.cuts)
+
+
+def _append(text: str, entries: str, newline: str) -> str:
+    if text and not text.endswith("\n"):
+        text += newline
+    return text + entries.replace("\n", newline)
+
+
+class _YamlEditor:
+    """Collects the cuts of one text."""
+
+    def __init__(self, text: str, newline: str) -> None:
+        self.text, self.newline = text, newline
+        self.cuts: list[Cut] = []
+        self.forced: set[str] = set()
+
+    def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
+        """Change, remove and add keys of a block mapping."""
+        margin = self.margin(node.keys[0].start)
+        added = ""
+        for key, value in changes.items():
+            i = node.find(key)
+            if i < 0:
+                if value is not REMOVE:
+                    added += yaml_entry(key, value, offset=self.offset(node))
+            elif value is REMOVE:
+                self.cut_lines(node.keys[i].start, node.items[i].end)
+            elif key in self.forced or not same(tree[key], value):
+                self.entry(node.keys[i], node.items[i], tree[key], value, self.offset(node))
+        if added:
+            self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
+
+    def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
+        """Give the value of one key of a block mapping another text."""
+        if node.style == "block" and not (self.forced and _shares(node)):
+            if (
+                node.kind == "map"
+                and isinstance(value, dict)
+                and value
+                and "<<" not in tree
+                and self.plain(node)
+            ):
+                gone = {k: REMOVE for k in tree if k not in value}
+                return self.mapping(node, tree, {**value, **gone})
+            if node.kind == "list" and isinstance(value, list | tuple) and value:
+                return self.sequence(node, tree, list(value))
+        flow = node.style == "flow" and isinstance(value, list | dict) and bool(value) and _shallow(value)
+        lines = yaml_entry(str(key.value), value, offset=offset, flow=flow)
+        self.replace(key, node, self.after_colon(lines))
+        return None
+
+    def plain(self, node: Node) -> bool:
+        """Whether a block mapping stands on lines of its own, as `key:` and lines below it."""
+        return self.text[: node.start].rstrip(" ").endswith(("\n", "")) and bool(node.keys)
+
+    def after_colon(self, entry: str) -> tuple[str, str]:
+        """The lines of an emitted entry → what stands behind the colon, and the lines below."""
+        first, _, rest = entry.partition("\n")
+        colon = first.index(":", 1) if first[0] not in "'\"" else first.index(":", first.index(first[0], 1))
+        return first[colon + 1 :], rest
+
+    def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
+        """Put a value's first line behind the colon and the rest below, keeping the comment there."""
+        text, (first, rest) = self.text, written
+        colon = text.index(":", key.end)
+        below = self.indented(rest, self.margin(key.start)).removesuffix(self.newline)
+        comment = self.comment(node, colon)
+        if first and self.line_end(colon) >= node.start > colon + 1:
+            first = text[colon + 1 : node.start] + first.removeprefix(" ")  # the gap that people left
+        end = max(self.trimmed_end(node), colon + 1)
+        self.cuts.append(
+            Cut(colon + 1, self.line_end(end), first + comment + (self.newline + below if below else ""))
+        )
+
+    def comment(self, node: Node, colon: int) -> str:
+        """The comment behind the first line of a block, or behind the last of anything else."""
+        line_end = self.line_end(colon)
+        if node.start > line_end:
+            return self.text[colon + 1 : line_end].rstrip()
+        if node.style in ("|", ">"):
+            found = re.search(r"[ \t]+#[^\r\n]*", self.text[node.start : self.line_end(node.start)])
+            return found.group(0) if found else ""
+        end = max(node.end, colon + 1)
+        return self.text[end : self.line_end(end)].rstrip()
+
+    def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
+        """Change a block list where it differs: items before and after that stay as they are."""
+        head = 0
+        while head < min(len(tree), len(value)) and same(tree[head], value[head]):
+            head += 1
+        tail = 0
+        while tail < min(len(tree), len(value)) - head and same(tree[-1 - tail], value[-1 - tail]):
+            tail += 1
+        old, new = range(head, len(tree) - tail), value[head : len(value) - tail]
+        if len(old) == len(new) and all(
+            self.same_shape(node.items[i], tree[i], v) for i, v in zip(old, new, strict=True)
+        ):
+            for i, item in zip(old, new, strict=True):
+                gone = {k: REMOVE for k in tree[i] if k not in item}
+                self.mapping(node.items[i], tree[i], {**item, **gone})
+            return
+        dash = self.dash(node)
+        margin = " " * (dash - self.line_start(dash))
+        lines = "".join(self.item(v, margin) for v in new)
+        if old:
+            start = self.line_start(self.dash(node.items[old[0]]))
+            end = self.next_line(self.trimmed_end(node.items[old[-1]]))
+            self.cuts.append(Cut(start, end, self.closed(lines, end)))
+        elif head < len(tree):
+            at = self.line_start(self.dash(node.items[head]))
+            self.cuts.append(Cut(at, at, lines))
+        else:
+            at = self.next_line(self.trimmed_end(node.items[-1]))
+            self.cuts.append(Cut(at, at, self.opened(lines, at)))
+
+    def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
+        """Whether a list's item can be changed key by key."""
+        return (
+            node.kind == "map"
+            and node.style == "block"
+            and not node.anchored
+            and isinstance(tree, dict)
+            and isinstance(value, dict)
+            and "<<" not in tree
+            and next(iter(tree), None) in value
+        )
+
+    def item(self, value: Any, margin: str) -> str:
+        """`- value` as indented lines."""
+        lines = yaml_entry("k", [value], offset=0).partition("\n")[2]
+        return self.indented(lines, margin)
+
+    def dash(self, node: Node) -> int:
+        """The position of the dash before a block list's item (or of the list's first)."""
+        if node.kind == "list" and node.style == "block":
+            return node.start
+        return self.text.rindex("-", 0, node.start)
+
+    def rewrite(self, node: Node, value: dict[str, Any]) -> None:
+        """Write a whole flow mapping anew."""
+        kept = {k: v for k, v in value.items() if v is not REMOVE}
+        lines = yaml_entry("k", kept, flow=True)
+        self.cuts.append(Cut(node.start, node.end, self.after_colon(lines)[0].strip()))
+
+    # --- places in the text ----------------------------------------------------------------------
+
+    def line_start(self, at: int) -> int:
+        return self.text.rfind("\n", 0, at) + 1
+
+    def line_end(self, at: int) -> int:
+        """The end of a line, before its line break."""
+        end = self.text.find("\n", at)
+        end = len(self.text) if end < 0 else end
+        return end - 1 if end > at and self.text[end - 1] == "\r" else end
+
+    def next_line(self, at: int) -> int:
+        end = self.text.find("\n", at)
+        return len(self.text) if end < 0 else end + 1
+
+    def margin(self, at: int) -> str:
+        """White space as wide as what stands before a key on its line (`? ` marks a key, too)."""
+        before = self.text[self.line_start(at) : at]
+        return " " * (before.index("?") if before.endswith("? ") else len(before))
+
+    def trimmed_end(self, node: Node) -> int:
+        """The end of a node without the blank lines that a block scalar takes along."""
+        end = node.end
+        while end > node.start and self.text[end - 1] in "\r\n":
+            end -= 1
+        return end
+
+    def offset(self, node: Node) -> int:
+        """How far the first list in a mapping has its dashes indented below its key; 2 if none has."""
+        for key, item in zip(node.keys, node.items, strict=True):
+            if (
+                item.kind == "list"
+                and item.style == "block"
+                and self.line_start(key.start) != self.line_start(item.start)
+            ):
+                return (item.start - self.line_start(item.start)) - (key.start - self.line_start(key.start))
+        return 2
+
+    def indented(self, lines: str, margin: str) -> str:
+        made = "".join(margin + line + "\n" if line else "\n" for line in lines.split("\n")[:-1])
+        return made.replace("\n", self.newline)
+
+    def closed(self, lines: str, end: int) -> str:
+        """Lines that replace the end of a text that has no final newline have none either."""
+        whole = end == len(self.text) and not self.text.endswith("\n")
+        return lines.removesuffix(self.newline) if whole else lines
+
+    def opened(self, lines: str, at: int) -> str:
+        """Lines that follow a text without a final newline begin with one, and end without."""
+        if at == len(self.text) and self.text and not self.text.endswith("\n"):
+            return self.newline + lines.removesuffix(self.newline)
+        return lines
+
+    def insert_after(self, node: Node, key: Node, lines: str) -> None:
+        keep = node.style in ("|", ">") and "+" in self.text[node.start : self.line_end(node.start)]
+        at = node.end if keep else self.next_line(max(self.trimmed_end(node), key.end))
+        self.cuts.append(Cut(at, at, self.opened(lines, at)))
+
+    def cut_lines(self, start: int, end: int) -> None:
+        self.cuts.append(Cut(self.line_start(start), self.next_line(max(start, end)), ""))
+
+
+def _shares(node: Node) -> bool:
+    """Whether a value has an anchor, a tag or an alias in it."""
+    return node.anchored or node.kind == "alias" or any(map(_shares, (*node.keys, *node.items)))
+
+
+def _shallow(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return not any(
+        isinstance(item, dict | list) or (isinstance(item, str) and "\n" in item) for item in items
+    )
+
+
+# --- JSON --------------------------------------------------------------------------------------
+
+
+def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
+    """A JSON text whose top object has new values under some keys; REMOVE takes a key out."""
+    root = outline_json(text)
+    found = _INDENT.search(text)
+    editor = _JsonEditor(text, found.group(1) if found else None)
+    editor.mapping(root, tree, changes)
+    return apply_cuts(text, editor.cuts)
+
+
+class _JsonEditor:
+    """Collects the cuts of one text, whose indentation is `unit` (None: one line)."""
+
+    def __init__(self, text: str, unit: str | None) -> None:
+        self.text, self.unit = text, unit
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        self.ascii_only = text.isascii() and "\\u" in text
+        self.tight = re.search(r'"\s*:\s', text) is None and bool(re.search(r'"\s*:', text))
+        self.cuts: list[Cut] = []
+
+    def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
+        """Change, remove and add members of an object."""
+        removed = [i for key, v in changes.items() if v is REMOVE and (i := node.find(key)) >= 0]
+        for key, value in changes.items():
+            i = node.find(key)
+            if i >= 0 and value is not REMOVE and not same(tree[key], value):
+                self.value(node.items[i], tree[key], value)
+        self.remove(node, removed)
+        added = {k: v for k, v in changes.items() if v is not REMOVE and node.find(k) < 0}
+        if added:
+            self.add(node, added, len(removed) == len(node.keys))
+
+    def value(self, node: Node, tree: Tree, value: Any) -> None:
+        """Write one value anew, or only what differs inside of it."""
+        if node.kind == "map" and isinstance(value, dict) and value and node.keys:
+            return self.mapping(node, tree, {**value, **{k: REMOVE for k in tree if k not in value}})
+        many = "\n" in self.text[node.start : node.end] or (not node.items and isinstance(value, list | dict))
+        self.cuts.append(Cut(node.start, node.end, self.written(value, node.start, many)))
+        return None
+
+    def written(self, value: Any, at: int, many: bool) -> str:
+        line = self.text.rfind("\n", 0, at) + 1
+        margin = self.text[line : line + len(self.text[line:at]) - len(self.text[line:at].lstrip())]
+        text = json_text(
+            value,
+            indent=self.unit if many else None,
+            ascii_only=self.ascii_only,
+            tight=self.tight and not many,
+            margin=margin,
+        )
+        return text.replace("\n", self.newline)
+
+    def remove(self, node: Node, positions: list[int]) -> None:
+        """Take members out, each with the comma that it needs no more."""
+        kept = [i for i in range(len(node.keys)) if i not in positions]
+        for i in positions:
+            if any(k < i for k in kept):
+                self.cuts.append(Cut(node.items[i - 1].end, node.items[i].end, ""))
+            elif i + 1 < len(node.keys):
+                self.cuts.append(Cut(node.keys[i].start, node.keys[i + 1].start, ""))
+            else:
+                self.cuts.append(Cut(node.keys[i].start, node.items[i].end, ""))
+
+    def add(self, node: Node, added: dict[str, Any], empty: bool) -> None:
+        """Put members at the end of an object."""
+        colon = ":" if self.tight else ": "
+        first = node.keys[0].start if node.keys else node.start
+        own_lines = "\n" in self.text[node.start : first] or (not node.keys and self.unit is not None)
+        line = self.text.rfind("\n", 0, first) + 1
+        indent = self.text[line:first] if node.keys else (self.unit or "")
+        lead = self.newline + indent if own_lines else ("" if self.tight else " ")
+        out = []
+        for key, value in added.items():
+            name = json_text(key, ascii_only=self.ascii_only)
+            body = json_text(
+                value,
+                indent=self.unit if own_lines else None,
+                ascii_only=self.ascii_only,
+                tight=self.tight and not own_lines,
+                margin=indent if own_lines else "",
+            )
+            out.append(name + colon + body.replace("\n", self.newline))
+        if not node.keys:
+            closing = self.newline if own_lines else ""
+            inner = (lead if own_lines else "") + f",{lead}".join(out) + closing
+            self.cuts.append(Cut(node.start + 1, node.end - 1, inner))
+            return
+        at = node.items[-1].end
+        joined = f",{lead}".join(out)
+        self.cuts.append(Cut(at, at, joined if empty else f",{lead}{joined}"))

@@ -1,0 +1,35 @@
+"""New document ids: 24 characters of `[a-z0-9]` that sort by the time of creation.
+
+A letter, nine digits of base 36 for the millisecond, four for a counter within it, ten at random.
+"""
+
+import secrets
+import threading
+import time
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_COUNTS = 36**4
+
+_lock = threading.Lock()
+_last = (0, 0)
+
+
+def new_document_id() -> str:
+    """An id that sorts after every id that this process made before, also within a millisecond."""
+    global _last
+    with _lock:
+        at, count = time.time_ns() // 1_000_000, 0
+        if at <= _last[0]:  # the same millisecond, or a clock that went back
+            at, count = _last[0], _last[1] + 1
+        if count == _COUNTS:
+            at, count = at + 1, 0
+        _last = (at, count)
+    return f"q{_base36(at, 9)}{_base36(count, 4)}{_base36(secrets.randbelow(36**10), 10)}"
+
+
+def _base36(number: int, width: int) -> str:
+    digits = ""
+    while number:
+        number, rest = divmod(number, 36)
+        digits = _DIGITS[rest] + digits
+    return digits.rjust(width, "0")
