@@ -8,7 +8,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.accounts import Accounts
-from server.api import content, uploads
+from server.api import content, i18n, uploads
 from server.context import answer
 from server.errors import ApiError
 from server.site import Site
@@ -34,6 +34,7 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.register_blueprint(content.blueprint(site, accounts))
+    app.register_blueprint(i18n.blueprint(site, accounts))
     app.register_blueprint(uploads.blueprint(site))
 
     @app.get("/_health")

@@ -135,10 +135,10 @@ def _section(source: Source, data: Mapping[str, Any], key: str, *at: str) -> Map
     return found
 
 
-def _is_localized(data: Mapping[str, Any]) -> bool:
+def _is_localized(data: Mapping[str, Any], default: bool = False) -> bool:
     options = data.get("pluginOptions")
     i18n = options.get("i18n") if isinstance(options, dict) else None
-    return isinstance(i18n, dict) and i18n.get("localized") is True
+    return bool(i18n.get("localized", default)) if isinstance(i18n, dict) else default
 
 
 def _api_id(source: Source, info: Mapping[str, Any], key: str) -> str:
@@ -253,5 +253,6 @@ def _read_attribute(source: Source, name: str, type_localized: bool) -> Attribut
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
-    values["localized"] = type_localized and (_is_localized(data) or kind == "relation")
+    # A relation belongs to its locale unless the schema says otherwise; other attributes are shared.
+    values["localized"] = type_localized and _is_localized(data, default=kind == "relation")
     return Attribute(**values)

@@ -132,7 +132,8 @@ class _YamlEditor:
             if node.kind == "list" and isinstance(value, list | tuple) and value:
                 return self.sequence(node, tree, list(value))
         flow = node.style == "flow" and isinstance(value, list | dict) and bool(value) and _shallow(value)
-        lines = yaml_entry(str(key.value), value, offset=offset, flow=flow)
+        quote = node.style if node.kind == "scalar" and node.style in ("'", '"') else ""
+        lines = yaml_entry(str(key.value), value, offset=offset, flow=flow, quote=quote)
         self.replace(key, node, self.after_colon(lines))
         return None
 

@@ -20,7 +20,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 from server.tree import Plain, typed
 
 _WIDE = 1_000_000
-_PLAIN = re.compile(r"[^\W\d_][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
+_PLAIN = re.compile(r"[^\W\d][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 _RESOLVER = yaml.SafeLoader  # knows what YAML 1.1 takes plain text for, but for:
 _YAML_1_1 = frozenset({"y", "Y", "n", "N"})
@@ -55,10 +55,11 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
     return not any(pattern.match(text) for _, pattern in resolved)
 
 
-def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False) -> str:
+def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
     """`key: value` as lines that end in a newline, at column 0.
 
-    `offset` is how far a dash is indented below its key; `flow` writes collections in brackets.
+    `offset` is how far a dash is indented below its key; `flow` writes collections in brackets;
+    `quote` is the kind of quotes that text had here before, and keeps where it can.
     """
     writer = YAML(typ="rt")
     writer.Representer = _Representer
@@ -66,8 +67,19 @@ def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False) -> 
     writer.allow_unicode = True
     writer.indent(mapping=2, sequence=offset + 2, offset=offset)
     out = io.StringIO()
-    writer.dump(CommentedMap([(_styled(key, flow=False, block=False), _styled(value, flow=flow))]), out)
+    styled = _requoted(value, quote) if quote else None
+    styled = _styled(value, flow=flow) if styled is None else styled
+    writer.dump(CommentedMap([(_styled(key, flow=False, block=False), styled)]), out)
     return out.getvalue()
+
+
+def _requoted(value: Any, quote: str) -> Any:
+    """Text of one line in the quotes that stood here before; None where that does not fit."""
+    if not isinstance(value, str) or type(value) is Plain or "\n" in value:
+        return None
+    if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:
+        return SingleQuotedScalarString(value)
+    return DoubleQuotedScalarString(value) if quote == '"' else None
 
 
 def _styled(value: Any, *, flow: bool, block: bool = True) -> Any:

@@ -77,6 +77,7 @@ class Site:
         self.git = git_folder(self.root)
         self._lock = threading.RLock()
         self._held = _Held()
+        self.started = now()
         self._journal: Journal | None = None
         self._loaded = False
         settings = read_settings(self.root)

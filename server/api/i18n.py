@@ -1,0 +1,25 @@
+"""GET /api/i18n/locales: the locales of the site, as a bare list."""
+
+from flask import Blueprint, Response, request
+
+from server.accounts import Accounts
+from server.context import actor_of, answer
+from server.errors import ForbiddenError
+from server.locales import describe
+from server.render import dumps
+from server.site import Site
+
+
+def blueprint(site: Site, accounts: Accounts) -> Blueprint:
+    """The route of the list of locales."""
+    bp = Blueprint("i18n", __name__, url_prefix="/api/i18n")
+
+    @bp.get("/locales", strict_slashes=False)
+    def locales() -> Response:
+        settings = site.state.settings
+        actor = actor_of(request, settings, accounts)
+        if not actor.may("locale", "find"):
+            raise ForbiddenError()
+        return answer(dumps([describe(code, settings, site.started) for code in settings.locales]))
+
+    return bp
