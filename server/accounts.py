@@ -15,7 +15,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Engine, MetaData, String, Table, Text, create_engine, event
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+)
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
@@ -39,6 +50,27 @@ _tokens = Table(
     Column("permissions", Text, nullable=False, default=""),
     Column("created_at", String(24), nullable=False),
     Column("expires_at", String(24)),
+)
+
+users_table = Table(
+    "users",
+    _metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("document_id", String(24), nullable=False, unique=True),
+    Column("username", String(200), nullable=False, unique=True),
+    Column("email", String(320), nullable=False, unique=True),
+    Column("password", String(200)),
+    Column("provider", String(40), nullable=False, default="local"),
+    Column("confirmed", Boolean, nullable=False, default=True),
+    Column("blocked", Boolean, nullable=False, default=False),
+    Column("role", String(100), nullable=False, default="authenticated"),
+    Column("sessions", Integer, nullable=False, default=0),
+    Column("reset_hash", String(64)),
+    Column("reset_until", String(24)),
+    Column("confirm_hash", String(64)),
+    Column("created_at", String(24), nullable=False),
+    Column("updated_at", String(24), nullable=False),
+    sqlite_autoincrement=True,
 )
 
 
@@ -72,11 +104,12 @@ class Accounts:
 
     def __init__(self, root: Path, url: str = "") -> None:
         self._sqlite = not url or url.startswith("sqlite")
+        self.root = root
         if not url:
             path = state_folder(root) / "accounts.db"
             path.touch(mode=0o600)
             url = f"sqlite:///{path}"
-        self._engine = _engine(url)
+        self._engine = self.engine = _engine(url)
         self._watch: Any = None
         self._seen = -1
         self._known: dict[str, Token | None] = {}

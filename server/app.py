@@ -8,10 +8,12 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.accounts import Accounts
-from server.api import content, i18n, uploads
-from server.context import answer
+from server.api import auth, content, i18n, uploads, users
+from server.context import Identities, answer
 from server.errors import ApiError
+from server.sessions import Sessions
 from server.site import Site
+from server.users import Users
 
 log = logging.getLogger("quire")
 
@@ -33,8 +35,12 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
-    app.register_blueprint(content.blueprint(site, accounts))
-    app.register_blueprint(i18n.blueprint(site, accounts))
+    sessions = Sessions(site.root, auth.session_seconds(site.state.settings))
+    identities = Identities(accounts, Users(accounts), sessions)
+    app.register_blueprint(auth.blueprint(site, identities))
+    app.register_blueprint(users.blueprint(site, identities))
+    app.register_blueprint(i18n.blueprint(site, identities))
+    app.register_blueprint(content.blueprint(site, identities))
     app.register_blueprint(uploads.blueprint(site))
 
     @app.get("/_health")

@@ -1,13 +1,17 @@
 """What every handler needs of a request: its parameters, its actor, the answer as JSON."""
 
+from dataclasses import dataclass
+
 from flask import Request, Response
 
 from server import qs
 from server.accounts import Accounts
 from server.errors import UnauthorizedError, ValidationError
 from server.permissions import Actor
+from server.sessions import Sessions
 from server.settings import Settings
 from server.tree import SyntaxProblem, read_json
+from server.users import Users
 
 JSON = "application/json; charset=utf-8"
 
@@ -21,20 +25,39 @@ def parameters(request: Request) -> dict[str, object]:
         raise ValidationError("The query is not UTF-8") from error
 
 
-def actor_of(request: Request, settings: Settings, accounts: Accounts) -> Actor:
-    """Who sends a request: the bearer of a token, or else the public.
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """Everything that can say who a request is from: tokens, users, sessions."""
 
-    Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
-    public may do what is asked.
-    """
-    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
-    text = credentials.strip()
-    if scheme.lower() != "bearer" or not text:
-        return Actor("public", settings.roles["public"])
-    token = accounts.find_token(text)
-    if token is None:
-        raise UnauthorizedError()
-    return token.actor()
+    accounts: Accounts
+    users: Users
+    sessions: Sessions
+
+    def actor(self, request: Request, settings: Settings, *, ended: bool = False) -> Actor:
+        """Who sends a request: the bearer of a token, a user, or else the public.
+
+        Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
+        public may do what is asked. `ended` takes a session that a changed password has ended.
+        """
+        scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+        text = credentials.strip()
+        if scheme.lower() != "bearer" or not text:
+            return Actor("public", settings.roles["public"])
+        if text.count(".") == 2:
+            return self._user(text, settings, ended=ended)
+        token = self.accounts.find_token(text)
+        if token is None:
+            raise UnauthorizedError()
+        return token.actor()
+
+    def _user(self, text: str, settings: Settings, *, ended: bool) -> Actor:
+        claims = self.sessions.read(text)
+        user = self.users.get(claims[0]) if claims else None
+        if claims is None or user is None or user.blocked:
+            raise UnauthorizedError()
+        if user.sessions != claims[1] and not ended:
+            raise UnauthorizedError()
+        return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
 
 
 def is_v4(request: Request) -> bool:

@@ -5,12 +5,14 @@
     └── ApiError                 one answer in the error envelope
         ├── ValidationError      400
         │   └── PaginationError  400
+        ├── ApplicationError     400  a rule of users that is not about the form of the request
         ├── UnauthorizedError    401
         ├── ForbiddenError       403
         ├── NotFoundError        404
         ├── MethodNotAllowedError 405
         ├── ConflictError        409
         ├── PayloadTooLargeError 413
+        ├── RateLimitError       429
         ├── StorageError         507  the disk, or a file's permissions, won't have it
         └── BusyError            503  another process has been writing for too long
 
@@ -57,6 +59,18 @@ class PaginationError(ValidationError):
     """Page and offset pagination in one request."""
 
     name = "PaginationError"
+
+
+class ApplicationError(ApiError):
+    """Something that can't be done as things are: a name that is taken, a blocked account."""
+
+    status, name, default = 400, "ApplicationError", "An application error occurred"
+
+
+class RateLimitError(ApiError):
+    """Too many requests, or too many failed logins."""
+
+    status, name, default = 429, "RateLimitError", "Too many requests, please try again later."
 
 
 class UnauthorizedError(ApiError):

@@ -86,7 +86,7 @@ def _bounds(attribute: Attribute, value: Any) -> Iterator[str]:
 def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
     if not isinstance(value, str):
         return
-    if attribute.type == "email" and not _is_email(value):
+    if attribute.type == "email" and not is_email(value):
         yield "must be a valid email"
     patterns = [UID] if attribute.type == "uid" else []
     for pattern in [*patterns, *([attribute.regex] if attribute.regex else [])]:
@@ -102,7 +102,8 @@ def _compiled(pattern: str) -> Any:
     return regex.compile(pattern)
 
 
-def _is_email(text: str) -> bool:
+def is_email(text: str) -> bool:
+    """Whether text has the form of an e-mail address."""
     try:
         validate_email(text, check_deliverability=False, globally_deliverable=False)
     except EmailNotValidError:

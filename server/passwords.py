@@ -1,10 +1,21 @@
 """Passwords are kept as argon2 hashes and never shown."""
 
 from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
 
 _HASHER = PasswordHasher()
+# What a password is compared with where there is no user, so that the answer takes as long.
+_NOBODY = _HASHER.hash("nobody has this password")
 
 
 def hash_password(text: str) -> str:
     """The hash that is kept in place of a password."""
     return _HASHER.hash(text)
+
+
+def check_password(kept: str | None, text: str) -> bool:
+    """Whether a password is the one whose hash was kept; takes as long where none was."""
+    try:
+        return _HASHER.verify(kept or _NOBODY, text) and kept is not None
+    except (VerificationError, InvalidHashError):
+        return False

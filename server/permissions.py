@@ -21,6 +21,7 @@ class Actor:
     permissions: frozenset[str] = frozenset()
     everything: bool = False
     reading: bool = False
+    user_id: int | None = None
 
     def may(self, subject: str, action: str) -> bool:
         """Whether it may do an action (`find`) on a subject (`article`)."""

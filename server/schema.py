@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
+ROLE = "plugin::users-permissions.role"
 
 Kind = Literal["collectionType", "singleType", "component"]
 
@@ -202,8 +203,9 @@ class Schema:
         return {t.singular: t for t in self.content_types}
 
 
-def _plugin(uid: str, singular: str, plural: str, attributes: Mapping[str, str]) -> Type:
-    made = {name: Attribute(name, kind) for name, kind in attributes.items()}
+def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *others: Attribute) -> Type:
+    made = {name: Attribute(name, kind) for name, kind in scalars.items()}
+    made.update({attribute.name: attribute for attribute in others})
     return Type(uid, "collectionType", singular, plural, plural.title(), made)
 
 
@@ -236,6 +238,14 @@ BUILT_IN: Mapping[str, Type] = {
         USER,
         "user",
         "users",
-        {"username": "string", "email": "email", "confirmed": "boolean", "blocked": "boolean"},
+        {
+            "username": "string",
+            "email": "email",
+            "provider": "string",
+            "confirmed": "boolean",
+            "blocked": "boolean",
+        },
+        Attribute("role", "relation", relation="manyToOne", target=ROLE),
     ),
+    ROLE: _plugin(ROLE, "role", "roles", {"name": "string", "description": "string", "type": "string"}),
 }

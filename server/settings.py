@@ -27,13 +27,35 @@ KEYS: Mapping[str, tuple[str, str]] = {
         "choice",
         "`reject` (spec.md 4.4) or `allow` populate and pagination in one request.",
     ),
+    "api.upload_limit": ("size", "The largest upload, such as `200 MB`."),
+    "api.cors": ("texts", "The origins whose pages may use the API; `*` is any, without credentials."),
+    "api.rate_limit": ("text", "Requests per client, such as `100 per minute`; none where it is not set."),
+    "auth.session": ("text", "How long a login lasts: `30d`, `12h`."),
+    "auth.confirm_email": (
+        "flag",
+        "Whether a new user must confirm the e-mail address before the first login.",
+    ),
+    "auth.url": (
+        "text",
+        "The address of the page that mails lead to, to set a password or confirm an address.",
+    ),
+    "mail.host": ("text", "The SMTP server; where there is none, mails go to the log."),
+    "mail.port": ("count", "Its port."),
+    "mail.user": ("text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD."),
+    "mail.tls": ("flag", "Whether to use STARTTLS."),
+    "mail.from": ("text", "The sender's address."),
     "accounts": ("url", "The accounts database, where it is not `.quire/accounts.db`."),
     "roles": ("roles", "What each role may do: `role: {subject: [actions]}`."),
 }
+_SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
+_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
+_RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
+_SPAN = re.compile(r"[1-9]\d{0,4}[mhdwy]")
+
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "": ("find", "findOne", "create", "update", "delete", "readDraft"),
     "upload": ("upload", "find", "findOne", "destroy"),
-    "user": ("me", "find", "findOne", "create", "update", "destroy", "count"),
+    "user": ("me", "updateMe", "find", "findOne", "create", "update", "destroy", "count"),
     "auth": (
         "callback", "register", "changePassword", "forgotPassword", "resetPassword",
         "sendEmailConfirmation", "emailConfirmation", "connect",
@@ -55,6 +77,17 @@ class Settings:
     max_page_size: int = 100
     populate_with_pagination: bool = False
     accounts: str = ""
+    upload_limit: int = 200_000_000
+    cors: tuple[str, ...] = ("*",)
+    rate_limit: str = ""
+    session: str = "30d"
+    confirm_email: bool = False
+    auth_url: str = ""
+    mail_host: str = ""
+    mail_port: int = 25
+    mail_user: str = ""
+    mail_tls: bool = False
+    mail_from: str = "no-reply@localhost"
     roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -104,10 +137,28 @@ class _Reader:
             raise self.refuse(f'"{".".join(at)}" must be a whole number above 0', f"such as {default}", *at)
         return value
 
-    def texts(self, *at: str) -> list[str]:
+    def flag(self, default: bool, *at: str) -> bool:
+        value = typed(self.get(*at))
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise self.refuse(f'"{".".join(at)}" must be true or false', "write true or false", *at)
+        return value
+
+    def size(self, default: int, *at: str) -> int:
+        """A number of bytes: `200 MB`, `512 kB`, `1000`."""
+        text = self.text(str(default), *at)
+        found = _SIZE.fullmatch(text.strip())
+        if not found:
+            raise self.refuse(f'"{".".join(at)}" must be a size', "such as 200 MB", *at)
+        return int(found[1]) * _UNITS[found[2].lower()]
+
+    def texts(self, *at: str, default: list[str] | None = None) -> list[str]:
         value = self.get(*at)
         if is_null(value):
-            return []
+            return default or []
+        if isinstance(value, str) and default is not None:
+            return [str(value)]
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.refuse(f'"{".".join(at)}" must be a list', "write it as [a, b]", *at)
         return [str(item) for item in value]
@@ -148,7 +199,8 @@ def _refuse_unknown(reader: _Reader) -> None:
 
 
 def _settings(reader: _Reader) -> Settings:
-    reader.section("api", "page_size")
+    for at in (("api",), ("api", "page_size"), ("auth",), ("mail",)):
+        reader.section(*at)
     default, available = _locales(reader)
     page_size = reader.count(25, "api", "page_size", "default")
     largest = reader.count(max(100, page_size), "api", "page_size", "max")
@@ -172,8 +224,33 @@ def _settings(reader: _Reader) -> Settings:
         max_page_size=largest,
         populate_with_pagination=choice == "allow",
         accounts=reader.text("", "accounts"),
+        upload_limit=reader.size(200_000_000, "api", "upload_limit"),
+        cors=tuple(reader.texts("api", "cors", default=["*"])),
+        rate_limit=_rate(reader),
+        session=_span(reader),
+        confirm_email=reader.flag(False, "auth", "confirm_email"),
+        auth_url=reader.text("", "auth", "url"),
+        mail_host=reader.text("", "mail", "host"),
+        mail_port=reader.count(25, "mail", "port"),
+        mail_user=reader.text("", "mail", "user"),
+        mail_tls=reader.flag(False, "mail", "tls"),
+        mail_from=reader.text("no-reply@localhost", "mail", "from"),
         roles=_roles(reader),
     )
+
+
+def _rate(reader: _Reader) -> str:
+    text = reader.text("", "api", "rate_limit")
+    if text and not _RATE.fullmatch(text):
+        raise reader.refuse(f'the rate "{text}" is not known', "write 100 per minute", "api", "rate_limit")
+    return text
+
+
+def _span(reader: _Reader) -> str:
+    text = reader.text("30d", "auth", "session")
+    if not _SPAN.fullmatch(text):
+        raise reader.refuse(f'"{text}" is no span of time', "write 30d, 12h or 1y", "auth", "session")
+    return text
 
 
 def _locales(reader: _Reader) -> tuple[str, tuple[str, ...]]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from flask import Blueprint, Request, Response, request
 
-from server.accounts import Accounts
 from server.ask import read_locale, read_query, read_status, written_locale
-from server.context import actor_of, answer, is_v4, json_body, parameters
+from server.context import Identities, answer, is_v4, json_body, parameters
 from server.documents import DRAFT, PUBLISHED, Document
 from server.errors import MethodNotAllowedError, NotFoundError
 from server.find import find, find_one, find_single
@@ -49,7 +48,7 @@ class _Asked:
         return Place(self.type, document_id, locale, draft)
 
 
-def blueprint(site: Site, accounts: Accounts) -> Blueprint:
+def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The routes of `/api/:pluralApiId`, `/api/:pluralApiId/:documentId` and `/api/:singularApiId`."""
     bp = Blueprint("content", __name__, url_prefix="/api")
 
@@ -58,7 +57,7 @@ def blueprint(site: Site, accounts: Accounts) -> Blueprint:
         type_ = state.schema.endpoints.get(api_id)
         if type_ is None or (kind and type_.kind != kind):
             raise NotFoundError() if request.method == "GET" else MethodNotAllowedError()
-        return _Asked(state, type_, actor_of(request, state.settings, accounts))
+        return _Asked(state, type_, identities.actor(request, state.settings))
 
     @bp.get("/<api_id>", strict_slashes=False)
     def find_many(api_id: str) -> Response:

@@ -2,22 +2,21 @@
 
 from flask import Blueprint, Response, request
 
-from server.accounts import Accounts
-from server.context import actor_of, answer
+from server.context import Identities, answer
 from server.errors import ForbiddenError
 from server.locales import describe
 from server.render import dumps
 from server.site import Site
 
 
-def blueprint(site: Site, accounts: Accounts) -> Blueprint:
+def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The route of the list of locales."""
     bp = Blueprint("i18n", __name__, url_prefix="/api/i18n")
 
     @bp.get("/locales", strict_slashes=False)
     def locales() -> Response:
         settings = site.state.settings
-        actor = actor_of(request, settings, accounts)
+        actor = identities.actor(request, settings)
         if not actor.may("locale", "find"):
             raise ForbiddenError()
         return answer(dumps([describe(code, settings, site.started) for code in settings.locales]))

@@ -1,0 +1,176 @@
+"""/api/users and /api/users-permissions: who there is, and what roles there are.
+
+Users are answered bare, without the envelope of content, as clients expect.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from server.api.auth import SHORTEST_NAME, SHORTEST_PASSWORD, field_errors, form_error
+from server.ask import read_query
+from server.context import Identities, answer, json_body, parameters
+from server.errors import ForbiddenError, NotFoundError, ValidationError
+from server.people import describe_role, permissions_tree, render_users, role_named, roles_of, view_of
+from server.permissions import Actor, narrow
+from server.query import Page, Query
+from server.render import dumps
+from server.schema import USER
+from server.site import Site
+from server.users import User
+
+SHOWN = ("username", "email", "provider", "confirmed", "blocked", "createdAt", "updatedAt", "publishedAt")
+WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role", "provider")
+_EVERYBODY = 10**9
+
+
+def blueprint(site: Site, identities: Identities) -> Blueprint:
+    """The routes of users, roles and permissions."""
+    bp = Blueprint("users", __name__, url_prefix="/api")
+    users = identities.users
+
+    def allowed(subject: str, action: str) -> Actor:
+        actor = identities.actor(request, site.state.settings)
+        if not actor.may(subject, action):
+            raise ForbiddenError()
+        return actor
+
+    def asked(actor: Actor) -> Query:
+        state = site.state
+        params = {**parameters(request)}
+        query = read_query(state.schema, state.settings, state.schema.types[USER], params, many=True)
+        query = narrow(query, actor, state.schema)
+        selection = query.selection if query.selection.fields else replace(query.selection, fields=SHOWN)
+        page = query.page if "pagination" in params else Page(0, _EVERYBODY, 1)
+        return replace(query, selection=selection, page=page)
+
+    def rendered(query: Query, some: list[User]) -> list[bytes]:
+        state = site.state
+        return render_users(view_of(state.schema, state.settings, some, site.started), query)
+
+    def one(actor: Actor, user: User | None, *, role: bool = False, status: int = 200) -> Response:
+        if user is None:
+            raise NotFoundError()
+        query = asked(actor)
+        if role:
+            with_role = read_query(
+                site.state.schema, site.state.settings, query.type, {"populate": "role"}, many=False
+            )
+            query = replace(query, selection=replace(query.selection, populate=with_role.selection.populate))
+        found = rendered(query, [user])
+        if not found:
+            raise NotFoundError()
+        return answer(found[0], status)
+
+    @bp.get("/users", strict_slashes=False)
+    def find_users() -> Response:
+        actor = allowed("user", "find")
+        return answer(b"[%b]" % b",".join(rendered(asked(actor), users.all())))
+
+    @bp.get("/users/count", strict_slashes=False)
+    def count_users() -> Response:
+        allowed("user", "count")
+        return answer(dumps(users.count()))
+
+    @bp.get("/users/me", strict_slashes=False)
+    def me() -> Response:
+        actor = allowed("user", "me")
+        if actor.user_id is None:
+            raise ForbiddenError()
+        return one(actor, users.get(actor.user_id))
+
+    @bp.put("/users/me", strict_slashes=False)
+    def update_me() -> Response:
+        actor = allowed("user", "updateMe")
+        if actor.user_id is None:
+            raise ForbiddenError()
+        values = _read(json_body(request), site, ("username", "email"), creating=False)
+        return one(actor, users.update(actor.user_id, values))
+
+    @bp.get("/users/<int:user_id>", strict_slashes=False)
+    def find_user(user_id: int) -> Response:
+        return one(allowed("user", "findOne"), users.get(user_id))
+
+    @bp.post("/users", strict_slashes=False)
+    def create_user() -> Response:
+        actor = allowed("user", "create")
+        values = _read(json_body(request), site, WRITTEN, creating=True)
+        made = users.create(
+            values["username"],
+            values["email"],
+            values.get("password"),
+            role=values.get("role", "authenticated"),
+            confirmed=values.get("confirmed", False),
+            blocked=values.get("blocked", False),
+        )
+        return one(actor, made, role=True, status=201)
+
+    @bp.put("/users/<int:user_id>", strict_slashes=False)
+    def update_user(user_id: int) -> Response:
+        actor = allowed("user", "update")
+        if users.get(user_id) is None:
+            raise NotFoundError()
+        values = _read(json_body(request), site, WRITTEN, creating=False)
+        return one(actor, users.update(user_id, values), role=True)
+
+    @bp.delete("/users/<int:user_id>", strict_slashes=False)
+    def delete_user(user_id: int) -> Response:
+        actor = allowed("user", "destroy")
+        return one(actor, users.delete(user_id))
+
+    @bp.get("/users-permissions/roles", strict_slashes=False)
+    def find_roles() -> Response:
+        allowed("role", "find")
+        everybody = users.all()
+        return answer(dumps({"roles": [describe_role(r, everybody) for r in roles_of(site.state.settings)]}))
+
+    @bp.get("/users-permissions/roles/<key>", strict_slashes=False)
+    def find_role(key: str) -> Response:
+        allowed("role", "findOne")
+        state = site.state
+        role = role_named(state.settings, key)
+        if role is None:
+            raise NotFoundError()
+        tree = permissions_tree(state.schema, state.settings, role.type)
+        return answer(dumps({"role": {**describe_role(role, users.all()), "permissions": tree}}))
+
+    @bp.get("/users-permissions/permissions", strict_slashes=False)
+    def find_permissions() -> Response:
+        allowed("role", "find")
+        state = site.state
+        return answer(dumps({"permissions": permissions_tree(state.schema, state.settings, "")}))
+
+    return bp
+
+
+def _read(body: object, site: Site, known: tuple[str, ...], *, creating: bool) -> dict[str, Any]:
+    """The columns that a body sets. Raises ValidationError with everything that is wrong."""
+    if not isinstance(body, dict):
+        raise ValidationError("The body must be an object")
+    unknown = next((key for key in body if key not in known), None)
+    if unknown is not None:
+        raise ValidationError(f"Invalid key {unknown}", {"key": unknown, "path": None, "source": "body"})
+    least = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
+    needed = {"username", "email", "password"} if creating else set()
+    errors = [
+        error
+        for name, length in least.items()
+        if name in body or name in needed
+        for error in field_errors(name, body.get(name), length)
+    ]
+    errors += [
+        {"path": [name], "message": f"{name} must be true or false", "name": "ValidationError"}
+        for name in ("confirmed", "blocked")
+        if name in body and not isinstance(body[name], bool)
+    ]
+    values = {name: value for name, value in body.items() if name not in ("role", "provider")}
+    if body.get("role") is not None:
+        role = role_named(site.state.settings, body["role"])
+        if role is None:
+            errors.append({"path": ["role"], "message": "role does not exist", "name": "ValidationError"})
+        else:
+            values["role"] = role.type
+    if errors:
+        raise form_error(errors)
+    return values
