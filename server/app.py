@@ -8,7 +8,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.accounts import Accounts
-from server.api import auth, content, i18n, uploads, users
+from server.api import auth, content, i18n, upload, uploads, users
 from server.context import Identities, answer
 from server.errors import ApiError
 from server.sessions import Sessions
@@ -38,6 +38,7 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     sessions = Sessions(site.root, auth.session_seconds(site.state.settings))
     identities = Identities(accounts, Users(accounts), sessions)
     app.register_blueprint(auth.blueprint(site, identities))
+    app.register_blueprint(upload.blueprint(site, identities))
     app.register_blueprint(users.blueprint(site, identities))
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(site, identities))

@@ -29,7 +29,7 @@ _RECORD = "intent"
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file of a change: its new bytes, or None to delete it.
+    """One file of a change: its new bytes, or the file `source` that becomes it, or neither to delete it.
 
     `before` is the signature that the file had when it was read, None where there was none: it must
     still be so when the file is replaced.
@@ -38,6 +38,12 @@ class Write:
     path: str
     data: bytes | None
     before: Signature | None
+    source: Path | None = None
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the file is to be gone."""
+        return self.data is None and self.source is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Journal:
                 target.unlink(missing_ok=True)
             return int(untouched)
         staged = self.folder / step.staged
-        if not staged.exists() or _digest(staged.read_bytes()) != step.digest:
+        if not staged.exists() or _file_digest(staged) != step.digest:
             return 0  # it was renamed before the crash
         if not untouched:  # somebody edited the file since: theirs stays, ours is kept aside
             aside = self.folder.parent / "unsaved"
@@ -159,15 +165,17 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path) -> Path | None:
-        if write.data is None:
+        if write.deletes:
             return None
         self._count += 1
         temporary = self.folder / f"{os.getpid()}-{self._count}.staged"
         mode = stat.S_IMODE(target.stat().st_mode) if write.before else 0o666 & ~self._umask
+        if write.source is not None:
+            return _take(write.source, temporary, mode)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with open(descriptor, "wb") as file:
-                file.write(write.data)
+                file.write(write.data or b"")
                 file.flush()
                 os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
@@ -181,7 +189,7 @@ class Journal:
             [
                 str(target.relative_to(self.root)),
                 temporary.name if temporary else None,
-                _digest(write.data),
+                _file_digest(temporary) if temporary else None,
                 write.before,
             ]
             for write, target, temporary in staged
@@ -247,6 +255,15 @@ class Journal:
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _take(source: Path, temporary: Path, mode: int) -> Path:
+    """Stage a file that lies ready on the same file system."""
+    os.chmod(source, mode)
+    with source.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(source, temporary)
+    return temporary
 
 
 def _number(data: bytes) -> int:
@@ -329,8 +346,13 @@ def _umask() -> int:
     return current
 
 
-def _digest(data: bytes | None) -> str | None:
-    return None if data is None else hashlib.sha256(data).hexdigest()
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_record(path: Path) -> list[_Step] | None:

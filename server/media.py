@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server.documents import Document, make
+from server.images import Picture
 from server.layout import UPLOADS
 from server.schema import Type
 from server.tree import Tree
@@ -40,6 +41,8 @@ def read_media(
     moments: tuple[str, str],
     locale: str,
     reading: Reading,
+    picture: Picture | None = None,
+    formats: Mapping[str, Any] | None = None,
 ) -> Document:
     """The document of a media file of `size` bytes, with what its FILE.yaml says of it."""
     inside = upload_path(path) or path
@@ -52,6 +55,9 @@ def read_media(
         "size": round(size / 1000, 2),
         "url": "/uploads/" + quote(inside),
         "provider": "local",
+        "width": picture.width if picture else None,
+        "height": picture.height if picture else None,
+        "formats": formats or None,
     }
     warn_unknown(type_, description, (), reading, allowed=_KEPT)
     for name in DESCRIBED:

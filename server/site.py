@@ -16,10 +16,13 @@ from typing import TypeVar
 from server.content_types import read_content_types
 from server.documents import Document
 from server.errors import ConflictError, SetupError, StorageError
-from server.files import Signature, Walk, ignored, link_problem, signature, walk
+from server.files import Walk, ignored, link_problem, signature, walk
+from server.gallery import Gallery
 from server.git import History, changed_paths, git_folder, read_history
 from server.index import Snapshot, apply, build, empty
-from server.journal import Journal
+from server.journal import Journal, Write
+from server.layout import UPLOADS
+from server.media import upload_path
 from server.moments import now
 from server.pending import Pending
 from server.problems import Problem
@@ -78,6 +81,7 @@ class Site:
         self._lock = threading.RLock()
         self._held = _Held()
         self.started = now()
+        self.gallery = Gallery(self.root / UPLOADS, self.root / FOLDER / "formats")
         self._journal: Journal | None = None
         self._loaded = False
         settings = read_settings(self.root)
@@ -134,7 +138,7 @@ class Site:
                 try:
                     result = prepare(self.state, versions)
                     writes = versions.pending.writes()
-                    stale = {w.path for w in writes if w.before != self._known_signature(w.path)}
+                    stale = {w.path for w in writes if self._is_stale(w)}
                     if stale:
                         raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
                     journal.commit(writes)
@@ -143,9 +147,20 @@ class Site:
                         raise
                     self.refresh(versions.pending.paths)
                 else:
-                    self._take_over({w.path for w in writes})
+                    self._take_over({self._store.owner(w.path, self._exists) for w in writes})
                     return self.state, result
         raise AssertionError("unreachable")
+
+    def scale(self, path: str) -> None:
+        """Make the formats of a picture that has none yet, and show them."""
+        inside = upload_path(path) or ""
+        if self.gallery.missing(inside) and self.gallery.make(inside):
+            self.refresh([path])
+
+    def unscaled(self) -> list[str]:
+        """The paths of the pictures whose formats are still to be made."""
+        media = self.state.snapshot.media
+        return [document.path for inside, document in media.items() if self.gallery.missing(inside)]
 
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
@@ -171,14 +186,20 @@ class Site:
         state = self.state
         return Versions(state.snapshot, state.settings, self._store.layout, Pending(self.root), now())
 
-    def _known_signature(self, path: str) -> Signature | None:
-        entry = self._held.entries.get(path)
-        return entry.signature if entry else None
+    def _is_stale(self, write: Write) -> bool:
+        """Whether a file is not as the index knows it; a description has no entry of its own."""
+        if self._store.owner(write.path, self._exists) != write.path:
+            return False
+        entry = self._held.entries.get(write.path)
+        return write.before != (entry.signature if entry else None)
 
     # --- configuration -------------------------------------------------------------------------
 
     def _make_store(self, settings: Settings, schema: Schema) -> Store:
-        return Store(self.root, schema, settings, lambda path, at: self._held.history.moments(path, at))
+        def moments(path: str, modified: float) -> tuple[str, str]:
+            return self._held.history.moments(path, modified)
+
+        return Store(self.root, schema, settings, moments, self.gallery)
 
     def _config_signature(self) -> object:
         """Changes whenever site.yaml or a schema file does."""

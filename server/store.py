@@ -13,6 +13,7 @@ from pathlib import Path
 from server import frontmatter
 from server.documents import Document, make
 from server.files import Signature, signature
+from server.gallery import Gallery
 from server.layout import MARKDOWN, Claim, Layout
 from server.media import DESCRIPTION, read_media, upload_path
 from server.moments import read_moment
@@ -48,8 +49,16 @@ class Entry:
 class Store:
     """Reads the documents of one site under one schema; it holds no content."""
 
-    def __init__(self, root: Path, schema: Schema, settings: Settings, moments: Moments) -> None:
+    def __init__(
+        self,
+        root: Path,
+        schema: Schema,
+        settings: Settings,
+        moments: Moments,
+        gallery: Gallery | None = None,
+    ) -> None:
         self.root, self.schema, self.settings, self.moments = root, schema, settings, moments
+        self.gallery = gallery
         self.layout = Layout(schema, settings)
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
@@ -112,6 +121,7 @@ class Store:
             (created, updated),
             self.settings.default_locale,
             reading,
+            *(self.gallery.facts(upload_path(path) or "") if self.gallery else (None, None)),
         )
         problems += [_problem(sidecar, wrong, lines, "warning") for wrong in reading.wrong]
         return Entry(path, signature(status), document, tuple(problems))

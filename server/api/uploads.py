@@ -14,12 +14,11 @@ def blueprint(site: Site) -> Blueprint:
 
     @bp.get("/<path:path>")
     def upload(path: str) -> Response:
-        if path not in site.state.snapshot.media:
+        file = site.root / UPLOADS / path if path in site.state.snapshot.media else site.gallery.file_of(path)
+        if file is None:
             raise NotFoundError()
         try:
-            found = send_file(
-                site.root / UPLOADS / path, mimetype=mime_type(path), conditional=True, max_age=3600
-            )
+            found = send_file(file, mimetype=mime_type(path), conditional=True, max_age=3600)
         except OSError as error:
             raise NotFoundError() from error
         # An SVG or HTML file is shown, but can't run script on the site's origin.

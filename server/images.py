@@ -1,0 +1,165 @@
+"""Pictures: their size, and the smaller formats that clients ask for, made once and kept by content.
+
+What is kept lies in .quire/formats/, under the hash of the picture; it can be deleted at any time.
+"""
+
+import hashlib
+import json
+import os
+import posixpath
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import filetype  # type: ignore[import-untyped]
+from PIL import Image, ImageOps
+
+# Each format's name and the box that it fits in, as existing clients know them.
+FORMATS: Mapping[str, tuple[int, int]] = {
+    "thumbnail": (245, 156),
+    "small": (500, 500),
+    "medium": (750, 750),
+    "large": (1000, 1000),
+}
+MEASURED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
+SCALED = (".png", ".jpg", ".jpeg", ".webp")
+MAX_PIXELS = 100_000_000  # a picture with more is not opened: a small file can claim any size
+Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+_RECORD = "formats.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture's width and height in pixels, as it is shown."""
+
+    width: int
+    height: int
+
+
+def measure(path: Path) -> Picture | None:
+    """The size of a picture, from its head alone; None for what is no picture, or too large a one."""
+    if path.suffix.lower() not in MEASURED:
+        return None
+    try:
+        with _open(path) as image:
+            turned = image.getexif().get(0x0112, 1) >= 5
+            width, height = image.size
+            return Picture(height, width) if turned else Picture(width, height)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+
+
+def _open(path: Path) -> Image.Image:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            return Image.open(path)
+        except Image.DecompressionBombWarning as error:
+            raise Image.DecompressionBombError(str(error)) from error
+
+
+def sniff(path: Path) -> tuple[str, str] | None:
+    """(media type, ending) that a file's first bytes tell, or None where they tell nothing."""
+    found = filetype.guess(str(path))
+    return (str(found.mime), f".{found.extension}") if found else None
+
+
+def digest(path: Path) -> str:
+    """The hash of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def needs_formats(picture: Picture | None, ending: str) -> bool:
+    """Whether a picture is larger than the smallest format."""
+    if picture is None or ending.lower() not in SCALED:
+        return False
+    width, height = FORMATS["thumbnail"]
+    return picture.width > width or picture.height > height
+
+
+def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
+    """The formats of the picture at upload path `inside` whose content has the hash `key`, if made."""
+    try:
+        record = json.loads((folder / key / _RECORD).read_bytes())
+        return {name: _described(name, entry, inside) for name, entry in record.items() if name in FORMATS}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def make_formats(folder: Path, key: str, path: Path) -> None:
+    """Make the smaller formats of a picture. Raises OSError for what can't be read as one."""
+    target = folder / key
+    target.mkdir(parents=True, exist_ok=True)
+    record: dict[str, dict[str, int]] = {}
+    ending = path.suffix.lower()
+    try:
+        with _open(path) as opened:
+            image = ImageOps.exif_transpose(opened) or opened
+            image.load()
+    except (ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise OSError(str(error)) from error
+    for name, (width, height) in FORMATS.items():
+        if name != "thumbnail" and max(image.size) <= max(width, height):
+            continue
+        if image.width <= width and image.height <= height:
+            continue
+        scaled = image.copy()
+        scaled.thumbnail(_fit(image.size, (width, height)), Image.Resampling.LANCZOS)
+        file = target / f"{name}{ending}"
+        _save(scaled, file)
+        record[name] = {"width": scaled.width, "height": scaled.height, "bytes": file.stat().st_size}
+    temporary = target / f"{_RECORD}.{os.getpid()}"
+    temporary.write_text(json.dumps(record))
+    temporary.replace(target / _RECORD)
+
+
+def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
+    """The largest size of the same shape in a box."""
+    scale = min(box[0] / size[0], box[1] / size[1])
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _save(image: Image.Image, file: Path) -> None:
+    temporary = file.with_name(f".{os.getpid()}-{file.name}")
+    if file.suffix in (".jpg", ".jpeg"):
+        image.convert("RGB").save(temporary, "JPEG", quality=80, optimize=True, progressive=True)
+    elif file.suffix == ".webp":
+        image.save(temporary, "WEBP", quality=80)
+    else:
+        image.save(temporary, "PNG", optimize=True)
+    temporary.replace(file)
+
+
+def _described(name: str, entry: Mapping[str, int], inside: str) -> dict[str, Any]:
+    """One format as the API shows it."""
+    folder, file = posixpath.split(inside)
+    stem, ending = posixpath.splitext(file)
+    size = entry["bytes"]
+    return {
+        "name": f"{name}_{file}",
+        "hash": f"{name}_{stem}",
+        "ext": ending,
+        "mime": "image/jpeg" if ending.lower() in (".jpg", ".jpeg") else f"image/{ending[1:].lower()}",
+        "path": None,
+        "width": entry["width"],
+        "height": entry["height"],
+        "size": round(size / 1000, 2),
+        "sizeInBytes": size,
+        "url": "/uploads/" + quote(posixpath.join(folder, f"{name}_{file}")),
+    }
+
+
+def format_of(inside: str) -> tuple[str, str] | None:
+    """`a/small_b.png` → (`small`, `a/b.png`): the format and the picture that a path may mean."""
+    folder, file = posixpath.split(inside)
+    name, _, rest = file.partition("_")
+    return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None
+
+
+def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
+    """Where a format of a picture is kept."""
+    return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"

@@ -1,0 +1,120 @@
+"""Files that are uploaded: their names, their descriptions, and how they come into content/uploads/."""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from slugify import slugify
+
+from server.compose import changed_text, new_text
+from server.documents import Document
+from server.errors import ValidationError
+from server.ids import new_document_id
+from server.images import sniff
+from server.layout import UPLOADS
+from server.media import DESCRIPTION
+from server.tree import Plain
+from server.versions import Versions
+
+# What a client may say of a file, and whether it must be text.
+INFO: Mapping[str, type | tuple[type, ...]] = {
+    "name": str,
+    "alternativeText": str,
+    "caption": str,
+    "focalPoint": dict,
+}
+_IGNORED = ("folder", "id")
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A file that was received: its bytes in `source`, the client's name for it, what it says of it."""
+
+    source: Path
+    name: str
+    info: Mapping[str, Any]
+
+
+def read_info(text: str | None, count: int) -> list[dict[str, Any]]:
+    """The `fileInfo` of an upload, one object for each of `count` files. Raises ValidationError."""
+    if not text:
+        return [{} for _ in range(count)]
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise ValidationError("fileInfo is not JSON") from error
+    found = data if isinstance(data, list) else [data]
+    found += [{} for _ in range(count - len(found))]
+    return [_checked(item) for item in found]
+
+
+def _checked(item: Any) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise ValidationError("fileInfo must be an object, or a list with one for each file")
+    for key, value in item.items():
+        if key in _IGNORED:
+            continue
+        if key not in INFO:
+            raise ValidationError(f"Invalid key {key}", {"key": key, "path": "fileInfo", "source": "body"})
+        if value is not None and not isinstance(value, INFO[key]):
+            raise ValidationError(f"fileInfo.{key} has a value of the wrong kind")
+    return {key: value for key, value in item.items() if key not in _IGNORED}
+
+
+def add(versions: Versions, incoming: Incoming) -> str:
+    """Let a received file become media; returns its path."""
+    name = str(incoming.info.get("name") or incoming.name)
+    path = f"{UPLOADS}/{_file_name(versions, incoming, name)}"
+    described = {key: value for key, value in incoming.info.items() if value is not None}
+    trees = {"name": name, **described, "documentId": new_document_id()}
+    trees["createdAt"] = trees["updatedAt"] = Plain(versions.now)
+    versions.pending.put_file(path, incoming.source)
+    versions.pending.put(path + DESCRIPTION, new_text(path + DESCRIPTION, None, trees))
+    return path
+
+
+def _file_name(versions: Versions, incoming: Incoming, name: str) -> str:
+    """A name that is safe on every system and taken by nobody: the stem, ten digits, the ending."""
+    given = PurePosixPath(incoming.name.replace("\\", "/")).suffix
+    told = sniff(incoming.source)
+    ending = given if _ENDING.fullmatch(given) else ""
+    if told and told[1] != ending.lower() and not (told[1] == ".jpg" and ending.lower() == ".jpeg"):
+        ending = told[1] if _is_picture(told[0]) or not ending else ending
+    stem = PurePosixPath(name.replace("\\", "/")).name
+    stem = stem.removesuffix(PurePosixPath(stem).suffix) or "file"
+    stem = slugify(stem, separator="_", lowercase=False, max_length=_LONGEST) or "file"
+    while versions.pending.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
+        continue
+    return f"{stem}_{random}{ending}"
+
+
+def _is_picture(kind: str) -> bool:
+    return kind.startswith("image/")
+
+
+def describe(versions: Versions, file: Document, info: Mapping[str, Any]) -> None:
+    """Change what a media file's description says."""
+    path = file.path + DESCRIPTION
+    trees = {**info, "updatedAt": Plain(versions.now)}
+    if versions.pending.exists(path):
+        versions.pending.put(path, changed_text(path, versions.pending.text(path), None, trees))
+    else:
+        versions.pending.put(path, new_text(path, None, trees))
+
+
+def replace_file(versions: Versions, file: Document, incoming: Incoming) -> None:
+    """Give a media file other content, under the name that it has."""
+    versions.pending.put_file(file.path, incoming.source)
+    describe(versions, file, incoming.info)
+
+
+def remove(versions: Versions, file: Document) -> None:
+    """Let a media file and its description be gone."""
+    versions.pending.delete(file.path)
+    versions.pending.delete(file.path + DESCRIPTION)
