@@ -4,14 +4,18 @@ import logging
 
 import orjson
 from flask import Flask, Response
+from flask_cors import CORS
+from flask_limiter import Limiter
+from flask_limiter.util import get_remote_address
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.accounts import Accounts
-from server.api import auth, content, i18n, upload, uploads, users
+from server.api import auth, builder, content, i18n, upload, uploads, users
 from server.context import Identities, answer
 from server.errors import ApiError
 from server.sessions import Sessions
+from server.settings import Settings
 from server.site import Site
 from server.users import Users
 
@@ -27,6 +31,7 @@ NAMES = {
     413: "PayloadTooLargeError",
     415: "UnsupportedMediaTypeError",
     416: "RangeNotSatisfiableError",
+    429: "RateLimitError",
 }
 
 
@@ -40,9 +45,20 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.register_blueprint(auth.blueprint(site, identities))
     app.register_blueprint(upload.blueprint(site, identities))
     app.register_blueprint(users.blueprint(site, identities))
+    app.register_blueprint(builder.blueprint(site, identities))
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(site, identities))
     app.register_blueprint(uploads.blueprint(site))
+
+    _limit(app, site.state.settings)
+    CORS(app, origins=list(site.state.settings.cors), send_wildcard=True, expose_headers=["ETag"])
+
+    @app.after_request
+    def add_headers(response: Response) -> Response:
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        response.headers.setdefault("Referrer-Policy", "no-referrer")
+        response.headers.setdefault("X-Frame-Options", "SAMEORIGIN")
+        return response
 
     @app.get("/_health")
     def health() -> Response:
@@ -52,6 +68,18 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
     return app
+
+
+def _limit(app: Flask, settings: Settings) -> None:
+    """Limit the requests of each client, where the site says so."""
+    if settings.rate_limit:
+        Limiter(
+            get_remote_address,
+            app=app,
+            default_limits=[settings.rate_limit],
+            storage_uri="memory://",
+            headers_enabled=True,
+        )
 
 
 def error_body(status: int, name: str, message: str, details: object) -> bytes:

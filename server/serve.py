@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from granian.constants import Interfaces
@@ -22,17 +21,12 @@ from granian.server import Server
 from server.accounts import Accounts
 from server.app import create_app
 from server.errors import SetupError
+from server.scaling import Scaler
 from server.site import Site
 from server.watch import Report, Watcher
 
 GRACE_S = 4
 THREADS = 4
-
-
-def check_folder(root: Path) -> None:
-    """Raise SetupError where there is no such folder."""
-    if not root.is_dir():
-        raise SetupError(str(root), None, "there is no such folder", "name the site's folder with --site")
 
 
 def check_port(host: str, port: int) -> None:
@@ -74,6 +68,7 @@ def _start(site: Site, ready: Callable[[], None], report: Report) -> Any:
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
     watcher = Watcher(site, report)
     watcher.start()
+    Scaler(site).start()
     site.refresh()  # what changed between loading and watching
     app = create_app(site, Accounts(site.root, site.state.settings.accounts))
     ready()
