@@ -106,9 +106,7 @@ class Accounts:
         self._sqlite = not url or url.startswith("sqlite")
         self.root = root
         if not url:
-            path = state_folder(root) / "accounts.db"
-            path.touch(mode=0o600)
-            url = f"sqlite:///{path}"
+            url = f"sqlite:///{_database(root)}"
         self._engine = self.engine = _engine(url)
         self._watch: Any = None
         self._seen = -1
@@ -185,6 +183,17 @@ class Accounts:
 
 
 _UNKNOWN: Any = object()
+
+
+def _database(root: Path) -> Path:
+    try:
+        path = state_folder(root) / "accounts.db"
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise SetupError(
+            ".quire", None, f"can't be written: {error.strerror}", "look at its permissions"
+        ) from error
+    return path
 
 
 def _engine(url: str) -> Engine:

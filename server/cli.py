@@ -35,6 +35,7 @@ def serve_command(root: Path, host: str, port: int, workers: int, reload: bool) 
     check_port(host, port)
     began = time.perf_counter()
     site = Site(root)
+    site.recover()
     _load(site)
     seconds = time.perf_counter() - began
     serve(site, host, port, lambda: _report_ready(site, seconds, host, port), _report_change)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from server.content_types import read_content_types
+from server.dangling import dangling
 from server.documents import Document
 from server.errors import ConflictError, SetupError, StorageError
 from server.files import Walk, ignored, link_problem, signature, walk
@@ -99,7 +100,8 @@ class Site:
         """Everything that is wrong with the site's files now, by path and line."""
         with self._lock:
             held = self._held
-            found = {*held.config, *held.walked, *_contested(self.state.snapshot)}
+            snapshot = self.state.snapshot
+            found = {*held.config, *held.walked, *_contested(snapshot), *dangling(snapshot)}
             for entry in held.entries.values():
                 found.update(entry.problems)
         return tuple(sorted(found, key=lambda p: (p.path, p.line or 0, p.message)))
