@@ -1,6 +1,6 @@
 """Relations and media that point to nothing: they read as absent, and are problems of their files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from server.documents import PUBLISHED, Document
@@ -10,9 +10,14 @@ from server.schema import Attribute, Type
 from server.spelling import suggestion
 from server.values import Component, Path
 
+LineOf = Callable[[str, Path], int | None]
 
-def dangling(snapshot: Snapshot) -> Iterator[Problem]:
-    """A warning for each target, in any file, that no document or media file has."""
+
+def dangling(snapshot: Snapshot, line_of: LineOf) -> Iterator[Problem]:
+    """A warning for each target, in any file, that no document or media file has.
+
+    `line_of` tells the line of a path of keys in a file.
+    """
     known = {uid: {key[0] for key in table.versions} for uid, table in snapshot.tables.items()}
     for table in snapshot.tables.values():
         for document in table.versions.values():
@@ -20,7 +25,9 @@ def dangling(snapshot: Snapshot) -> Iterator[Problem]:
                 continue
             for attribute, path, target in _targets(document.type, document.row[2:-4], ()):
                 if not _exists(snapshot, known, attribute, target):
-                    yield _problem(snapshot, known, document, attribute, path, target)
+                    what, mend = _sentences(snapshot, known, attribute, path, target)
+                    line = line_of(document.path, path)
+                    yield Problem(document.path, line, what, mend, "warning")
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
@@ -52,20 +59,14 @@ def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute
     return uid not in known or uid.startswith("plugin::users") or document_id in known[uid]
 
 
-def _problem(
-    snapshot: Snapshot,
-    known: dict[str, set[str]],
-    document: Document,
-    attribute: Attribute,
-    path: Path,
-    target: Any,
-) -> Problem:
+def _sentences(
+    snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, path: Path, target: Any
+) -> tuple[str, str]:
+    """What is wrong with a target, and how to mend it."""
     name = ".".join(map(str, path))
     if attribute.type == "media":
         mend = suggestion(target, snapshot.media) or "add the file, or remove the path"
-        return Problem(document.path, None, f"{name}: there is no content/uploads/{target}", mend, "warning")
+        return f"{name}: there is no content/uploads/{target}", mend
     uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
     mend = suggestion(document_id, known.get(uid, ())) or "mend the id, or remove it"
-    return Problem(
-        document.path, None, f'{name}: there is no document "{document_id}" of {uid}', mend, "warning"
-    )
+    return f'{name}: there is no document "{document_id}" of {uid}', mend

@@ -101,7 +101,12 @@ class Site:
         with self._lock:
             held = self._held
             snapshot = self.state.snapshot
-            found = {*held.config, *held.walked, *_contested(snapshot), *dangling(snapshot)}
+            found = {
+                *held.config,
+                *held.walked,
+                *_contested(snapshot),
+                *dangling(snapshot, self._store.line_of),
+            }
             for entry in held.entries.values():
                 found.update(entry.problems)
         return tuple(sorted(found, key=lambda p: (p.path, p.line or 0, p.message)))

@@ -23,6 +23,7 @@ from server.schema import UPLOAD, Schema
 from server.settings import Settings
 from server.tree import Lines, SyntaxProblem, Tree, is_null, read_json, read_yaml
 from server.values import Mismatch, Reading, read_attributes, warn_unknown
+from server.values import Path as Keys
 
 MAX_BYTES = 16 * 1024 * 1024
 OURS = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale")
@@ -87,6 +88,19 @@ class Store:
         except OSError as error:
             problem = Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
             return self._broken(path, problem)
+
+    def line_of(self, path: str, at: Keys) -> int | None:
+        """The line of a path of keys in a document's file, as far as it can be told."""
+        lines: Lines = {}
+        try:
+            text = read_text(self.root, path)[0]
+            if path.endswith(".json"):
+                read_yaml(text.replace("\t", " "), lines)
+            else:
+                parse(path, text, None, lines)
+        except (OSError, SyntaxProblem):
+            return None
+        return _line(at, lines)
 
     def _broken(self, path: str, problem: Problem) -> Entry:
         try:
@@ -244,9 +258,12 @@ def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, .
 
 
 def _problem(path: str, wrong: Mismatch, lines: Lines, severity: str) -> Problem:
-    line = next(
-        (lines[wrong.path[:end]] for end in range(len(wrong.path), 0, -1) if wrong.path[:end] in lines), None
-    )
+    line = _line(wrong.path, lines)
     name = ".".join(map(str, wrong.path))
     quoted = wrong.message if wrong.message.startswith('"') else f"{name}: {wrong.message}"
     return Problem(path, line, quoted, wrong.mend, "warning" if severity == "warning" else "error")
+
+
+def _line(at: Keys, lines: Lines) -> int | None:
+    """The line of the innermost part of a path that has one."""
+    return next((lines[at[:end]] for end in range(len(at), 0, -1) if at[:end] in lines), None)
