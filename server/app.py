@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.accounts import Accounts
+from server.answers import Answers
 from server.api import auth, builder, content, i18n, upload, uploads, users
 from server.context import Identities, answer
 from server.errors import ApiError
@@ -36,7 +37,7 @@ NAMES = {
 
 
 def create_app(site: Site, accounts: Accounts) -> Flask:
-    """The WSGI app of a loaded site."""
+    """The WSGI app of a loaded site, with rendered answers kept in front of it."""
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
@@ -64,6 +65,7 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     def health() -> Response:
         return Response(status=204)
 
+    app.wsgi_app = Answers(app.wsgi_app, site, identities)  # type: ignore[method-assign]
     app.register_error_handler(ApiError, _api_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)

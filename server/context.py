@@ -34,12 +34,16 @@ class Identities:
     sessions: Sessions
 
     def actor(self, request: Request, settings: Settings, *, ended: bool = False) -> Actor:
-        """Who sends a request: the bearer of a token, a user, or else the public.
+        """Who sends a request; see `identify`."""
+        return self.identify(request.headers.get("Authorization", ""), settings, ended=ended)
+
+    def identify(self, authorization: str, settings: Settings, *, ended: bool = False) -> Actor:
+        """Who an Authorization header speaks for: a token, a user, or else the public.
 
         Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
         public may do what is asked. `ended` takes a session that a changed password has ended.
         """
-        scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+        scheme, _, credentials = authorization.partition(" ")
         text = credentials.strip()
         if scheme.lower() != "bearer" or not text:
             return Actor("public", settings.roles["public"])

@@ -11,6 +11,7 @@
         ├── NotFoundError        404
         ├── MethodNotAllowedError 405
         ├── ConflictError        409
+        ├── PreconditionError    412  If-Match names another version than the current one
         ├── PayloadTooLargeError 413
         ├── RateLimitError       429
         ├── StorageError         507  the disk, or a file's permissions, won't have it
@@ -107,6 +108,12 @@ class ConflictError(ApiError):
     """Somebody changed the file meanwhile, or it can't be changed without harm."""
 
     status, name, default = 409, "ConflictError", "Conflict"
+
+
+class PreconditionError(ApiError):
+    """The document is not in the version that the request was made for."""
+
+    status, name, default = 412, "PreconditionFailedError", "The document was changed meanwhile"
 
 
 class StorageError(ApiError):

@@ -41,6 +41,9 @@ class Component:
     def __hash__(self) -> int:
         return hash(self.type.uid)
 
+    def __repr__(self) -> str:
+        return f"{self.type.uid}{self.row[1:]!r}"
+
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:

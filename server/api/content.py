@@ -9,6 +9,7 @@ from server.ask import read_locale, read_query, read_status, written_locale
 from server.context import Identities, answer, is_v4, json_body, parameters
 from server.documents import DRAFT, PUBLISHED, Document
 from server.errors import MethodNotAllowedError, NotFoundError
+from server.etags import require_match, tag_of
 from server.find import find, find_one, find_single
 from server.index import View
 from server.permissions import Actor, narrow, require, subject_of
@@ -77,7 +78,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         found = find_one(ask.view(query), query, document_id)
         if found is None:
             raise NotFoundError()
-        return answer(render_one(ask.view(query), found, query, v4=is_v4(request)))
+        return _shown(ask, query, found)
 
     @bp.post("/<api_id>", strict_slashes=False)
     def create(api_id: str) -> Response:
@@ -120,24 +121,33 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     return bp
 
 
+def _shown(ask: _Asked, query: Query, document: Document, state: State | None = None) -> Response:
+    """The answer that shows one document, with its entity tag."""
+    body = render_one(ask.view(query, state), document, query, v4=is_v4(request))
+    shown = answer(body)
+    shown.headers["ETag"] = tag_of(document, body)
+    return shown
+
+
 def _single(ask: _Asked) -> Response:
     query = ask.query(request)
     found = find_single(ask.view(query), query)
     if found is None:
         raise NotFoundError()
-    return answer(render_one(ask.view(query), found, query, v4=is_v4(request)))
+    return _shown(ask, query, found)
 
 
 def _changing(
     ask: _Asked, place: Place, act: Callable[[Writer, Change], str]
 ) -> Callable[[State, Versions], str]:
     """What `site.write` calls under its lock: validate against the state there is then, and act."""
-    data = read_data(json_body(request))
+    data, wanted = read_data(json_body(request)), request.headers.get("If-Match")
 
     def may_find(uid: str) -> bool:
         return ask.actor.may(subject_of(uid), "find")
 
     def prepare(state: State, versions: Versions) -> str:
+        require_match(wanted, _current(state, place))
         validator = Validator(state.schema, state.snapshot, state.settings.locales, may_find)
         return act(Writer(versions), validator.change(place.type, data))
 
@@ -152,7 +162,17 @@ def _written(
     found: Document | None = state.snapshot.get(place.type, document_id, place.locale, wanted)
     if found is None:
         raise NotFoundError()
-    return answer(render_one(ask.view(query, state), found, query, v4=is_v4(request)), status)
+    shown = _shown(ask, query, found, state)
+    shown.status_code = status
+    return shown
+
+
+def _current(state: State, place: Place) -> Document | None:
+    """The version that a write with `If-Match` is about: what a GET of the same place shows."""
+    status = DRAFT if place.draft else PUBLISHED
+    if place.document_id is not None:
+        return state.snapshot.get(place.type, place.document_id, place.locale, status)
+    return next(iter(state.snapshot.list(place.type, place.locale, status)), None)
 
 
 def _delete(site: Site, ask: _Asked, document_id: str | None) -> Response:
@@ -162,5 +182,11 @@ def _delete(site: Site, ask: _Asked, document_id: str | None) -> Response:
     if not ask.type.localized:
         locale = ask.state.settings.default_locale
     place = Place(ask.type, document_id, locale, draft=False)
-    site.write(lambda _, versions: Writer(versions).delete(place))
+    wanted = request.headers.get("If-Match")
+
+    def prepare(state: State, versions: Versions) -> None:
+        require_match(wanted, _current(state, place))
+        Writer(versions).delete(place)
+
+    site.write(prepare)
     return Response(status=204)
