@@ -7,6 +7,8 @@ from typing import Any
 from server.documents import DRAFT, PUBLISHED, Document, default_order
 from server.index import View
 from server.operators import text_of
+from server.ordering import OrderKey, is_orderable
+from server.plan import plan
 from server.query import And, Compare, Filter, Missing, Or, Query, Sort, Step, Through
 from server.schema import Type
 from server.values import Component
@@ -25,14 +27,42 @@ class Found:
 
 def find(view: View, query: Query) -> Found:
     """The page of documents that a query asks for, in its order."""
-    documents = candidates(view, query)
     test = _query_test(view, query)
     page = query.page
-    if test is None and not query.selection.sort and not isinstance(documents, list):
+    documents = _planned(view, query) if test else _ordered(view, query)
+    if documents is None:
+        documents = candidates(view, query)
+        if test is None and not query.selection.sort and not isinstance(documents, list):
+            return Found(documents.slice(page.start, page.start + page.limit), len(documents))
+    elif test is None:
         return Found(documents.slice(page.start, page.start + page.limit), len(documents))
     matching = list(documents) if test is None else [d for d in documents if test(d.row, d, d.locale)]
     ordered = in_order(view, matching, query.selection.sort)
     return Found(ordered[page.start : page.start + page.limit], len(matching))
+
+
+def _locale(view: View, query: Query) -> str | None:
+    """The one locale that a query is about; None for all of them."""
+    if not query.type.localized:
+        return view.settings.default_locale
+    return None if query.locale == "*" else query.locale
+
+
+def _planned(view: View, query: Query) -> Any:
+    """The candidates that the index gives for the filters, or None."""
+    locale = _locale(view, query)
+    if locale is None:
+        return None
+    return plan(view, query.type, query.selection.filter, locale, compile_filter)
+
+
+def _ordered(view: View, query: Query) -> Any:
+    """Everything in the order of the one sort key there is, where the index has such an order."""
+    locale, keys = _locale(view, query), query.selection.sort
+    if locale is None or len(keys) != 1 or keys[0].steps or not is_orderable(keys[0].attribute):
+        return None
+    table = view.snapshot.tables[query.type.uid]
+    return table.ordered(OrderKey(keys[0].at, locale, view.status(query.type), keys[0].descending))
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
@@ -148,6 +178,8 @@ def _through(view: View, filter_: Through) -> Test:
     attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
     if attribute.type == "component":
         return lambda row, owner, locale: any(inner(c.row, None, locale) for c in _components(row[at]))
+    if not (attribute.type == "media" or attribute.derived or attribute.morph):
+        return _through_stored(view, filter_, inner)
     known: dict[int, bool] = {}
 
     def meets(document: Document, locale: str) -> bool:
@@ -162,6 +194,23 @@ def _through(view: View, filter_: Through) -> Test:
         return any(meets(document, locale) for document in view.related(attribute, row[at], owner, locale))
 
     return test
+
+
+def _through_stored(view: View, filter_: Through, inner: Test) -> Test:
+    """A relation whose rows hold the targets' ids: each target is asked once."""
+    at, target, snapshot = filter_.at, filter_.target, view.snapshot
+    status = view.status(target)
+    known: dict[tuple[str, str], bool] = {}
+
+    def meets(document_id: str, locale: str) -> bool:
+        answer = known.get((document_id, locale))
+        if answer is None:
+            inside = view.locale_of(target, locale)
+            found = snapshot.get(target, document_id, inside, status)
+            answer = known[(document_id, locale)] = found is not None and inner(found.row, found, locale)
+        return answer
+
+    return lambda row, owner, locale: any(meets(document_id, locale) for document_id in row[at])
 
 
 def _components(value: Any) -> Iterable[Component]:

@@ -14,6 +14,7 @@ from immutables import Map
 from server.documents import DRAFT, PUBLISHED, Document, default_order
 from server.media import upload_path
 from server.options import has_unique, unique_values
+from server.ordering import OrderKey, make_order
 from server.schema import UPLOAD, Attribute, Schema, Type
 from server.sequence import Sequence
 from server.settings import Settings
@@ -31,12 +32,22 @@ class Table:
 
     `versions` is keyed by (documentId, locale, status), `order` by (locale, status), `links`, the
     reverse edges, by (relation, target, locale, status), and `unique` by (path, value, locale).
+    `orders`, by column, are made when a query first asks for them.
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
     order: Mapping[tuple[str, str], Sequence[Document]] = field(default_factory=dict)
     links: Map[tuple[str, Target, str, str], Sequence[Document]] = field(default_factory=Map)
     unique: Map[tuple[str, Any, str], tuple[Document, ...]] = field(default_factory=Map)
+    orders: dict[OrderKey, Sequence[Document]] = field(default_factory=dict)
+
+    def ordered(self, key: OrderKey) -> Sequence[Document]:
+        """The versions in the order of a column; made on first use, then kept up to date."""
+        found = self.orders.get(key)
+        if found is None:
+            documents = list(self.order.get((key.locale, key.status), _NOTHING))
+            found = self.orders[key] = make_order(documents, key)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +180,7 @@ def _apply_table(
         _apply_order(table.order, gone, come),
         _apply_links(type_, table, gone, come),
         _apply_unique(table.unique, gone, come) if unique else table.unique,
+        _apply_orders(table.orders, gone, come),
     )
 
 
@@ -178,6 +190,17 @@ def _apply_order(
     changed = dict(order)
     for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
         changed[key] = changed.get(key, _NOTHING).change(out, in_)
+    return changed
+
+
+def _apply_orders(
+    orders: dict[OrderKey, Sequence[Document]], gone: list[Document], come: list[Document]
+) -> dict[OrderKey, Sequence[Document]]:
+    changed = {}
+    for key, order in list(orders.items()):
+        out = [d for d in gone if (d.locale, d.status) == (key.locale, key.status)]
+        in_ = [d for d in come if (d.locale, d.status) == (key.locale, key.status)]
+        changed[key] = order.change(out, in_) if out or in_ else order
     return changed
 
 

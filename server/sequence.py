@@ -30,7 +30,11 @@ class Sequence(Generic[T]):
     @classmethod
     def of(cls, items: Iterable[T], key: Key[T]) -> "Sequence[T]":
         """A sequence of items given in any order."""
-        ordered = sorted(items, key=key)
+        return cls.presorted(sorted(items, key=key), key)
+
+    @classmethod
+    def presorted(cls, ordered: list[T], key: Key[T]) -> "Sequence[T]":
+        """A sequence of items that are in order already."""
         chunks = tuple(tuple(ordered[i : i + CHUNK]) for i in range(0, len(ordered), CHUNK))
         return cls(key, chunks, len(ordered))
 
@@ -50,6 +54,16 @@ class Sequence(Generic[T]):
                 found.extend(islice(chunk, max(start, 0), stop))
             start -= len(chunk)
             stop -= len(chunk)
+        return found
+
+    def between(self, low: Any, high: Any) -> list[T]:
+        """The items whose key is at least `low` and less than `high`."""
+        first = max(bisect_right(self._firsts, low) - 1, 0)
+        last = bisect_left(self._firsts, high)
+        found: list[T] = []
+        for chunk in self._chunks[first:last]:
+            start = bisect_left(chunk, low, key=self._key)
+            found.extend(chunk[start : bisect_left(chunk, high, key=self._key)])
         return found
 
     def change(self, remove: Iterable[T], add: Iterable[T]) -> "Sequence[T]":

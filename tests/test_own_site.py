@@ -36,7 +36,9 @@ def test_nothing_is_wrong(site: Site) -> None:
 def test_every_file_is_a_document(site: Site) -> None:
     files = {p.relative_to(site.root).as_posix() for p in (site.root / "content").rglob("*") if p.is_file()}
     documents = {d.path for table in site.state.snapshot.tables.values() for _, d in table.versions.items()}
-    unserved = {f for f in files - documents if not (f.startswith("content/uploads/") and f.endswith(".yaml"))}
+    unserved = {
+        f for f in files - documents if not (f.startswith("content/uploads/") and f.endswith(".yaml"))
+    }
     assert unserved == set()
 
 
