@@ -16,10 +16,11 @@ class Document:
     class with slots, not a dataclass: a site has many thousands of them.
     """
 
-    __slots__ = ("path", "row", "status", "type")
+    __slots__ = ("_folded", "path", "row", "status", "type")
 
     def __init__(self, type_: Type, row: tuple[Any, ...], status: str, path: str) -> None:
         self.type, self.row, self.status, self.path = type_, row, status, path
+        self._folded: dict[int, str] | None = None
 
     @property
     def id(self) -> int:
@@ -39,6 +40,16 @@ class Document:
     def get(self, name: str) -> Any:
         """The value of a column. KeyError where the type has no such column."""
         return self.row[self.type.position[name]]
+
+    def folded(self, at: int) -> str:
+        """The text of a column without upper and lower case; kept, since it takes long to make."""
+        kept = self._folded
+        if kept is None:
+            kept = self._folded = {}
+        text = kept.get(at)
+        if text is None:
+            text = kept[at] = str(self.row[at]).casefold()
+        return text
 
     def as_draft(self) -> "Document":
         """The same document as `status=draft` shows it when nothing differs from what is published."""

@@ -140,6 +140,8 @@ def _compare(filter_: Compare) -> Test:
     predicate = operator.predicate
     if operator.takes == "flag":
         return lambda row, owner, locale: predicate(row[at], operand) == wanted
+    if operator.folds and filter_.attribute.group in ("string", "date"):
+        return _folding(filter_)
     convert = _converter(filter_)
     if convert is not None:
 
@@ -152,6 +154,24 @@ def _compare(filter_: Compare) -> Test:
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
         value = row[at]
         return value is not None and predicate(value, operand) == wanted
+
+    return test
+
+
+def _folding(filter_: Compare) -> Test:
+    """A comparison of text in any case; a document keeps its text without case."""
+    at, operand, wanted, predicate = (
+        filter_.at,
+        filter_.operand,
+        not filter_.negated,
+        filter_.operator.predicate,
+    )
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        value = row[at]
+        if value is None:
+            return False
+        return predicate(value.casefold() if owner is None else owner.folded(at), operand) == wanted
 
     return test
 
@@ -238,7 +258,7 @@ def _text_test(type_: Type, text: str) -> Test:
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
         for at in texts:
             value = row[at]
-            if value is not None and wanted in value.casefold():
+            if value is not None and wanted in (value.casefold() if owner is None else owner.folded(at)):
                 return True
         return number is not None and any(row[at] == number for at in numbers)
 

@@ -13,6 +13,7 @@ _MOMENT = re.compile(
     r"(?:(?:[Tt]|[ \t]+)(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?"
     r"(?:[ \t]*(?:([Zz])|([-+])(\d\d?)(?::?(\d\d))?))?)?"
 )
+_CANONICAL = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
 _EPOCH_MS = re.compile(r"-?\d{9,16}")
 
@@ -39,6 +40,9 @@ def read_moment(text: str) -> str:
     Raises ValueError where the text is neither, or names a day that does not exist.
     """
     text = text.strip()
+    if _CANONICAL.fullmatch(text):
+        datetime.fromisoformat(text)  # refuses a day that does not exist
+        return text
     found = _MOMENT.fullmatch(text)
     if not found:
         if _EPOCH_MS.fullmatch(text):

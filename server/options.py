@@ -28,7 +28,8 @@ def broken_options(attribute: Attribute, value: Any) -> list[str]:
 
 def broken_within(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """The path and sentence of every broken option in a row's values, components included."""
-    for attribute, value in zip(type_.attributes.values(), values, strict=True):
+    for position, attribute in type_.checked:
+        value = values[position]
         at = (*path, attribute.name)
         for sentence in broken_options(attribute, value):
             yield at, sentence

@@ -175,9 +175,23 @@ class Type:
         )
 
     @cached_property
+    def checked(self) -> tuple[tuple[int, Attribute], ...]:
+        """The attributes, with their positions among all, whose values have options to keep to."""
+        return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
+
+    @cached_property
     def links(self) -> tuple[Attribute, ...]:
         """The relations that are stored in this type's own documents, components not counted."""
         return tuple(a for a in self.attributes.values() if a.type == "relation" and not a.derived)
+
+
+def _has_options(a: Attribute) -> bool:
+    bounds = (a.min, a.max, a.min_length, a.max_length, a.regex)
+    return (
+        a.required
+        or a.type in ("email", "uid", "component", "dynamiczone")
+        or any(bound is not None for bound in bounds)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,8 +149,12 @@ class Store:
         if not claim.draft:
             for at, sentence in broken_within(claim.type, values):
                 reading.fail(at, sentence, warning=True)
-        derived = self.moments(path, found[0] / 1e9)
+        written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
+        derived = ("", "") if written else self.moments(path, found[0] / 1e9)
         created, updated = self._written_moments(tree, derived, reading)
+        if not (created and updated):  # written, and no moments
+            derived = self.moments(path, found[0] / 1e9)
+            created, updated = created or derived[0], updated or derived[1]
         published = None if claim.draft else self._moment(tree, "publishedAt", updated, reading)
         problems: tuple[Problem, ...] = ()
         if reading.wrong:

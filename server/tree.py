@@ -113,12 +113,28 @@ class _Builder:
         self.merged: set[tuple[int, str]] = set()  # keys that came by <<, which a written key overrides
 
     def build(self, loader: Any) -> Tree:
-        get, seen = loader.get_event, 0
+        get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
+        lines = self.lines is not None
         while True:
             event = get()
             kind = type(event)
             if kind is yaml.ScalarEvent:
-                self.put(_scalar(event), event)
+                value = _scalar(event)
+                # The commonest cases, without the calls that `put` makes: a value, a key, an item.
+                if not stack or lines or event.anchor is not None:
+                    self.put(value, event)
+                    continue
+                container, key = stack[-1], keys[-1]
+                self.nodes += 1
+                if type(container) is list:
+                    container.append(value)
+                elif key is _NONE:
+                    keys[-1] = self.key(container, value, event)
+                elif key != "<<":
+                    keys[-1] = _NONE
+                    container[key] = value
+                else:
+                    self.put(value, event)
             elif kind is yaml.MappingStartEvent:
                 self.open({}, event)
             elif kind is yaml.SequenceStartEvent:
@@ -135,6 +151,7 @@ class _Builder:
                         "a second YAML document begins here", event.start_mark.line + 1, "keep one per file"
                     )
             elif kind is yaml.StreamEndEvent:
+                self.count(0, 1)
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
