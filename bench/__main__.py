@@ -1,0 +1,66 @@
+"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers.
+
+Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
+so that the ratios hold on a machine that has other things to do.
+"""
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import compare, live, loading, memory, reading
+from bench.load import generator
+from bench.sites import Sizes, make_site
+
+SIZES = (0, 1000, 10_000)
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["quire", "servers"], default="quire")
+    parser.add_argument("--full", action="store_true", help="more turns, and reading at every size")
+    options = parser.parse_args()
+    began = time.perf_counter()
+    print(_machine())
+    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+        if options.what == "servers":
+            compare.measure(Path(folder), rounds=5 if options.full else 3)
+        else:
+            _measure(Path(folder), full=options.full)
+    print(f"\nmeasured in {time.perf_counter() - began:.0f} s")
+
+
+def _measure(folder: Path, *, full: bool) -> None:
+    sites = {articles: folder / str(articles) for articles in SIZES}
+    for articles, root in sites.items():
+        _say(f"making {articles:,} articles")
+        root.mkdir()
+        make_site(root, articles)
+    filled = {articles: root for articles, root in sites.items() if articles}
+    _say("loading")
+    loading.print_table({n: loading.measure(root) for n, root in filled.items()})
+    for articles in filled if full else SIZES[1:2]:
+        _say(f"reading, {articles:,} articles")
+        reading.measure(sites[articles], Sizes(articles), rounds=5 if full else 2)
+    _say("changing files")
+    live.print_table([row for n, root in filled.items() for row in live.measure(root, Sizes(n))])
+    memory.measure(sites)
+
+
+def _say(what: str) -> None:
+    """Tell whoever looks on; the tables alone go to standard output."""
+    print(f"… {what}", file=sys.stderr, flush=True)
+
+
+def _machine() -> str:
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return f"Python {platform.python_version()}, {system}; load by {generator()}; {time.strftime('%Y-%m-%d')}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Runs a WSGI app on one of the servers compared: `python -m bench.host SERVER PORT empty|site PATH`.
+
+Each runs as server/serve.py runs granian: one process, THREADS threads, no access log. The empty app
+knows its answers by their request: it sends the very bytes that Quire sent, and does nothing else.
+"""
+
+import logging
+import multiprocessing
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from granian.server import Server
+
+from server.accounts import Accounts
+from server.app import create_app
+from server.context import JSON
+from server.serve import THREADS
+from server.site import Site
+
+HOST = "127.0.0.1"
+App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+def empty_app(answers: Mapping[str, bytes]) -> App:
+    """An app that looks its answer up; what follows `&n=` only makes a request unlike all others."""
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        query = environ.get("QUERY_STRING", "").partition("&n=")[0]
+        body = answers[environ["PATH_INFO"] + "?" + query]
+        start_response("200 OK", [("Content-Type", JSON), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return app
+
+
+def load_app(kind: str, path: Path) -> App:
+    """The empty app with the answers in a file, or Quire with the site in a folder."""
+    if kind == "empty":
+        return empty_app(pickle.loads(path.read_bytes()))
+    site = Site(path)
+    site.load()
+    return create_app(site, Accounts(path))
+
+
+def run_granian(app: App, port: int) -> None:
+    """As server/serve.py does."""
+    multiprocessing.set_start_method("fork", force=True)
+    server = Server(
+        "bench",
+        address=HOST,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=1,
+        blocking_threads=THREADS,
+        log_level=LogLevels.warning,
+    )
+    server.serve(target_loader=lambda *_: app, wrap_loader=False)
+
+
+def run_waitress(app: App, port: int) -> None:
+    """Pure Python: one thread reads and writes, the others answer."""
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # else it tells of every request that waits
+    import_module("waitress").serve(app, host=HOST, port=port, threads=THREADS, _quiet=True)
+
+
+def run_gunicorn(app: App, port: int) -> None:
+    """Pure Python: the worker `gthread`."""
+    settings = {"bind": f"{HOST}:{port}", "workers": 1, "worker_class": "gthread", "threads": THREADS}
+    settings |= {"keepalive": 60, "loglevel": "warning"}
+
+    def load_config(self: Any) -> None:
+        for key, value in settings.items():
+            self.cfg.set(key, value)
+
+    base = import_module("gunicorn.app.base").BaseApplication
+    members = {"load_config": load_config, "load": lambda self: app}
+    sys.argv = sys.argv[:1]
+    type("Application", (base,), members)().run()
+
+
+def run_cheroot(app: App, port: int) -> None:
+    """Pure Python: CherryPy's."""
+    import_module("cheroot.wsgi").Server((HOST, port), app, numthreads=THREADS).start()
+
+
+SERVERS: Mapping[str, Callable[[App, int], None]] = {
+    "granian": run_granian,
+    "waitress": run_waitress,
+    "gunicorn": run_gunicorn,
+    "cheroot": run_cheroot,
+}
+
+if __name__ == "__main__":
+    SERVERS[sys.argv[1]](load_app(sys.argv[3], Path(sys.argv[4])), int(sys.argv[2]))

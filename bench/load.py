@@ -1,0 +1,103 @@
+"""Sends requests as fast as they are answered: with wrk where it is installed, else with threads."""
+
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import quantiles
+
+from bench.host import HOST
+from bench.serving import Serving, fetch
+
+CONNECTIONS = 4  # as many as Quire has threads: latency is then the answer's, not the queue's
+
+_SCRIPT = """
+local paths, n = {}, %(start)d
+for line in io.lines("%(paths)s") do paths[#paths + 1] = wrk.format("GET", line) end
+request = function()
+  n = n + 1
+  local text = paths[(n - 1) %% #paths + 1]
+  if %(unique)s then text = text:gsub(" HTTP", "&n=" .. n .. " HTTP", 1) end
+  return text
+end
+done = function(summary, latency)
+  local e = summary.errors
+  io.write(string.format("RESULT %%d %%d %%d %%d %%d\\n", summary.requests, summary.duration,
+    latency:percentile(50), latency:percentile(99), e.connect + e.read + e.write + e.status + e.timeout))
+end
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run came to."""
+
+    rate: float  # answers in a second
+    median_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests sent in turn, from a list; `unique` adds a number, so that none is like one before."""
+
+    paths: Sequence[str]
+    unique: bool = False
+
+
+def generator() -> str:
+    """The name of the load generator that this machine has."""
+    return "wrk" if shutil.which("wrk") else "built in (threads of Python: its own limit is low)"
+
+
+def run(serving: Serving, requests: Requests, seconds: int, turn: int = 0) -> Result:
+    """Load a server for some seconds; each `turn` begins elsewhere in the list."""
+    start = turn * 1_000_003
+    if shutil.which("wrk"):
+        return _run_wrk(serving.port, requests, seconds, start)
+    return _run_threads(serving, requests, seconds, start)
+
+
+def _run_wrk(port: int, requests: Requests, seconds: int, start: int) -> Result:
+    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+        paths, script = Path(folder, "paths"), Path(folder, "requests.lua")
+        paths.write_text("\n".join(requests.paths) + "\n")
+        unique = "true" if requests.unique else "false"
+        script.write_text(_SCRIPT % {"start": start, "paths": paths, "unique": unique})
+        command = ["wrk", "--threads", "1", "--connections", str(CONNECTIONS), "--duration", f"{seconds}s"]
+        url = f"http://{HOST}:{port}/"
+        done = subprocess.run(
+            [*command, "--script", str(script), url], capture_output=True, text=True, check=True
+        )
+    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
+    count, micros, median, p99, errors = map(int, line.split()[1:])
+    if errors or not count:
+        raise RuntimeError(f"{errors} of {count} requests failed, such as {requests.paths[0]}")
+    return Result(count / (micros / 1e6), median / 1000, p99 / 1000)
+
+
+def _run_threads(serving: Serving, requests: Requests, seconds: int, start: int) -> Result:
+    taken: list[float] = []
+    began = time.perf_counter()
+    end = began + seconds
+
+    def send(number: int) -> None:
+        connection, n = serving.connect(), start + number
+        while (sent := time.perf_counter()) < end:
+            path = requests.paths[n % len(requests.paths)]
+            fetch(connection, f"{path}&n={n}" if requests.unique else path)
+            taken.append(time.perf_counter() - sent)
+            n += CONNECTIONS
+        connection.close()
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cuts = quantiles(taken, n=100)
+    return Result(len(taken) / (time.perf_counter() - began), cuts[49] * 1000, cuts[98] * 1000)

@@ -1,0 +1,107 @@
+"""(a) From files to an index: what a start costs, next to the plainest way to do the same."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import frontmatter
+
+from bench.tables import count, ratio, show
+from server.content_types import read_content_types
+from server.documents import Document
+from server.files import walk
+from server.git import read_history
+from server.index import build
+from server.settings import read_settings
+from server.site import Site
+from server.store import Store
+
+CHUNK = 250  # documents that are read in one turn, before the other reader has its turn
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part of loading: documents per second, and the same of what it is compared with."""
+
+    name: str
+    rate: float
+    other: str = ""
+    other_rate: float = 0.0
+
+
+def measure(root: Path) -> list[Step]:
+    """The steps of loading one site, each timed alone, in one process."""
+    store = _store(root)
+    files = sorted(walk(root, store.layout.roots).files)
+    n = len(files)
+    reading, plain, documents = _read_side_by_side(root, store, files)
+    walking = _seconds(lambda: walk(root, store.layout.roots))
+    log = _seconds(lambda: subprocess.run(_LOG, cwd=root, capture_output=True, check=True))
+    history = _seconds(lambda: read_history(root))
+    building = _seconds(lambda: build(store.schema, documents))
+    state = root / ".quire"
+    fresh = _seconds(lambda: Site(root).load(), before=lambda: shutil.rmtree(state, ignore_errors=True))
+    again = _seconds(lambda: Site(root).load())
+    stats = _seconds(lambda: [path.stat() for path in root.joinpath("content").rglob("*")])
+    return [
+        Step("read documents (one core)", n / reading, "python-frontmatter with libyaml", n / plain),
+        Step("walk", n / walking, "pathlib rglob and stat", n / stats),
+        Step("git history", n / history, "git log alone", n / log),
+        Step("build the index", n / building),
+        Step("whole load, nothing cached", n / fresh),
+        Step("whole load, history cached", n / again),
+    ]
+
+
+_LOG = ["git", "log", "-c", "--no-renames", "-z", "--name-only", "--format=%ct", "HEAD"]
+
+
+def print_table(measured: dict[int, list[Step]]) -> None:
+    """One table for each size of site, and how the rates change as the site grows."""
+    first = next(iter(measured.values()))
+    for articles, steps in measured.items():
+        rows = []
+        for step, small in zip(steps, first, strict=True):
+            compared = ""
+            if step.other:
+                compared = f"{ratio(step.rate / step.other_rate)} {step.other} ({count(step.other_rate)})"
+            rows.append([step.name, count(step.rate), ratio(step.rate / small.rate), compared])
+        head = ["step", "documents/s", "next to the smallest", "next to the plainest way"]
+        show(f"Loading, {articles:,} articles", head, rows)
+
+
+def _store(root: Path) -> Store:
+    history = read_history(root)
+    return Store(root, read_content_types(root), read_settings(root), history.moments)
+
+
+def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[float, float, list[Document]]:
+    """Seconds that our reader and a plain one take for the same files, in turns."""
+    ours = plain = 0.0
+    documents = []
+    for start in range(0, len(files), CHUNK):
+        part = files[start : start + CHUNK]
+        began = time.perf_counter()
+        entries = [store.read(path) for path in part]
+        between = time.perf_counter()
+        for path in part:
+            frontmatter.parse((root / path).read_text(encoding="utf-8"))
+        plain += time.perf_counter() - between
+        ours += between - began
+        documents += [entry.document for entry in entries if entry and entry.document]
+    return ours, plain, documents
+
+
+def _seconds(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
+    """The median of a few times that some work takes; once is enough for what takes seconds."""
+    taken: list[float] = []
+    while len(taken) < 3 and sum(taken) < 1.5:
+        before()
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return median(taken)

@@ -1,0 +1,80 @@
+"""(b) Requests per second and latency, next to an empty app that sends the very same bytes."""
+
+import pickle
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from bench.cases import Case, cases
+from bench.load import CONNECTIONS, Requests, Result, run
+from bench.serving import Serving, hosted, quire
+from bench.sites import Sizes
+from bench.tables import count, ratio, show, size
+
+SECONDS = 1  # of one turn; the servers take turns
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case, measured: bytes of an answer, and the turns of Quire and of the empty app."""
+
+    case: Case
+    bytes: float
+    turns: Sequence[tuple[Result, Result]]
+
+    def ratio(self) -> float:
+        """What part of the empty app's rate Quire reaches: the median over the turns."""
+        return median(ours.rate / empty.rate for ours, empty in self.turns)
+
+    def cost_ms(self) -> float:
+        """What Quire adds to one answer, in milliseconds."""
+        return median(1000 / ours.rate - 1000 / empty.rate for ours, empty in self.turns)
+
+
+def measure(root: Path, sizes: Sizes, rounds: int) -> None:
+    """Measure every case on one site and print two tables: different requests, and the same again."""
+    with ExitStack() as stack:
+        ours = stack.enter_context(quire(root))
+        asked = cases(sizes)
+        answers = {path: ours.get(path) for case in asked for path in case.paths}
+        file = root.parent / f"answers-{sizes.articles}"
+        file.write_bytes(pickle.dumps(answers))
+        empty = stack.enter_context(hosted("granian", "empty", file))
+        for repeated in (False, True):
+            turns = max(1, rounds // 2) if repeated else rounds
+            rows = [_measure_case(case, answers, ours, empty, turns, repeated) for case in asked]
+            _print(rows, sizes, repeated)
+
+
+def _measure_case(
+    case: Case, answers: dict[str, bytes], ours: Serving, empty: Serving, rounds: int, repeated: bool
+) -> Row:
+    paths = case.paths[:1] if repeated else case.paths
+    requests = Requests(paths, unique=not repeated)
+    turns = [
+        (run(ours, requests, SECONDS, turn), run(empty, requests, SECONDS, turn)) for turn in range(rounds)
+    ]
+    return Row(case, sum(len(answers[path]) for path in paths) / len(paths), turns)
+
+
+def _print(rows: Sequence[Row], sizes: Sizes, repeated: bool) -> None:
+    kind = "the same request again" if repeated else "every request another"
+    shown = []
+    for row in rows:
+        ours, empty = ([turn[i] for turn in row.turns] for i in (0, 1))
+        shown.append(
+            [
+                row.case.name,
+                size(row.bytes),
+                count(median(r.rate for r in ours)),
+                count(median(r.rate for r in empty)),
+                ratio(row.ratio()),
+                f"{row.cost_ms():.2f} ms",
+                f"{median(r.median_ms for r in ours):.1f} / {median(r.p99_ms for r in ours):.1f} ms",
+                f"{median(r.median_ms for r in empty):.1f} / {median(r.p99_ms for r in empty):.1f} ms",
+            ]
+        )
+    head = ["request", "answer", "Quire/s", "empty/s", "ratio", "added", "median / p99", "empty's"]
+    show(f"Reading, {sizes.articles:,} articles, {kind} ({CONNECTIONS} connections)", head, shown)

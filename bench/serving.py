@@ -1,0 +1,111 @@
+"""Starts and stops the servers that are measured, each a process of its own on 127.0.0.1."""
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.host import HOST
+
+START_S = 60.0
+STOP_S = 10.0
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A server that answers: its port, and the process that was started."""
+
+    port: int
+    pid: int
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection of its own, which keeps alive."""
+        return http.client.HTTPConnection(HOST, self.port, timeout=30)
+
+    def get(self, path: str) -> bytes:
+        """The body of one answer. RuntimeError for any status but 200."""
+        connection = self.connect()
+        try:
+            return fetch(connection, path)
+        finally:
+            connection.close()
+
+    def memory(self) -> int:
+        """The resident bytes of the process that answers: the child, where the one started has one."""
+        listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
+        rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
+        children = [row for row in rows if row[1] == self.pid]
+        found = max(children or [row for row in rows if row[0] == self.pid])
+        return found[2] * 1024
+
+
+def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
+    """The body of one answer on a connection. RuntimeError for any status but 200."""
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status != 200:
+        raise RuntimeError(f"{path}: {answer.status} {body[:300]!r}")
+    return body
+
+
+@contextmanager
+def quire(root: Path) -> Iterator[Serving]:
+    """`quire serve` of a site."""
+    port = _free_port()
+    command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)]
+    with _running(command, port) as serving:
+        yield serving
+
+
+@contextmanager
+def hosted(server: str, kind: str, path: Path, packages: Path | None = None) -> Iterator[Serving]:
+    """One of the servers compared with the empty app or a site; `packages` is where it is installed."""
+    port = _free_port()
+    command = [sys.executable, "-m", "bench.host", server, str(port), kind, str(path)]
+    with _running(command, port, packages) as serving:
+        yield serving
+
+
+@contextmanager
+def _running(command: list[str], port: int, packages: Path | None = None) -> Iterator[Serving]:
+    environment = dict(os.environ)
+    if packages:
+        environment["PYTHONPATH"] = str(packages)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    try:
+        _wait(process, port)
+        yield Serving(port, process.pid)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
+    """Wait until something listens. RuntimeError where the process ends instead."""
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with status {process.returncode}")
+        try:
+            socket.create_connection((HOST, port), timeout=1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise RuntimeError(f"no server on port {port} after {START_S:.0f} s")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

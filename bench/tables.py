@@ -1,0 +1,40 @@
+"""Prints tables as Markdown, so that docs/performance.md can have them as they are."""
+
+from collections.abc import Sequence
+
+
+def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
+    """Print one table; the first column is text, the others are numbers."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    print(f"\n### {title}\n")
+    print(_line(head, widths))
+    print("|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|")
+    for row in rows:
+        print(_line(row, widths))
+    if note:
+        print(f"\n{note}")
+    print(end="", flush=True)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (
+        c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "| " + " | ".join(padded) + " |"
+
+
+def count(value: float) -> str:
+    """A number for people: three digits that mean something, thousands parted."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def size(value: float) -> str:
+    """Bytes as kB or MB."""
+    return f"{value / 1e6:.1f} MB" if value >= 1e6 else f"{value / 1e3:.1f} kB"
+
+
+def ratio(value: float) -> str:
+    """How many times as much."""
+    return f"{value:.2f} ×"
