@@ -30,7 +30,7 @@ class Cut:
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
     """The text with cuts that don't overlap; those at one place keep their order."""
-    for cut in sorted(cuts, key=lambda c: c.start, reverse=True):
+    for _, _, cut in sorted(((c.start, i, c) for i, c in enumerate(cuts)), reverse=True, key=lambda x: x[:2]):
         text = text[: cut.start] + cut.text + text[cut.end :]
     return text
 
@@ -111,7 +111,7 @@ class _YamlEditor:
                 if value is not REMOVE:
                     added += yaml_entry(key, value, offset=self.offset(node))
             elif value is REMOVE:
-                self.cut_lines(node.keys[i].start, node.items[i].end)
+                self.cut_lines(node.keys[i].start, self.trimmed_end(node.items[i]))
             elif key in self.forced or not same(tree[key], value):
                 self.entry(node.keys[i], node.items[i], tree[key], value, self.offset(node))
         if added:
@@ -123,9 +123,8 @@ class _YamlEditor:
             if (
                 node.kind == "map"
                 and isinstance(value, dict)
-                and value
                 and "<<" not in tree
-                and self.plain(node)
+                and tree.keys() & value.keys()
             ):
                 gone = {k: REMOVE for k in tree if k not in value}
                 return self.mapping(node, tree, {**value, **gone})
@@ -136,10 +135,6 @@ class _YamlEditor:
         lines = yaml_entry(str(key.value), value, offset=offset, flow=flow, quote=quote)
         self.replace(key, node, self.after_colon(lines))
         return None
-
-    def plain(self, node: Node) -> bool:
-        """Whether a block mapping stands on lines of its own, as `key:` and lines below it."""
-        return self.text[: node.start].rstrip(" ").endswith(("\n", "")) and bool(node.keys)
 
     def after_colon(self, entry: str) -> tuple[str, str]:
         """The lines of an emitted entry → what stands behind the colon, and the lines below."""
@@ -251,9 +246,10 @@ class _YamlEditor:
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 
     def trimmed_end(self, node: Node) -> int:
-        """The end of a node without the blank lines that a block scalar takes along."""
+        """The end of a node without what a block scalar takes along: line breaks, the next indentation."""
         end = node.end
-        while end > node.start and self.text[end - 1] in "\r\n":
+        blank = " \t\r\n" if node.style in ("|", ">") else "\r\n"
+        while end > node.start and self.text[end - 1] in blank:
             end -= 1
         return end
 
