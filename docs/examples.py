@@ -1,0 +1,159 @@
+"""Runs the examples of a page: the commands of its ```console blocks, and what they answered.
+
+A page's commands run in one shell, in order, in a copy of the repository's site that is a git
+repository of its own and is being served. `quire serve` in an example is stopped after a moment.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example serves besides
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MARK = "\x01"
+# What is another each time: a page keeps what it has, as long as nothing else differs.
+_VARIES = re.compile(
+    r"quire_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d+\.\d+ s|\(\d+ ms\)|\"[0-9a-f]{24}\"|\b[0-9a-f]{7,12}\b"
+)
+_PRELUDE = """
+quire() {
+  if [ "$1" = serve ]; then timeout -s INT 2 "$PYTHON" -m server serve --port "$SPARE" "${@:2}"
+  else "$PYTHON" -m server "$@"; fi
+}
+"""
+_READS = ("curl", "quire", "cat", "git diff")  # after any other command, files may have changed
+_SETTLE = "sleep 0.7"
+
+
+def with_answers(root: Path, page: str) -> str:
+    """A page with the answers that its commands have now; those that only vary stay as they are."""
+    blocks = [_commands(found[1]) for found in _BLOCK.finditer(page)]
+    if not blocks:
+        return page
+    answers = iter(_run(root, [command for block in blocks for command, _ in block]))
+
+    def rewritten(found: re.Match[str]) -> str:
+        lines = []
+        for command, told in _commands(found[1]):
+            true = next(answers)
+            lines.append(f"$ {command}\n{told if _steady(told) == _steady(true) else true}")
+        return "```console\n" + "".join(lines) + "```"
+
+    return _BLOCK.sub(rewritten, page)
+
+
+def _commands(block: str) -> list[tuple[str, str]]:
+    """The commands of a block, each with the text below it; a line that ends in \\ goes on."""
+    found: list[tuple[str, str]] = []
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines(keepends=True)
+        end = 1
+        while lines[end - 1].rstrip().endswith("\\"):
+            end += 1
+        heredoc = re.search(r"<<\s*'?(\w+)'?", lines[0])
+        if heredoc:
+            end = 1 + next(i for i, line in enumerate(lines) if line.strip() == heredoc[1])
+        found.append(("".join(lines[:end]).rstrip("\n"), "".join(lines[end:])))
+    return found
+
+
+def _steady(text: str) -> str:
+    return _VARIES.sub("…", text).strip()
+
+
+def _run(root: Path, commands: list[str]) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="quire-docs-") as folder:
+        site = Path(folder, "site")
+        _copy_site(root, site)
+        with _served(site) as port:
+            ports = {PORT: port, OTHER: str(_free_port())}
+            environment = {**_environment(), "SPARE": str(_free_port()), "PYTHON": sys.executable}
+            done = subprocess.run(
+                ["bash", "-c", _script(commands, ports)],
+                cwd=site,
+                env={**environment, "PYTHONPATH": str(root)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+        text = done.stdout.replace(environment["SPARE"], PORT).replace(folder, "/srv")
+        for shown, real in ports.items():
+            text = text.replace(real, shown)
+    answers = [part.strip("\n") for part in text.split(_MARK)[:-1]]
+    return [answer + "\n" if answer else "" for answer in answers]
+
+
+def _script(commands: list[str], ports: Mapping[str, str]) -> str:
+    script = _PRELUDE
+    for command in commands:
+        settle = "" if command.startswith(_READS) else _SETTLE
+        for shown, real in ports.items():
+            command = command.replace(shown, real)
+        script += f"{command}\n{settle}\nprintf '\\001'\n"
+    return script
+
+
+def _copy_site(root: Path, site: Path) -> None:
+    for name in ("content", "content-types"):
+        shutil.copytree(root / name, site / name)
+    shutil.copy(root / "site.yaml", site)
+    for command in ("init -q -b main", "add -A", "commit -q -m content"):
+        subprocess.run(["git", *command.split()], cwd=site, env=_environment(), check=True)
+
+
+def _environment() -> dict[str, str]:
+    who = {
+        f"GIT_{who}_{what}": "docs@example.org"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
+    return {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C.UTF-8"}
+
+
+@contextmanager
+def _served(site: Path) -> Iterator[str]:
+    port = _free_port()
+    command = [sys.executable, "-m", "server", "serve", "--site", str(site), "--port", str(port)]
+    log = site.parent / "serve.log"
+    with log.open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out)
+    try:
+        _wait(process, port, log)
+        yield str(port)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def _wait(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    for _ in range(500):
+        if process.poll() is not None:
+            raise SystemExit(log.read_text())
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise SystemExit("the site is not served")
+
+
+def _free_port() -> int:
+    """A port that nobody has, of five digits, so that replacing it in a text replaces nothing else."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port > 20_000:
+            return port

@@ -1,0 +1,79 @@
+"""The tables of the docs that say what tables of the code say: made from them.
+
+A page has `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from server.ask import PUBLICATION_FILTERS
+from server.errors import ApiError
+from server.operators import LOGIC, OPERATORS
+from server.schema import ATTRIBUTE_TYPES
+from server.settings import ACTIONS, KEYS
+
+_TABLE = re.compile(r"(<!-- table: ([a-z ]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_SUBJECTS = {"": "a content type, by its singular API id"}
+
+
+def with_tables(page: str) -> str:
+    """A page with its tables as the code has them."""
+    return _TABLE.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], page)
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def _attribute_types() -> str:
+    rows = ([f"`{row.name}`", row.sentence, row.group] for row in ATTRIBUTE_TYPES.values())
+    return _table(["type", "holds", "group"], rows)
+
+
+def _operators() -> str:
+    rows = [[f"`{row.name}`", row.sentence, row.takes] for row in OPERATORS.values()]
+    rows += [[f"`{name}`", sentence, "conditions"] for name, sentence in LOGIC.items()]
+    return _table(["operator", "true where the value", "takes"], rows)
+
+
+def _publication_filters() -> str:
+    rows = ([f"`{name}`", sentence] for name, sentence in PUBLICATION_FILTERS.items())
+    return _table(["`publicationFilter`", "finds what"], rows)
+
+
+def _settings() -> str:
+    rows = ([f"`{name}`", kind, sentence] for name, (kind, sentence) in KEYS.items())
+    return _table(["key", "holds", "says"], rows)
+
+
+def _actions() -> str:
+    rows = (
+        [_SUBJECTS.get(subject, f"`{subject}`"), ", ".join(f"`{a}`" for a in actions)]
+        for subject, actions in ACTIONS.items()
+    )
+    return _table(["subject", "actions"], rows)
+
+
+def _errors() -> str:
+    rows = ([str(e.status), f"`{e.name}`", e.__doc__ or ""] for e in sorted(_kinds(ApiError), key=_by_status))
+    return _table(["status", "name", "when"], rows)
+
+
+def _kinds(kind: type[ApiError]) -> list[type[ApiError]]:
+    return [found for sub in kind.__subclasses__() for found in (sub, *_kinds(sub))]
+
+
+def _by_status(kind: type[ApiError]) -> tuple[int, str]:
+    return kind.status, kind.name
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "attribute types": _attribute_types,
+    "operators": _operators,
+    "publication filters": _publication_filters,
+    "settings": _settings,
+    "actions": _actions,
+    "errors": _errors,
+}
