@@ -12,11 +12,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import compare, live, loading, memory, reading
+from bench import compare, live, loading, memory, reading, writing
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
 SIZES = (0, 1000, 10_000)
+WRITTEN = (100, 10_000, 50_000)
 
 
 def main() -> None:
@@ -50,6 +51,17 @@ def _measure(folder: Path, *, full: bool) -> None:
     _say("changing files")
     live.print_table([row for n, root in filled.items() for row in live.measure(root, Sizes(n))])
     memory.measure(sites)
+    _say("writing")
+    _write(folder, full=full)
+
+
+def _write(folder: Path, *, full: bool) -> None:
+    """Writing has sites of its own, since it changes them."""
+    sites = {articles: folder / f"written-{articles}" for articles in (WRITTEN if full else WRITTEN[:2])}
+    for articles, root in sites.items():
+        root.mkdir()
+        make_site(root, articles)
+    writing.measure(sites)
 
 
 def _say(what: str) -> None:

@@ -1,0 +1,144 @@
+"""(e) Writing through the API, with every byte synced: on sites of several sizes, and beside readers."""
+
+import http.client
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from bench.serving import Serving, fetch, quire
+from bench.sites import Sizes, article_id
+from bench.tables import count, ratio, show
+from server.accounts import Accounts
+
+WRITES = 60
+READ_S = 3.0
+WRITES_PER_S = 20
+
+
+def measure(sites: dict[int, Path]) -> None:
+    """Print how long a create and an update take at each size, and what writes cost the readers."""
+    rows: list[list[str]] = []
+    first: dict[str, float] = {}
+    for articles, root in sites.items():
+        token = _token(root)
+        with quire(root) as serving:
+            sync = median(_synced(root) for _ in range(WRITES))
+            for name, took in _writes(serving, token, Sizes(articles)).items():
+                typical = median(took)
+                first.setdefault(name, typical)
+                cells = f"{typical * 1000:.1f} ms", f"{max(took) * 1000:.1f} ms", count(1 / typical)
+                grown = ratio(typical / first[name])
+                rows.append([f"{name}, {count(articles)} articles", *cells, grown, ratio(typical / sync)])
+    head = ["write", "median", "longest", "writes/s", "next to the smallest", "next to one fsync"]
+    show("Writing, one client", head, rows, "The last ratio is to writing and syncing a file of 2 kB alone.")
+    root = list(sites.values())[-1]
+    _beside(root, _token(root), Sizes(list(sites)[-1]))
+
+
+def _token(root: Path) -> str:
+    accounts = Accounts(root)
+    accounts.revoke_token("bench")
+    return accounts.create_token("bench", "full-access")
+
+
+def _synced(root: Path) -> float:
+    """Seconds to write and sync one small file on the same disk."""
+    path = root / "synced.tmp"
+    began = time.perf_counter()
+    with path.open("wb") as file:
+        file.write(b"x" * 2000)
+        file.flush()
+        os.fsync(file.fileno())
+    taken = time.perf_counter() - began
+    path.unlink()
+    return taken
+
+
+def _writes(serving: Serving, token: str, sizes: Sizes) -> dict[str, list[float]]:
+    connection = serving.connect()
+    _send(connection, token, "POST", "/api/tags", {"name": "Warm", "slug": f"warm-{time.time_ns()}"})
+    created = [
+        _send(
+            connection,
+            token,
+            "POST",
+            "/api/articles?fields=slug",
+            {"title": f"Made {i}", "slug": f"made-{time.time_ns()}", "body": "A tide. " * 200},
+        )
+        for i in range(WRITES)
+    ]
+    updated = [
+        _send(connection, token, "PUT", _path(i, sizes), {"title": f"Changed {i} {time.time_ns()}"})
+        for i in range(WRITES)
+    ]
+    connection.close()
+    return {"create": created, "update": updated}
+
+
+def _path(i: int, sizes: Sizes) -> str:
+    return f"/api/articles/{article_id(i % sizes.articles)}?fields=slug"
+
+
+def _send(
+    connection: http.client.HTTPConnection, token: str, method: str, path: str, data: dict[str, Any]
+) -> float:
+    """Seconds that one write took. RuntimeError where it was refused."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    began = time.perf_counter()
+    connection.request(method, path, json.dumps({"data": data}), headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status not in (200, 201):
+        raise RuntimeError(f"{method} {path}: {answer.status} {body[:300]!r}")
+    return time.perf_counter() - began
+
+
+def _beside(root: Path, token: str, sizes: Sizes) -> None:
+    """Latency of reads, every one another, without and with writes going on."""
+    with quire(root) as serving:
+        alone = _reads(serving, sizes)
+        stop = threading.Event()
+        writer = threading.Thread(target=_write_on, args=(serving, token, sizes, stop))
+        writer.start()
+        beside = _reads(serving, sizes)
+        stop.set()
+        writer.join()
+    rows = [
+        [name, f"{median(t) * 1000:.2f} ms", f"{_p99(t) * 1000:.1f} ms", ratio(_p99(t) / _p99(alone))]
+        for name, t in (("alone", alone), (f"beside {WRITES_PER_S} writes a second", beside))
+    ]
+    show(
+        f"Reading beside writes, {count(sizes.articles)} articles",
+        ["reads", "median", "p99", "p99 ratio"],
+        rows,
+    )
+
+
+def _reads(serving: Serving, sizes: Sizes) -> list[float]:
+    connection, taken = serving.connect(), []
+    deadline, i = time.perf_counter() + READ_S, 0
+    while time.perf_counter() < deadline:
+        began = time.perf_counter()
+        fetch(
+            connection, f"/api/articles/{article_id(i * 7 % sizes.articles)}?fields=title&n={time.time_ns()}"
+        )
+        taken.append(time.perf_counter() - began)
+        i += 1
+    connection.close()
+    return taken
+
+
+def _p99(taken: list[float]) -> float:
+    return quantiles(taken, n=100)[98]
+
+
+def _write_on(serving: Serving, token: str, sizes: Sizes, stop: threading.Event) -> None:
+    connection, i = serving.connect(), 0
+    while not stop.wait(1 / WRITES_PER_S):
+        _send(connection, token, "PUT", _path(i, sizes), {"title": f"Beside {time.time_ns()}"})
+        i += 1
+    connection.close()
