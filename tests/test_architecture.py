@@ -144,4 +144,4 @@ def test_the_docs_name_every_module_under_its_layer() -> None:
     for layer, names in LAYERS.items():
         section = re.search(rf"^### {layer}\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
         assert section, layer
-        assert re.findall(r"^\| `([a-z_.]+)`", section[1], re.MULTILINE) == names.split()
+        assert re.findall(r"^\| `([a-z0-9_.]+)`", section[1], re.MULTILINE) == names.split()
