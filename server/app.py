@@ -1,5 +1,6 @@
 """The Flask app: blueprints, and the one place where errors become HTTP."""
 
+import json
 import logging
 
 import orjson
@@ -87,7 +88,11 @@ def _limit(app: Flask, settings: Settings) -> None:
 def error_body(status: int, name: str, message: str, details: object) -> bytes:
     """The error envelope (docs/errors.md)."""
     error = {"status": status, "name": name, "message": message, "details": details}
-    return orjson.dumps({"data": None, "error": error})
+    body = {"data": None, "error": error}
+    try:
+        return orjson.dumps(body)
+    except TypeError:  # a value that is quoted has no UTF-8 form
+        return json.dumps(body).encode()
 
 
 def _api_error(error: ApiError) -> Response:
