@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from server import frontmatter
-from server.edit import REMOVE, edit_json, edit_yaml, same
+from server.edit import REMOVE, edit_yaml, same
+from server.edit_json import edit_json
 from server.emit import json_text, yaml_entry
 from server.errors import ConflictError
 from server.layout import MARKDOWN
@@ -87,6 +88,8 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
     tree = frontmatter.load(matter)
     if body is not None and body in changes:
         rest = _change_body(rest, body, tree, changes, newline)
+    if not changes and not frontmatter.fences(text):
+        return rest
     if changes:
         matter = edit_yaml(matter, tree or None, changes, expand=expand)
         if matter and not matter.endswith("\n"):

@@ -1,7 +1,7 @@
-"""Changes values in the text of a YAML or JSON file and leaves every other byte as it is.
+"""Changes values in the text of a YAML file (`edit_json`: of a JSON file) and leaves every other byte.
 
-`edit_yaml` and `edit_json` take the text, its tree, and the new values of some keys of its top
-mapping; they cut at the spans of `outline` and put in what `emit` writes. Whoever calls them reads
+`edit_yaml` takes the text, its tree, and the new values of some keys of its top
+mapping; it cuts at the spans of `outline` and puts in what `emit` writes. Whoever calls it reads
 the result back and compares: an edit that says anything else than it should is not used.
 """
 
@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from server.emit import json_text, yaml_entry
-from server.outline import Node, outline_json, outline_yaml
+from server.emit import ESCAPED, yaml_entry
+from server.outline import Node, outline_yaml
 from server.tree import Plain, Tree, is_null, typed
 
 REMOVE: Any = object()
-
-_INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,6 @@ def same(old: Tree, new: Any) -> bool:
 
 def _equal(old: Any, new: Any) -> bool:
     return type(old) is type(new) and bool(old == new)
-
-
-# --- YAML --------------------------------------------------------------------------------------
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
@@ -132,9 +127,19 @@ class _YamlEditor:
                 return self.sequence(node, tree, list(value))
         flow = node.style == "flow" and isinstance(value, list | dict) and bool(value) and _shallow(value)
         quote = node.style if node.kind == "scalar" and node.style in ("'", '"') else ""
+        if self.swallows(key, node):
+            quote = ESCAPED
         lines = yaml_entry(str(key.value), value, offset=offset, flow=flow, quote=quote)
         self.replace(key, node, self.after_colon(lines))
         return None
+
+    def swallows(self, key: Node, node: Node) -> bool:
+        """Whether an indented comment follows, which a literal block in this place would take in."""
+        rest = self.text[self.next_line(self.trimmed_end(node)) :].lstrip("\r\n")
+        line = rest.partition("\n")[0]
+        return line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > len(
+            self.margin(key.start)
+        )
 
     def after_colon(self, entry: str) -> tuple[str, str]:
         """The lines of an emitted entry → what stands behind the colon, and the lines below."""
@@ -298,97 +303,3 @@ def _shallow(value: Any) -> bool:
     return not any(
         isinstance(item, dict | list) or (isinstance(item, str) and "\n" in item) for item in items
     )
-
-
-# --- JSON --------------------------------------------------------------------------------------
-
-
-def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """A JSON text whose top object has new values under some keys; REMOVE takes a key out."""
-    root = outline_json(text)
-    found = _INDENT.search(text)
-    editor = _JsonEditor(text, found.group(1) if found else None)
-    editor.mapping(root, tree, changes)
-    return apply_cuts(text, editor.cuts)
-
-
-class _JsonEditor:
-    """Collects the cuts of one text, whose indentation is `unit` (None: one line)."""
-
-    def __init__(self, text: str, unit: str | None) -> None:
-        self.text, self.unit = text, unit
-        self.newline = "\r\n" if "\r\n" in text else "\n"
-        self.ascii_only = text.isascii() and "\\u" in text
-        self.tight = re.search(r'"\s*:\s', text) is None and bool(re.search(r'"\s*:', text))
-        self.cuts: list[Cut] = []
-
-    def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change, remove and add members of an object."""
-        removed = [i for key, v in changes.items() if v is REMOVE and (i := node.find(key)) >= 0]
-        for key, value in changes.items():
-            i = node.find(key)
-            if i >= 0 and value is not REMOVE and not same(tree[key], value):
-                self.value(node.items[i], tree[key], value)
-        self.remove(node, removed)
-        added = {k: v for k, v in changes.items() if v is not REMOVE and node.find(k) < 0}
-        if added:
-            self.add(node, added, len(removed) == len(node.keys))
-
-    def value(self, node: Node, tree: Tree, value: Any) -> None:
-        """Write one value anew, or only what differs inside of it."""
-        if node.kind == "map" and isinstance(value, dict) and value and node.keys:
-            return self.mapping(node, tree, {**value, **{k: REMOVE for k in tree if k not in value}})
-        many = "\n" in self.text[node.start : node.end] or (not node.items and isinstance(value, list | dict))
-        self.cuts.append(Cut(node.start, node.end, self.written(value, node.start, many)))
-        return None
-
-    def written(self, value: Any, at: int, many: bool) -> str:
-        line = self.text.rfind("\n", 0, at) + 1
-        margin = self.text[line : line + len(self.text[line:at]) - len(self.text[line:at].lstrip())]
-        text = json_text(
-            value,
-            indent=self.unit if many else None,
-            ascii_only=self.ascii_only,
-            tight=self.tight and not many,
-            margin=margin,
-        )
-        return text.replace("\n", self.newline)
-
-    def remove(self, node: Node, positions: list[int]) -> None:
-        """Take members out, each with the comma that it needs no more."""
-        kept = [i for i in range(len(node.keys)) if i not in positions]
-        for i in positions:
-            if any(k < i for k in kept):
-                self.cuts.append(Cut(node.items[i - 1].end, node.items[i].end, ""))
-            elif i + 1 < len(node.keys):
-                self.cuts.append(Cut(node.keys[i].start, node.keys[i + 1].start, ""))
-            else:
-                self.cuts.append(Cut(node.keys[i].start, node.items[i].end, ""))
-
-    def add(self, node: Node, added: dict[str, Any], empty: bool) -> None:
-        """Put members at the end of an object."""
-        colon = ":" if self.tight else ": "
-        first = node.keys[0].start if node.keys else node.start
-        own_lines = "\n" in self.text[node.start : first] or (not node.keys and self.unit is not None)
-        line = self.text.rfind("\n", 0, first) + 1
-        indent = self.text[line:first] if node.keys else (self.unit or "")
-        lead = self.newline + indent if own_lines else ("" if self.tight else " ")
-        out = []
-        for key, value in added.items():
-            name = json_text(key, ascii_only=self.ascii_only)
-            body = json_text(
-                value,
-                indent=self.unit if own_lines else None,
-                ascii_only=self.ascii_only,
-                tight=self.tight and not own_lines,
-                margin=indent if own_lines else "",
-            )
-            out.append(name + colon + body.replace("\n", self.newline))
-        if not node.keys:
-            closing = self.newline if own_lines else ""
-            inner = (lead if own_lines else "") + f",{lead}".join(out) + closing
-            self.cuts.append(Cut(node.start + 1, node.end - 1, inner))
-            return
-        at = node.items[-1].end
-        joined = f",{lead}".join(out)
-        self.cuts.append(Cut(at, at, joined if empty else f",{lead}{joined}"))

@@ -20,6 +20,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 from server.tree import Plain, typed
 
 _WIDE = 1_000_000
+ESCAPED = "escaped"
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 _RESOLVER = yaml.SafeLoader  # knows what YAML 1.1 takes plain text for, but for:
@@ -59,7 +60,8 @@ def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quo
     """`key: value` as lines that end in a newline, at column 0.
 
     `offset` is how far a dash is indented below its key; `flow` writes collections in brackets;
-    `quote` is the kind of quotes that text had here before, and keeps where it can.
+    `quote` is the kind of quotes that text had here before, and keeps where it can; ESCAPED puts
+    text of several lines on one.
     """
     writer = YAML(typ="rt")
     writer.Representer = _Representer
@@ -75,11 +77,11 @@ def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quo
 
 def _requoted(value: Any, quote: str) -> Any:
     """Text of one line in the quotes that stood here before; None where that does not fit."""
-    if not isinstance(value, str) or type(value) is Plain or "\n" in value:
+    if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return None
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:
         return SingleQuotedScalarString(value)
-    return DoubleQuotedScalarString(value) if quote == '"' else None
+    return DoubleQuotedScalarString(value) if quote in ('"', ESCAPED) else None
 
 
 def _styled(value: Any, *, flow: bool, block: bool = True) -> Any:

@@ -1,6 +1,6 @@
 """Answers a query from one snapshot: filter, sort, page. Every filter becomes one Python function."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,49 +191,67 @@ def _missing(view: View, filter_: Missing) -> Test:
     attribute, at, null = filter_.attribute, filter_.at, filter_.null
     if attribute.type == "component":
         return lambda row, owner, locale: (not row[at]) == null
-    return lambda row, owner, locale: (not view.related(attribute, row[at], owner, locale)) == null
+    return lambda row, owner, locale: (not view.related(attribute, row[at] or (), owner, locale)) == null
 
 
 def _through(view: View, filter_: Through) -> Test:
+    """Whether something that an attribute holds meets the inner filter.
+
+    Where it holds nothing, a row of nulls is asked, as SQL's outer join has it: that is how
+    `filters[parent][id][$null]=true` finds what has no parent.
+    """
     attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
+    nothing = inner((None,) * len(filter_.target.columns), None, "")
     if attribute.type == "component":
-        return lambda row, owner, locale: any(inner(c.row, None, locale) for c in _components(row[at]))
+
+        def test_components(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+            held = _components(row[at])
+            return any(inner(c.row, None, locale) for c in held) if held else nothing
+
+        return test_components
     if not (attribute.type == "media" or attribute.derived or attribute.morph):
-        return _through_stored(view, filter_, inner)
-    known: dict[int, bool] = {}
+        return _through_stored(view, filter_, inner, nothing)
+    known: dict[tuple[int, str], bool] = {}
 
     def meets(document: Document, locale: str) -> bool:
-        # Many documents share a target (an author, a category): each is asked once.
-        answer = known.get(id(document))
+        # Many documents share a target (an author, a category): each is asked once in a locale.
+        inside = document.locale if document.type.localized else locale
+        answer = known.get((id(document), inside))
         if answer is None:
-            inside = document.locale if document.type.localized else locale
-            answer = known[id(document)] = inner(document.row, document, inside)
+            answer = known[(id(document), inside)] = inner(document.row, document, inside)
         return answer
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
-        return any(meets(document, locale) for document in view.related(attribute, row[at], owner, locale))
+        held = view.related(attribute, row[at] or (), owner, locale)
+        return any(meets(document, locale) for document in held) if held else nothing
 
     return test
 
 
-def _through_stored(view: View, filter_: Through, inner: Test) -> Test:
-    """A relation whose rows hold the targets' ids: each target is asked once."""
+def _through_stored(view: View, filter_: Through, inner: Test, nothing: bool) -> Test:
+    """A relation whose rows hold the targets' ids: each target is asked once, None where it is gone."""
     at, target, snapshot = filter_.at, filter_.target, view.snapshot
     status = view.status(target)
-    known: dict[tuple[str, str], bool] = {}
+    known: dict[tuple[str, str], bool | None] = {}
 
-    def meets(document_id: str, locale: str) -> bool:
-        answer = known.get((document_id, locale))
-        if answer is None:
-            inside = view.locale_of(target, locale)
-            found = snapshot.get(target, document_id, inside, status)
-            answer = known[(document_id, locale)] = found is not None and inner(found.row, found, locale)
-        return answer
+    def meets(document_id: str, locale: str) -> bool | None:
+        key = (document_id, locale)
+        if key not in known:
+            found = snapshot.get(target, document_id, view.locale_of(target, locale), status)
+            known[key] = None if found is None else inner(found.row, found, locale)
+        return known[key]
 
-    return lambda row, owner, locale: any(meets(document_id, locale) for document_id in row[at])
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        return any(meets(document_id, locale) for document_id in row[at] or ())
+
+    def test_nothing(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        answers = {meets(document_id, locale) for document_id in row[at] or ()}
+        return True in answers or answers <= {None}
+
+    return test_nothing if nothing else test
 
 
-def _components(value: Any) -> Iterable[Component]:
+def _components(value: Any) -> tuple[Component, ...]:
     return value if isinstance(value, tuple) else (value,) if value is not None else ()
 
 

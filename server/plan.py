@@ -18,7 +18,10 @@ Compile = Callable[[View, Filter], Any]
 
 
 def plan(view: View, type_: Type, filter_: Filter, locale: str, compile_: Compile) -> list[Document] | None:
-    """The shortest list of candidates that some part of a filter gives, or None."""
+    """The shortest list of candidates that some part of a filter gives, or None.
+
+    `locale` is the one that the walk is in, which relations through a type without locales keep.
+    """
     parts = filter_.parts if isinstance(filter_, And) else (filter_,)
     plans = (_plan_part(view, type_, part, locale, compile_) for part in parts)
     return min((found for found in plans if found is not None), key=len, default=None)
@@ -37,14 +40,14 @@ def _plan_part(
 def _plan_compare(view: View, type_: Type, part: Compare, locale: str) -> list[Document] | None:
     if part.negated or part.operator.name not in ("$eq", "$in") or not is_orderable(part.attribute):
         return None
-    status = view.status(type_)
+    here, status = view.locale_of(type_, locale), view.status(type_)
     values = part.operand if part.operator.name == "$in" else [part.operand]
     if part.attribute.name == "documentId":
-        found = [view.snapshot.get(type_, value, locale, status) for value in dict.fromkeys(values)]
+        found = [view.snapshot.get(type_, value, here, status) for value in dict.fromkeys(values)]
         return _in_default_order(d for d in found if d is not None)
     if part.attribute.name == "locale":
         return None
-    order = view.snapshot.tables[type_.uid].ordered(OrderKey(part.at, locale, status))
+    order = view.snapshot.tables[type_.uid].ordered(OrderKey(part.at, here, status))
     if len(values) == 1:
         return equal_to(order, values[0])
     return _in_default_order(d for value in dict.fromkeys(values) for d in equal_to(order, value))
@@ -57,17 +60,19 @@ def _plan_through(
     attribute, target = part.attribute, part.target
     if attribute.type != "relation" or attribute.derived or attribute.morph:
         return None
-    inside = view.locale_of(target, locale)
-    targets: Any = plan(view, target, part.inner, inside, compile_)
+    test, status = compile_(view, part.inner), view.status(type_)
+    if test((None,) * len(target.columns), None, locale):
+        return None  # what has no target meets the filter as well
+    targets: Any = plan(view, target, part.inner, locale, compile_)
     if targets is None:
-        targets = view.snapshot.list(target, inside, view.status(target))
+        targets = view.snapshot.list(target, view.locale_of(target, locale), view.status(target))
         if len(targets) > MOST_TARGETS:
             return None
-    test, status = compile_(view, part.inner), view.status(type_)
+    here = view.locale_of(type_, locale)
     found = [
-        view.snapshot.linking(type_, attribute.name, t.document_id, locale, status)
+        view.snapshot.linking(type_, attribute.name, t.document_id, here, status)
         for t in targets
-        if test(t.row, t, inside)
+        if test(t.row, t, locale)
     ]
     if len(found) == 1:
         return list(found[0])

@@ -18,6 +18,7 @@ PARAMETERS = 1000
 LENGTH = 32_768
 
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_INDEX = re.compile(r"[0-9]{1,9}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _OPTIONS = DecodeOptions(
     depth=DEPTH, list_limit=LIST_LIMIT, parameter_limit=PARAMETERS, strict_null_handling=True
@@ -67,5 +68,5 @@ def items(value: Any) -> list[Any]:
 def is_list(value: Any) -> bool:
     """Whether a value came from `a[]=`, `a[0]=` or a repeated key."""
     return isinstance(value, list) or (
-        isinstance(value, dict) and bool(value) and all(k.isascii() and k.isdigit() for k in value)
+        isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )

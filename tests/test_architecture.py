@@ -19,7 +19,7 @@ LAYERS: dict[str, str] = {
     "schema": "schema operators settings coherence content_types commands builder mail",
     "values": "values options documents encode links layout files gallery media git locales",
     "questions": "query reach sorting filters pagination populate ask permissions etags",
-    "storage": "journal pending edit accounts store users sessions compose",
+    "storage": "journal pending edit edit_json accounts store users sessions compose",
     "index": "ordering index dangling plan",
     "answers": "find render validate versions context people",
     "changes": "relink write uploading",

@@ -1,0 +1,189 @@
+"""Files as people write them (tests/corpus/): a change touches its own lines, and nothing else."""
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ruamel.yaml import YAML
+
+from server import frontmatter
+from server.compose import changed_text
+from server.edit import REMOVE, same
+from server.store import parse
+from server.tree import Plain, SyntaxProblem, read_json, read_yaml
+
+CORPUS = Path(__file__).parent / "corpus"
+FILES = sorted(path.name for path in CORPUS.iterdir() if not path.name.startswith("."))
+VALUES: list[Any] = [
+    "text",
+    "NO",
+    "a: b # c",
+    "two\nlines",
+    "",
+    None,
+    7,
+    True,
+    ["x", "y: z"],
+    {"k": ["v"]},
+    [],
+]
+BODY = "body"
+
+
+def text_of(name: str) -> str:
+    return (CORPUS / name).read_bytes().decode()
+
+
+def tree_of(name: str, text: str) -> dict[str, Any]:
+    return parse(name, text.removeprefix("\ufeff"), BODY)
+
+
+def comments(text: str) -> list[str]:
+    return re.findall(r"(?m)^\s*#[^\r\n]*", text)
+
+
+def removed_lines(before: str, after: str) -> list[str]:
+    diff = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [line[2:] for line in diff if line.startswith("- ")]
+
+
+def test_there_are_enough() -> None:
+    assert len(FILES) >= 64
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_changing_nothing_changes_no_byte(name: str) -> None:
+    text = text_of(name)
+    assert changed_text(name, text, BODY, {}) == text
+    tree = tree_of(name, text)
+    plain = {key: value for key, value in tree.items() if isinstance(value, str) and type(value) is not Plain}
+    assert changed_text(name, text, BODY, plain) == text
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_key_says_the_new_value_and_all_others_the_old(name: str) -> None:
+    text = text_of(name)
+    before = tree_of(name, text)
+    for key in [*before, "added"]:
+        for value in VALUES:
+            if key == BODY and not isinstance(value, str | None):
+                continue
+            after = tree_of(name, changed_text(name, text, BODY, {key: value}))
+            assert same(after.get(key), value), (key, value)
+            assert {k: v for k, v in after.items() if k != key} == {
+                k: v for k, v in before.items() if k != key
+            }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_key_can_be_taken_out(name: str) -> None:
+    text = text_of(name)
+    before = tree_of(name, text)
+    shared = "&" in text or "<<" in text
+    for key in before:
+        after = tree_of(name, changed_text(name, text, BODY, {key: REMOVE}))
+        assert key not in after
+        assert shared or {**after, key: before[key]} == before
+
+
+@pytest.mark.parametrize("name", [n for n in FILES if "count" in text_of(n) and not n.startswith("flow.y")])
+def test_one_number_changes_one_line(name: str) -> None:
+    text = text_of(name)
+    made = changed_text(name, text, BODY, {"count": 4})
+    gone = removed_lines(text, made)
+    assert len(gone) == 1, gone
+    assert "count" in gone[0]
+    assert made.count("\r\n") == text.count("\r\n")
+    assert made.endswith("\n") == text.endswith("\n")
+    assert made.startswith("\ufeff") == text.startswith("\ufeff")
+
+
+@pytest.mark.parametrize("name", [n for n in FILES if n.endswith(".md")])
+def test_comments_and_body_survive_changes_of_the_front_matter(name: str) -> None:
+    text = text_of(name)
+    matter, body = (
+        frontmatter.split(text.removeprefix("\ufeff")).matter,
+        frontmatter.split(text.removeprefix("\ufeff")).body,
+    )
+    for key in tree_of(name, text):
+        if key != BODY:
+            made = changed_text(name, text, BODY, {key: "changed", "added": [1]})
+            kept = frontmatter.split(made.removeprefix("\ufeff"))
+            assert kept.body == body
+            if "literal" not in name and not isinstance(tree_of(name, text)[key], list | dict):
+                assert [c for c in comments(matter) if c not in comments(kept.matter)] == []
+
+
+TEXTS = [
+    "NO",
+    "1.10",
+    "0x1F",
+    "~",
+    "2024-01-01",
+    "12:30",
+    "on",
+    "y",
+    "null",
+    "",
+    " x",
+    "x:",
+    "# x",
+    "- a",
+    "a\nb",
+    "é\u2028",
+    "\t",
+    "=",
+    "<<",
+    "1e5",
+    "0o7",
+    ".inf",
+    "@a",
+    "`b`",
+    "%c",
+    "a: b",
+    "x #y",
+    "'",
+    '"',
+]
+
+
+@pytest.mark.parametrize("value", TEXTS)
+@pytest.mark.parametrize("flow", [False, True])
+def test_text_stays_text_for_every_reader(value: str, flow: bool) -> None:
+    text = "list: [a]\n" if flow else "key: x\n"
+    key, new = ("list", [value]) if flow else ("key", value)
+    made = changed_text("a.yaml", text, None, {key: new})
+    assert yaml.safe_load(made)[key] == new
+    assert YAML(typ="safe", pure=True).load(made)[key] == new
+    assert same(read_yaml(made)[key], new)
+
+
+REFUSED = {
+    "twice.md": ("---\ntitle: x\ntitle: y\n---\n", 'the key "title" stands twice', 3),
+    "open.md": ("---\ntitle: x\n", "not closed", 1),
+    "broken.md": ("---\ntitle: a: b\n---\n", "mapping values", 2),
+    "toml.md": ("+++\ntitle = 'x'\n+++\n", "TOML", 1),
+    "list.yaml": ("- a\n- b\n", "must be a mapping", 1),
+    "two.yaml": ("a: 1\n---\nb: 2\n", "second YAML document", 2),
+    "twice.json": ('{"a": 1, "a": 2}', "stands twice", None),
+    "comma.json": ('{\n"a": 1,\n}', "not JSON", 3),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_ambiguous_is_refused_with_its_line(name: str) -> None:
+    text, what, line = REFUSED[name]
+    with pytest.raises(SyntaxProblem, match=what) as caught:
+        parse(name, text, BODY)
+    if line:
+        assert caught.value.line == line
+
+
+def test_json_numbers_keep_their_digits() -> None:
+    made = changed_text("a.json", text_of("numbers.json"), None, {"count": 4})
+    assert '"price": 1.10' in made
+    assert '"big": 123456789012345678901234567890' in made
+    assert read_json(made)["count"] == 4
