@@ -1,0 +1,33 @@
+"""Fixtures: a site of real files in a temporary folder, and the app that serves it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from server.site import Site
+from tests.sites import Api, Files, load
+
+MakeSite = Callable[[Files], Site]
+MakeApi = Callable[[Files], Api]
+
+
+@pytest.fixture
+def make_site(tmp_path: Path) -> MakeSite:
+    """Makes a site of files, by path, and loads it."""
+
+    return lambda files: load(tmp_path, files)
+
+
+@pytest.fixture
+def make_api(make_site: MakeSite) -> Iterator[MakeApi]:
+    """Makes a site of files and the app that serves it."""
+    made: list[Api] = []
+
+    def make(files: Files) -> Api:
+        made.append(Api.of(make_site(files)))
+        return made[-1]
+
+    yield make
+    for api in made:
+        api.accounts.close()

@@ -1,0 +1,162 @@
+"""What tests make sites from, and what they ask them with: real files, the real app."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.datastructures import Headers
+
+from server.accounts import Accounts
+from server.app import create_app
+from server.site import Site
+
+Files = Mapping[str, str | bytes]
+STRING = {"type": "string"}
+INTEGER = {"type": "integer"}
+
+
+def collection(
+    name: str,
+    attributes: Mapping[str, Any],
+    *,
+    drafts: bool = False,
+    localized: bool = False,
+    single: bool = False,
+    **options: Any,
+) -> dict[str, str]:
+    """The schema file of a content type; its plural is its name and an s."""
+    described = {
+        "kind": "singleType" if single else "collectionType",
+        "info": {"singularName": name, "pluralName": f"{name}s", "displayName": name.title()},
+        "options": {"draftAndPublish": drafts, **options},
+        "pluginOptions": {"i18n": {"localized": True}} if localized else {},
+        "attributes": attributes,
+    }
+    return {f"content-types/{name}.json": json.dumps(described, indent=1)}
+
+
+def component(uid: str, attributes: Mapping[str, Any]) -> dict[str, str]:
+    """The schema file of a component, `category.name`."""
+    described = {"info": {"displayName": uid}, "attributes": attributes}
+    return {f"content-types/components/{uid.replace('.', '/')}.json": json.dumps(described, indent=1)}
+
+
+def relation(kind: str, target: str, **options: Any) -> dict[str, Any]:
+    """A relation attribute to the content type `target`."""
+    return {"type": "relation", "relation": kind, "target": f"api::{target}.{target}", **options}
+
+
+def translated(attribute: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute that has a value per locale."""
+    return {**attribute, "pluginOptions": {"i18n": {"localized": True}}}
+
+
+def documents(plural: str, **described: Mapping[str, Any]) -> dict[str, str]:
+    """JSON files of a type's documents by name, made one after the other: `documents("tags", red={…})`."""
+    return {
+        f"content/{plural}/{name}.json": json.dumps({"createdAt": f"2024-01-01T00:00:{i:02d}Z", **values})
+        for i, (name, values) in enumerate(described.items())
+    }
+
+
+def write(root: Path, files: Files) -> None:
+    """Write files below a folder."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def load(root: Path, files: Files) -> Site:
+    """The loaded site of some files."""
+    write(root, files)
+    site = Site(root)
+    site.load()
+    return site
+
+
+def bracketed(params: Mapping[str, Any], *, encoded: bool = False) -> str:
+    """A query string in bracket notation, as clients write it."""
+    return "&".join(part for key, value in params.items() for part in _bracketed(value, key, encoded))
+
+
+def _bracketed(value: Any, key: str, encoded: bool) -> list[str]:
+    if isinstance(value, dict):
+        return [part for k, v in value.items() for part in _bracketed(v, f"{key}[{k}]", encoded)]
+    if isinstance(value, list):
+        return [part for i, v in enumerate(value) for part in _bracketed(v, f"{key}[{i}]", encoded)]
+    return [f"{quote(key, safe='' if encoded else '[]$')}={quote(str(value), safe='')}"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: its status, the parsed body, the headers."""
+
+    status: int
+    body: Any
+    headers: Headers
+
+    @property
+    def data(self) -> Any:
+        assert self.status in (200, 201), self.body
+        return self.body["data"]
+
+    @property
+    def error(self) -> Any:
+        assert self.status >= 400, self.body
+        return self.body["error"]
+
+    @property
+    def ids(self) -> list[str]:
+        """The documentIds of a list."""
+        return [document["documentId"] for document in self.data]
+
+
+@dataclass(slots=True)
+class Api:
+    """The app of a site, asked with a full-access token unless `who` says otherwise."""
+
+    site: Site
+    app: Flask
+    accounts: Accounts
+    client: FlaskClient
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, site: Site) -> "Api":
+        accounts = Accounts(site.root, site.state.settings.accounts)
+        app = create_app(site, accounts)
+        api = cls(site, app, accounts, app.test_client())
+        api.token("full", "full-access")
+        return api
+
+    def token(
+        self, name: str, kind: str = "custom", may: Iterable[str] = (), expires: timedelta | None = None
+    ) -> str:
+        """Make a token; requests name it as `who`."""
+        self.tokens[name] = self.accounts.create_token(name, kind, may, expires)
+        return self.tokens[name]
+
+    def ask(self, method: str, path: str, who: str = "full", **options: Any) -> Answer:
+        headers = dict(options.pop("headers", {}))
+        if who != "public":
+            headers["Authorization"] = f"Bearer {self.tokens.get(who, who)}"
+        answer = self.client.open(path, method=method, headers=headers, **options)
+        text = answer.get_data()
+        is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+        return Answer(answer.status_code, json.loads(text) if text and is_json else text, answer.headers)
+
+    def get(self, path: str, who: str = "full", **options: Any) -> Answer:
+        return self.ask("GET", path, who, **options)
+
+    def post(self, path: str, data: Any, who: str = "full") -> Answer:
+        return self.ask("POST", path, who, json={"data": data})
+
+    def put(self, path: str, data: Any, who: str = "full") -> Answer:
+        return self.ask("PUT", path, who, json={"data": data})
