@@ -1,0 +1,327 @@
+"""A write survives what happens to it: SIGKILL at every step, two writers, edits by hand meanwhile."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.journal import Journal, Write
+from server.site import Site
+from tests.making import Made, make, schema
+
+THING = schema(
+    "thing",
+    {
+        "name": "string",
+        "body": "richtext",
+        "tags": {
+            "type": "relation",
+            "relation": "manyToMany",
+            "target": "api::tag.tag",
+            "inversedBy": "things",
+        },
+    },
+    drafts=True,
+)
+TAG = schema(
+    "tag",
+    {
+        "name": "string",
+        "things": {
+            "type": "relation",
+            "relation": "manyToMany",
+            "target": "api::thing.thing",
+            "mappedBy": "tags",
+        },
+    },
+)
+FILES: dict[str, str | bytes] = {
+    "content-types/thing.json": THING,
+    "content-types/tag.json": TAG,
+    "content/tags/a.md": "---\nname: a\n---\n",
+    "content/tags/b.md": "---\nname: b\n---\n",
+    "content/things/one.md": "---\nname: one # kept\ntags: [a]\n---\n\nText\n",
+    "content/things/two.md": "---\nname: two\n---\n",
+    "content/things/two.draft.md": "---\nname: two, later\n---\n",
+    "content/things/three.md": "---\nname: three\ntags: [b]\n---\n",
+}
+# Each a step that has several files, or replaces one: what is asked, and of whom.
+STEPS: dict[str, Callable[[Made], Any]] = {
+    "from the other side": lambda m: m.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}),
+    "publish": lambda m: m.put("/api/things/two", {"body": "now"}),
+    "update": lambda m: m.put("/api/things/one", {"name": "changed"}),
+    "create": lambda m: m.post("/api/things", {"name": "new", "tags": ["a"]}),
+    "delete": lambda m: m.send("DELETE", "/api/things/two"),
+}
+TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod", "os.rmdir")
+
+
+def contents(root: Path) -> dict[str, str]:
+    """Every file of content/ without moments and new ids, which differ from run to run."""
+    found = {}
+    for path in sorted((root / "content").rglob("*")):
+        if path.is_file():
+            name = re.sub(r"q[0-9a-z]{23}", "NEW", path.relative_to(root).as_posix())
+            found[name] = re.sub(
+                r"(?m)^(createdAt|updatedAt|publishedAt): .*$|q[0-9a-z]{23}", "", path.read_text()
+            )
+    return found
+
+
+def run_and_die(made: Made, step: Callable[[Made], Any], at: int) -> int:
+    """Do a step in a forked process that kills itself at its event number `at`; the events it had."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        seen = 0
+
+        def hook(event: str, arguments: tuple[Any, ...]) -> None:
+            nonlocal seen
+            if event in TOUCHING and (".quire/journal" in str(arguments) or "/content" in str(arguments)):
+                seen += 1
+                if seen == at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            sys.addaudithook(hook)
+            step(made)
+            os.write(writing, str(seen).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(pid, 0)
+    return int(told or b"0")
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_kill_at_any_step_leaves_the_old_or_the_new(name: str, tmp_path: Path) -> None:
+    made = make(tmp_path / "site", FILES)
+    shutil.copytree(made.root / "content", tmp_path / "before")
+    old = contents(made.root)
+
+    def restore() -> None:
+        shutil.rmtree(made.root / "content")
+        shutil.copytree(tmp_path / "before", made.root / "content")
+        made.site.refresh()
+
+    events = run_and_die(made, STEPS[name], 0)
+    new = contents(made.root)
+    assert events > 3
+    assert new != old
+    outcomes = set()
+    for at in range(1, events + 1):
+        restore()
+        run_and_die(made, STEPS[name], at)
+        Site(made.root).recover()
+        found = contents(made.root)
+        assert found in (old, new), f"torn at event {at} of {events}"
+        assert list((made.root / ".quire" / "journal").iterdir()) == []
+        outcomes.add(found == new)
+    assert outcomes == {True, False}
+
+
+def start(root: Path) -> tuple["subprocess.Popen[bytes]", int]:
+    """A real server of a site, and its port."""
+    for _ in range(5):
+        port = random.randint(20_000, 60_000)
+        command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_health", timeout=2).close()
+                return process, port
+            except OSError:
+                if process.poll() is not None:
+                    break
+                time.sleep(0.05)
+    raise AssertionError("the server did not start")
+
+
+def send(port: int, token: str, path: str, data: dict[str, Any], method: str = "PUT") -> int:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    body = json.dumps({"data": data}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers, method=method)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return int(answer.status)
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in found.stdout.split()]
+
+
+def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path: Path) -> None:
+    made = make(tmp_path, FILES)
+    chance = random.Random(7)
+    answered, number = 0, 0
+    for _ in range(6):
+        process, port = start(made.root)
+        stop = time.monotonic() + chance.uniform(0.05, 0.6)
+        killer = threading.Timer(
+            stop - time.monotonic(),
+            lambda p=process: [os.kill(pid, signal.SIGKILL) for pid in (p.pid, *children(p.pid))],
+        )
+        killer.start()
+        try:
+            while True:
+                number += 1
+                send(port, made.token, "/api/things/one", {"body": str(number)})
+                answered = number
+        except (OSError, ValueError):
+            pass
+        killer.join()
+        process.wait()
+        made.site.recover()
+        made.site.refresh()
+        body = made.get("/api/things/one")["body"]
+        assert int(body if body.isdigit() else 0) in (answered, answered + 1, number)
+        assert made.read("content/things/one.md").startswith("---\nname: one # kept\n")
+        assert not list((made.root / ".quire" / "journal").iterdir())
+    assert answered > 5
+
+
+def test_two_servers_on_one_site_lose_no_update(tmp_path: Path) -> None:
+    made = make(tmp_path, FILES)
+    servers = [start(made.root) for _ in range(2)]
+    try:
+
+        def add(port: int, names: list[str]) -> None:
+            for name in names:
+                send(port, made.token, "/api/things", {"name": name, "tags": ["a"]}, "POST")
+
+        batches = [[f"s{i}-{n}" for n in range(15)] for i in range(2)]
+        threads = [
+            threading.Thread(target=add, args=(port, batch))
+            for (_, port), batch in zip(servers, batches, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        for process, _ in servers:
+            process.terminate()
+            process.wait(10)
+    made.site.refresh()
+    found = {d["name"] for d in made.get("/api/things?fields=name&pagination[pageSize]=100")}
+    assert found >= {name for batch in batches for name in batch}
+
+
+def test_hand_edits_and_writes_at_once_lose_nothing(tmp_path: Path) -> None:
+    """An editor who saves all the time, and a client: every saved line and every answered write is there."""
+    made = make(tmp_path, FILES)
+    path = made.root / "content/things/one.md"
+    stop, saved = threading.Event(), [0]
+
+    def edit() -> None:
+        while not stop.is_set():
+            before = path.stat()
+            text = re.sub(r"# edit \d+\n", "", path.read_text())
+            temporary = path.with_name(".one.md.editing")
+            temporary.write_text(text.replace("---\n", f"---\n# edit {saved[0] + 1}\n", 1))
+            if path.stat().st_mtime_ns == before.st_mtime_ns:  # as an editor asks before it saves
+                temporary.replace(path)
+                saved[0] += 1
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=edit)
+    thread.start()
+    refused = 0
+    for i in range(40):
+        answer = made.send("PUT", "/api/things/one", {"tags": ["a", "b"] if i % 2 else ["a"]})
+        refused += answer.status_code == 409
+        assert answer.status_code in (200, 409)
+        assert "# edit" in path.read_text() or saved[0] == 0
+    stop.set()
+    thread.join()
+    assert refused < 40
+    assert saved[0] > 0
+    assert "name: one # kept" in path.read_text()
+
+
+def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -> None:
+    made = make(tmp_path, FILES)
+    path = made.root / "content/things/one.md"
+    calls = []
+
+    def prepare(state: Any, versions: Any) -> None:
+        text = versions.pending.text("content/things/one.md")
+        if not calls:
+            path.write_text("---\nname: by hand\ntags: [a]\n---\n")
+        calls.append(text)
+        versions.pending.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
+
+    made.site.write(prepare)
+    assert len(calls) == 2  # noticed, and done again on what the hand had written
+    assert path.read_text() == "---\nname: by hand\ntags: [a, b]\n---\n"
+
+
+def test_a_step_that_fails_in_the_middle_is_taken_back(tmp_path: Path) -> None:
+    made = make(tmp_path, FILES)
+    (made.root / "content/things/three.md").chmod(0o444)
+    before = contents(made.root)
+    answer = made.send("PUT", "/api/tags/b", {"name": "x", "things": ["one"]})
+    assert answer.status_code == 507
+    assert contents(made.root) == before
+    assert made.get("/api/tags/b")["name"] == "b"
+
+
+def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
+    made = make(tmp_path, FILES)
+    script = (
+        "import resource, signal, sys; from pathlib import Path; from server.site import Site;"
+        "from server.errors import StorageError; from server.journal import Journal, Write;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
+        "root = Path(sys.argv[1]); journal = Journal(root, root / '.quire');\n"
+        "try:\n"
+        "    with journal.writing(): journal.commit([Write('content/things/new.md', b'x' * 100000, None)])\n"
+        "except StorageError as error: print(error.message)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(made.root)], capture_output=True, text=True, check=True
+    )
+    assert "could not be written" in done.stdout
+    assert "things/new.md" not in made.files
+    assert list((made.root / ".quire" / "journal").iterdir()) == []
+
+
+def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
+    made = make(tmp_path, FILES)
+    made.put("/api/things/one", {"name": "x"})
+    script = (
+        "import os, signal, sys; from pathlib import Path; from server.journal import Journal;"
+        "root = Path(sys.argv[1]); lock = Journal(root, root / '.quire').writing(); lock.__enter__();"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(made.root)], check=False)
+    began = time.monotonic()
+    made.put("/api/things/one", {"name": "y"})
+    assert time.monotonic() - began < 5
+
+
+def test_names_that_leave_the_site_are_never_written(tmp_path: Path) -> None:
+    made = make(tmp_path / "site", FILES)
+    (tmp_path / "outside").mkdir()
+    (made.root / "content/things/link").symlink_to(tmp_path / "outside")
+    journal = Journal(made.root, made.root / ".quire")
+    for path in ("../outside/x.md", "content/things/link/x.md"):
+        with pytest.raises(Exception, match="leads out of the site"), journal.writing():
+            journal.commit([Write(path, b"x", None)])
+    assert list((tmp_path / "outside").iterdir()) == []
+    for name in ("..%2f..%2fx", "..", "%2e%2e"):
+        assert made.send("PUT", f"/api/things/{name}", {"name": "x"}).status_code in (404, 405)
