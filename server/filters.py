@@ -5,6 +5,7 @@
 (`$not[tags][name]=red` finds what has a tag that is not red).
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from server.values import READERS, Unreadable
 from server.words import FALSE, TRUE
 
 Way = tuple[str, ...]
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
@@ -115,11 +117,17 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _identity(target: Type, operator: str, value: Any, way: Way, negated: bool) -> Filter:
-    """A relation compared with a value: by documentId, or by the derived number."""
+    """A relation compared with a value: by documentId; where that is digits, by the number as well."""
     values = qs.items(value) if qs.is_list(value) else [value]
-    numbers = all(isinstance(v, str) and v.isascii() and v.isdigit() for v in values)
-    name = "id" if numbers or target.kind == "component" else "documentId"
-    return _compare(target.columns[name], target.position[name], operator, value, way, negated)
+    digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
+    one_of, none_of = operator in ("$eq", "$eqi", "$in"), operator in ("$ne", "$nei", "$notIn")
+    names = ["id"] if digits or target.kind == "component" else ["documentId"]
+    if digits and (one_of or none_of) and target.kind != "component":
+        names.append("documentId")
+    parts = [
+        _compare(target.columns[name], target.position[name], operator, value, way, negated) for name in names
+    ]
+    return _and(parts, negated == none_of)
 
 
 def _conditions(value: Any, key: str) -> list[Any]:

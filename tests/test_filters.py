@@ -302,3 +302,218 @@ def compared(value: Any, condition: Any) -> bool | None:
 def test_any_filter_means_what_it_means_in_sql(things: Api, filter_: dict[str, Any]) -> None:
     wanted = [name for name, row in THINGS.items() if True in verdicts(filter_, row)]
     assert things.get(f"/api/things?{bracketed({'filters': filter_})}").ids == wanted
+
+
+# --- forms of filters ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("filters[i]=1", ["t0", "t4"]),
+        ("filters[i][0]=1&filters[i][1]=3", ["t0", "t2", "t4"]),
+        ("filters[i][]=1&filters[i][]=3", ["t0", "t2", "t4"]),
+        ("filters[i]=1&filters[i]=3", ["t0", "t2", "t4"]),
+        ("filters[i][$eq][0]=1&filters[i][$eq][1]=3", ["t0", "t2", "t4"]),
+        ("filters[i][$ne][0]=1&filters[i][$ne][1]=3", ["t1"]),
+        ("filters[i][$in]=2", ["t1"]),
+        ("filters[i][0][$gt]=1&filters[i][0][$lt]=3", ["t1"]),
+        ("filters[0][i]=1&filters[1][s]=a", ["t0"]),
+        ("filters[$and][0][i]=1&filters[$and][1][s]=a", ["t0"]),
+        ("filters[$or][0][s]=b&filters[$or][1][s]=A", ["t1", "t3"]),
+        ("filters[$or][s]=b", ["t3"]),
+        ("filters[s][$or][0]=a&filters[s][$or][1][$eq]=b", ["t0", "t3"]),
+        ("filters[s][$not][$in][0]=a&filters[s][$not][$in][1]=b", ["t1", "t4"]),
+        ("filters[s][$eq]", ["t2", "t5"]),
+        ("filters[s]", ["t2", "t5"]),
+        ("filters[s][$ne]", ["t0", "t1", "t3", "t4"]),
+        ("filters[s]=", []),
+        ("filters[i]=+1", ["t0", "t4"]),
+        ("filters=", ["t0", "t1", "t2", "t3", "t4", "t5"]),
+        ("filters[documentId]=t3", ["t3"]),
+        ("filters[locale]=en&filters[i]=2", ["t1"]),
+        ("filters[createdAt][$lt]=2024-01-01T00:00:02Z", ["t0", "t1"]),
+        ("filters[createdAt][$gt]=1704067203000", ["t4", "t5"]),
+        ("filters[createdAt][$gt]=2024-01-01", ["t1", "t2", "t3", "t4", "t5"]),
+        ("filters[owner]=ann", ["t0", "t1"]),
+        (f"filters[owner]={'9' * 5000}", []),
+        ("filters[owner][$eq]=ann", ["t0", "t1"]),
+        ("filters[owner][$ne]=ann", ["t2", "t4"]),
+        ("filters[owner][0]=ann&filters[owner][1]=ben", ["t0", "t1", "t2"]),
+        ("filters[owner][$notIn][0]=ann", ["t2", "t4"]),
+        ("filters[owner][$not][name]=Ann", ["t2"]),
+        ("filters[owner]", ["t3", "t5"]),
+        ("filters[owner][id][$null]=true", ["t3", "t5"]),
+        ("filters[owner][id][$notNull]=true", ["t0", "t1", "t2", "t4"]),
+        ("filters[tags]=red", ["t0", "t1", "t4"]),
+        ("filters[tags][0][name]=red", ["t0", "t1", "t4"]),
+        ("filters[tags][things][s]=b", ["t1", "t3", "t4"]),
+        ("filters[parts][n]=2", ["t0", "t3"]),
+        ("filters[parts][$null]=true", ["t1", "t5"]),
+        ("filters[$not][parts][$null]=true", ["t0", "t2", "t3", "t4"]),
+    ],
+)
+def test_every_form(things: Api, query: str, wanted: list[str]) -> None:
+    assert things.get(f"/api/things?{query}").ids == wanted
+
+
+def test_a_relation_is_found_by_the_derived_number(things: Api) -> None:
+    number = things.get("/api/persons/ann").data["id"]
+    assert things.get(f"/api/things?filters[owner]={number}").ids == ["t0", "t1"]
+    assert things.get(f"/api/things?filters[owner][id]={number}").ids == ["t0", "t1"]
+
+
+def test_a_document_id_of_digits_is_a_document_id(make_api: MakeApi) -> None:
+    made = documents("years", **{"2023": {}, "2024": {}}) | documents(
+        "posts", a={"year": "2023"}, b={"year": "2024"}, c={}
+    )
+    schema = collection("year", {}) | collection("post", {"year": relation("manyToOne", "year")})
+    api = make_api({**schema, **made})
+    assert api.get("/api/posts?filters[year]=2024").ids == ["b"]
+    assert api.get("/api/posts?filters[year][$ne]=2024").ids == ["a"]
+    assert api.get("/api/posts?filters[$not][year]=2024").ids == ["a"]
+    assert api.get("/api/posts?filters[year][$in][0]=2024&filters[year][$in][1]=2023").ids == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "key", "path"),
+    [
+        ("filters[zzz]=1", "Invalid key zzz", "zzz", None),
+        ("filters[owner][zzz]=1", "Invalid key zzz at owner", "zzz", "owner"),
+        ("filters[owner][name][zzz]=1", "Invalid key zzz at owner.name", "zzz", "owner.name"),
+        ("filters[i][$zzz]=1", "Invalid key $zzz at i", "$zzz", "i"),
+        ("filters[$zzz]=1", "Invalid key $zzz", "$zzz", None),
+        ("filters[$eq]=1", "Invalid key $eq", "$eq", None),
+        ("filters[$or][0][zzz]=1", "Invalid key zzz", "zzz", None),
+        ("filters[i][$or][0][zzz]=1", "Invalid key zzz at i", "zzz", "i"),
+        ("filters[parts][zzz]=1", "Invalid key zzz at parts", "zzz", "parts"),
+    ],
+)
+def test_an_unknown_key_is_named(things: Api, query: str, message: str, key: str, path: str | None) -> None:
+    error = things.get(f"/api/things?{query}").error
+    assert (error["status"], error["name"], error["message"]) == (400, "ValidationError", message)
+    assert error["details"] == {"key": key, "path": path, "source": "query", "param": "filters"}
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("filters=abc", "must be an object"),
+        ("filters[i]=abc", '"abc" at i: expected a whole number'),
+        ("filters[i]=1.5", "whole number"),
+        ("filters[i]=", "whole number"),
+        pytest.param(
+            f"filters[i]={'9' * 5000}",
+            "whole number",
+            marks=pytest.mark.xfail(strict=True, reason="values._integer raises a bare ValueError"),
+        ),
+        ("filters[i][$in][0]=1&filters[i][$in][1]=x", '"x" at i'),
+        ("filters[i][$between]=1", "two values"),
+        ("filters[i][$between][0]=1&filters[i][$between][1]=2&filters[i][$between][2]=3", "two values"),
+        ("filters[i][$gt][0]=1&filters[i][$gt][1]=2", "one value for $gt"),
+        ("filters[i][$null]=maybe", "true or false"),
+        ("filters[i][$null]", "true or false"),
+        ("filters[owner][$null]=2", "true or false"),
+        ("filters[createdAt]=yesterday", "moment"),
+        ("filters[createdAt]=2024-13-01", "moment"),
+        ("filters[createdAt][$gt]=2023-02-29", "moment"),
+        ("filters[s][$eq][a]=1", "one value"),
+        ("filters[$or]=1", "list of conditions"),
+        ("filters[$not]=1", "Invalid key 1"),
+        ("filters[$not]=", "Invalid"),
+        ("filters[$and][0]=1", "Invalid key 1"),
+        ("filters[owner][$gt][x]=1", "owner"),
+    ],
+)
+def test_what_can_not_be_meant_is_refused(things: Api, query: str, words: str) -> None:
+    error = things.get(f"/api/things?{query}").error
+    assert (error["status"], error["name"]) == (400, "ValidationError")
+    assert words in error["message"]
+
+
+# --- what nobody may filter by -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    private = {"type": "string", "private": True}
+    attributes = {
+        "name": STRING,
+        "pw": {"type": "password"},
+        "hidden": private,
+        "part": {"type": "component", "component": "x.part"},
+        "zone": {"type": "dynamiczone", "components": ["x.part"]},
+        "friend": relation("manyToOne", "person"),
+        "secretly": relation("manyToOne", "person", private=True),
+        "anything": {"type": "relation", "relation": "morphToOne"},
+    }
+    files = {
+        **collection("person", attributes),
+        **component("x.part", {"open": STRING, "pw": {"type": "password"}, "hidden": private}),
+        **documents(
+            "persons", ann={"name": "Ann", "pw": "tulip", "hidden": "tulip", "part": {"hidden": "tulip"}}
+        ),
+    }
+    return Api.of(load(tmp_path_factory.mktemp("secrets"), files))
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["pw", "hidden", "part.pw", "part.hidden", "friend.pw", "friend.hidden", "friend.part.pw", "secretly"],
+)
+def test_secrets_are_neither_filtered_nor_sorted_by(secrets: Api, way: str) -> None:
+    brackets = "".join(f"[{name}]" for name in way.split("."))
+    value = "[name]=Ann" if way == "secretly" else "=tulip"
+    for query, param in (
+        (f"filters{brackets}{value}", "filters"),
+        (f"filters{brackets}[$null]=true", "filters"),
+        (f"filters[$or][0]{brackets}{value}", "filters"),
+        (f"sort={way}", "sort"),
+        (f"sort{brackets}=asc", "sort"),
+        (f"populate[friend][filters]{brackets}{value}", "populate"),
+        (f"populate[friend][sort]={way}", "populate"),
+    ):
+        error = secrets.get(f"/api/persons?{query}").error
+        assert error["message"].startswith("Invalid key"), query
+        assert error["details"] == {"key": way.split(".")[-1], "path": way, "source": "query", "param": param}
+
+
+def test_what_leads_anywhere_can_not_be_filtered_by(secrets: Api) -> None:
+    for query in ("filters[zone][open]=x", "filters[anything][name]=x", "filters[zone][$null]=true"):
+        assert secrets.get(f"/api/persons?{query}").error["status"] == 400
+
+
+# --- locales -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    """Localised pages of categories without locales; the titles differ by locale."""
+    page = {
+        "title": {**STRING, "pluginOptions": {"i18n": {"localized": True}}},
+        "category": relation("manyToOne", "category", inversedBy="pages"),
+        "themes": relation("manyToMany", "theme", mappedBy="pages"),
+    }
+    files: dict[str, Any] = {
+        **collection("page", page, localized=True),
+        **collection("category", {"pages": relation("oneToMany", "page", mappedBy="category")}),
+        **collection("theme", {"pages": relation("manyToMany", "page", inversedBy="themes")}),
+        **documents("categorys", c={}, d={}),
+        **documents("themes", x={"pages": ["one", "two"]}),
+        "site.yaml": "locales: {default: en, available: [en, fr]}",
+    }
+    for name, en, fr in (("one", "Sea", "Mer"), ("two", "Land", "Terre")):
+        files |= {
+            f"content/pages/{name}.md": f"---\ntitle: {en}\ncategory: c\n---\n",
+            f"content/pages/{name}.fr.md": f"---\ntitle: {fr}\ncategory: c\n---\n",
+        }
+    return Api.of(load(tmp_path_factory.mktemp("pages"), files))
+
+
+@pytest.mark.parametrize("way", ["[category][pages][title]", "[themes][pages][title]"])
+def test_a_filter_keeps_its_locale_through_a_type_without_one(pages: Api, way: str) -> None:
+    assert sorted(pages.get(f"/api/pages?locale=fr&filters{way}=Mer").ids) == ["one", "two"]
+    assert pages.get(f"/api/pages?locale=fr&filters{way}=Sea").ids == []
+    assert pages.get(f"/api/pages?filters{way}=Mer").ids == []
+    found = pages.get(f"/api/pages?locale=*&filters{way}=Mer").data
+    assert {(d["documentId"], d["locale"]) for d in found} == {("one", "fr"), ("two", "fr")}
