@@ -135,7 +135,11 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in names:
         place = found
-        *above, last = (part for part in name.split("."))
+        *above, last = name.split(".")
+        if len(above) >= qs.DEPTH:
+            raise ValidationError(
+                f"populate leads {len(above) + 1} levels deep; at most {qs.DEPTH} levels are read"
+            )
         for part in above:
             if not isinstance(place.get(part), dict):
                 place[part] = {"populate": _Dotted()}

@@ -42,6 +42,8 @@ def _object(
 
 
 def _key(schema: Schema, type_: Type, way: tuple[str, ...], order: str, param: str) -> Sort:
+    if len(way) > qs.DEPTH:
+        raise ValidationError(f"A sort key leads {len(way)} levels deep; at most {qs.DEPTH} levels are read")
     if order not in ORDERS:
         raise ValidationError(f"Invalid order. order can only be one of {'|'.join(ORDERS)}")
     steps: list[Step] = []
