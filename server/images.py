@@ -107,8 +107,7 @@ def make_formats(folder: Path, key: str, path: Path) -> None:
             continue
         if image.width <= width and image.height <= height:
             continue
-        scaled = image.copy()
-        scaled.thumbnail(_fit(image.size, (width, height)), Image.Resampling.LANCZOS)
+        scaled = image.resize(_fit(image.size, (width, height)), Image.Resampling.LANCZOS)
         file = target / f"{name}{ending}"
         _save(scaled, file)
         record[name] = {"width": scaled.width, "height": scaled.height, "bytes": file.stat().st_size}

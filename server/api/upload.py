@@ -13,7 +13,7 @@ from server import uploading
 from server.ask import read_query
 from server.context import Identities, answer, parameters
 from server.documents import Document
-from server.errors import ForbiddenError, NotFoundError, ValidationError
+from server.errors import ForbiddenError, NotFoundError, PayloadTooLargeError, ValidationError
 from server.find import find
 from server.index import View
 from server.media import upload_path
@@ -71,7 +71,10 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     @bp.post("", strict_slashes=False)
     def upload() -> Response:
         actor = allowed("upload")
-        request.max_content_length = site.state.settings.upload_limit
+        limit = site.state.settings.upload_limit
+        if (request.content_length or 0) > limit:
+            raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
+        request.max_content_length = limit
         key = parameters(request).get("id")
         with _received(site) as received:
             if isinstance(key, str) and key:
