@@ -17,7 +17,7 @@ POST = schema(
 )
 FILES: dict[str, str | bytes] = {
     "content-types/post.json": POST,
-    "site.yaml": "api: {upload_limit: 2 MB}\nroles:\n  public: {upload: [find], post: [find]}\n",
+    "site.yaml": "api: {upload_limit: 300 kB}\nroles:\n  public: {upload: [find], post: [find]}\n",
     "content/posts/one.md": "---\ntitle: One\n---\n",
 }
 
@@ -121,7 +121,7 @@ def test_a_bomb_is_no_picture(made: Made) -> None:
 
 
 def test_what_is_too_large_is_refused_and_leaves_nothing(made: Made) -> None:
-    answer = upload(made, (b"x" * 3_000_000, "big.bin"))
+    answer = upload(made, (b"x" * 400_000, "big.bin"))
     assert (answer.status_code, answer.json["error"]["status"]) == (413, 413)
     assert made.files == {"posts/one.md"}
     incoming = made.root / ".quire/incoming"
