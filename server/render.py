@@ -81,7 +81,8 @@ class Renderer:
                 shown = [d for d in shown if self._passes(selection, d, locale)]
             if selection.sort:
                 shown = in_order(self.view, shown, selection.sort)
-        morph = node.attribute is not None and node.attribute.morph
+        # The other side of a morph relation has one type, which need not be said.
+        morph = node.attribute is not None and node.attribute.morph and not node.attribute.derived
         out = [self._related(d, node.selections[d.type.uid], locale, morph=morph) for d in shown]
         data = b"[%b]" % b",".join(out) if many else (out[0] if out else b"null")
         return b'{"data":%b}' % data if self.v4 else data
