@@ -4,13 +4,16 @@ PORT ?= 1337
 BIN := .venv/bin
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/quire serve --site . --port $(PORT)
 
 test: .venv/.ready-dev ## Run the tests
 	$(BIN)/pytest
+
+test-clients: .venv/.ready-dev ## Run existing clients from npm against a live server
+	$(BIN)/python -m tests.clients.run
 
 check: .venv/.ready-dev ## Check format, lint and types
 	$(BIN)/ruff format --check server tests bench
@@ -40,4 +43,4 @@ clean: ## Remove what the other targets made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help serve test check bench format clean
+.PHONY: help serve test test-clients check bench format clean

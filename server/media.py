@@ -28,6 +28,11 @@ def mime_type(path: str) -> str:
     return _TYPES.guess_type(path, strict=False)[0] or "application/octet-stream"
 
 
+def ending_of(mime: str) -> str:
+    """The ending that files of a media type have; nothing for one that is not known."""
+    return "" if mime == "application/octet-stream" else _TYPES.guess_extension(mime, strict=False) or ""
+
+
 def upload_path(path: str) -> str | None:
     """`content/uploads/a/b.png` → `a/b.png`; None for a path that is not below uploads."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None

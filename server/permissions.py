@@ -11,6 +11,8 @@ from server.query import And, Compare, Filter, Missing, Node, Or, Query, Selecti
 from server.schema import Attribute, Schema, Type
 
 READ_ACTIONS = ("find", "findOne", "readDraft")
+# The publication filters whose answer says what a draft holds.
+ABOUT_DRAFTS = ("modified", "unmodified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,12 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
 
     What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
-    the type asked for need `readDraft`, and further types show theirs only where that is granted.
+    the type asked for need `readDraft`, whether shown or compared with what is published, and
+    further types show theirs only where that is granted.
     """
     shown = own_draft or actor.may(query.type.singular, "readDraft")
-    if query.draft and query.type.draft_publish and not shown:
+    asked = query.draft or query.publication in ABOUT_DRAFTS
+    if asked and query.type.draft_publish and not shown:
         raise ForbiddenError()
     drafts: Iterable[Type] = ()
     if query.draft:

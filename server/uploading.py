@@ -16,7 +16,7 @@ from server.errors import ValidationError
 from server.ids import new_document_id
 from server.images import sniff
 from server.layout import UPLOADS
-from server.media import DESCRIPTION
+from server.media import DESCRIPTION, ending_of
 from server.tree import Plain
 from server.versions import Versions
 
@@ -34,11 +34,12 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A file that was received: its bytes in `source`, the client's name for it, what it says of it."""
+    """A file that was received: its bytes in `source`, the client's name and type for it, its info."""
 
     source: Path
     name: str
     info: Mapping[str, Any]
+    mime: str = ""
 
 
 def read_info(text: str | None, count: int) -> list[dict[str, Any]]:
@@ -81,9 +82,9 @@ def add(versions: Versions, incoming: Incoming) -> str:
 
 def _file_name(versions: Versions, incoming: Incoming, name: str) -> str:
     """A name that is safe on every system and taken by nobody: the stem, ten digits, the ending."""
-    given = PurePosixPath(incoming.name.replace("\\", "/")).suffix
     told = sniff(incoming.source)
-    ending = given if _ENDING.fullmatch(given) else ""
+    endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
+    ending = next((e for e in endings if _ENDING.fullmatch(e)), "")
     if told and told[1] != ending.lower() and not (told[1] == ".jpg" and ending.lower() == ".jpeg"):
         ending = told[1] if _is_picture(told[0]) or not ending else ending
     stem = PurePosixPath(name.replace("\\", "/")).name
@@ -92,6 +93,10 @@ def _file_name(versions: Versions, incoming: Incoming, name: str) -> str:
     while versions.pending.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
         continue
     return f"{stem}_{random}{ending}"
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).suffix
 
 
 def _is_picture(kind: str) -> bool:

@@ -112,7 +112,8 @@ def _received(site: Site) -> Iterator[list[uploading.Incoming]]:
     with ExitStack() as stack:
         received = []
         for file, info in zip(sent, infos, strict=False):
-            received.append(uploading.Incoming(_save(file, folder, stack), file.filename or "file", info))
+            path = _save(file, folder, stack)
+            received.append(uploading.Incoming(path, file.filename or "file", info, file.mimetype))
         yield received
 
 
