@@ -66,12 +66,19 @@ test("@strapi/client: a login, and a token that is no good", async () => {
 });
 
 test("strapi-sdk-js", async () => {
-  const sdk = new Strapi({ url, prefix: "/api" });
+  // The SDK keeps its token in a browser's storage and nowhere else: this much of a browser it needs.
+  const kept = new Map();
+  const localStorage = {
+    setItem: (name, value) => kept.set(name, value),
+    getItem: (name) => kept.get(name) ?? null,
+    removeItem: (name) => kept.delete(name),
+  };
+  globalThis.window = { localStorage };
+  const sdk = new Strapi({ url, prefix: "/api", store: { key: "jwt", useLocalStorage: true } });
   const { user, jwt } = await sdk.login({ identifier: "ann", password: "secret12" });
   assert.equal(user.username, "ann");
   assert.equal(jwt.split(".").length, 3);
-  sdk.setToken(jwt); // login() keeps it in a browser's storage, which is not here
-  assert.equal((await sdk.request("get", "/users/me")).email, "ann@example.org");
+  assert.equal((await sdk.fetchUser()).email, "ann@example.org");
   const found = await sdk.find("posts", { filters: { title: { $startsWith: "Post" } }, sort: "title:desc" });
   assert.deepEqual(found.data.slice(0, 2).map((post) => post.title), ["Post 29", "Post 28"]);
   assert.equal((await sdk.findOne("posts", "post-3", { populate: ["tags"] })).data.tags.length, 1);
@@ -79,6 +86,7 @@ test("strapi-sdk-js", async () => {
   const made = await sdk.create("posts", { title: "By the SDK" });
   assert.equal((await sdk.update("posts", made.data.documentId, { title: "Again" })).data.title, "Again");
   await sdk.delete("posts", made.data.documentId);
+  delete globalThis.window;
 });
 
 test("gatsby-source-strapi: types, components, and every page in parallel", async () => {
