@@ -1,5 +1,6 @@
 """Answers a query from one snapshot: filter, sort, page. Every filter becomes one Python function."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,12 @@ from server.operators import text_of
 from server.ordering import OrderKey, is_orderable
 from server.plan import plan
 from server.query import And, Compare, Filter, Missing, Or, Query, Sort, Step, Through
-from server.schema import Type
-from server.values import Component
+from server.schema import Attribute, Type
+from server.values import READERS, Component, Unreadable
+
+# The types of attributes that `_q` looks into.
+SEARCHED = ("string", "text", "richtext", "enumeration", "email", "uid")
+_NUMBER = re.compile(r"[-+]?[0-9]{1,40}(\.[0-9]{1,40})?")
 
 # A row, the document that it belongs to (for derived relations), the locale that the walk is in.
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
@@ -257,40 +262,30 @@ def _components(value: Any) -> tuple[Component, ...]:
 
 def _text_test(type_: Type, text: str) -> Test:
     """`_q`: some visible text attribute contains the text, or a number equals it."""
-    wanted = text.casefold()
-    texts, numbers = [], []
-    for name, attribute in type_.attributes.items():
-        if not attribute.private and attribute.type in (
-            "string",
-            "text",
-            "richtext",
-            "enumeration",
-            "email",
-            "uid",
-        ):
-            texts.append(type_.position[name])
-        elif not attribute.private and attribute.group == "number":
-            numbers.append(type_.position[name])
-    number = _as_number(text)
+    wanted, number = text.casefold(), text.strip()
+    visible = [(type_.position[n], a) for n, a in type_.attributes.items() if not a.private]
+    texts = [at for at, attribute in visible if attribute.type in SEARCHED]
+    numbers = []
+    if _NUMBER.fullmatch(number):
+        for at, attribute in visible:
+            if attribute.group == "number" and (operand := _as_number(attribute, number)) is not None:
+                numbers.append((at, operand))
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
         for at in texts:
             value = row[at]
             if value is not None and wanted in (value.casefold() if owner is None else owner.folded(at)):
                 return True
-        return number is not None and any(row[at] == number for at in numbers)
+        return any(row[at] == operand for at, operand in numbers)
 
     return test
 
 
-def _as_number(text: str) -> float | int | None:
+def _as_number(attribute: Attribute, text: str) -> Any:
+    """The number that a text is under an attribute; None where it is none."""
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
+        return READERS[attribute.type](text, attribute)
+    except Unreadable:
         return None
 
 

@@ -1,0 +1,118 @@
+"""The parameters of a read request: which are understood, which refused, which left alone."""
+
+import pytest
+
+from tests.sites import STRING, Api, collection, load, translated
+
+FILES = {
+    **collection("page", {"title": translated(STRING)}, localized=True, drafts=True),
+    **collection("note", {"title": STRING}),
+    **collection("home", {"title": translated(STRING)}, localized=True, single=True),
+    "site.yaml": "locales: {default: en, available: [en, fr, de]}",
+    "content/pages/a.md": "---\ntitle: A\n---\n",
+    "content/pages/a.fr.md": "---\ntitle: A fr\n---\n",
+    "content/pages/a.fr.draft.md": "---\ntitle: A fr draft\n---\n",
+    "content/pages/b.fr.md": "---\ntitle: B fr\n---\n",
+    "content/pages/c.draft.md": "---\ntitle: C draft\n---\n",
+    "content/notes/n.md": "---\ntitle: N\n---\n",
+    "content/home.md": "---\ntitle: Home\n---\n",
+    "content/home.fr.md": "---\ntitle: Accueil\n---\n",
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    return Api.of(load(tmp_path_factory.mktemp("site"), FILES))
+
+
+def titles(api: Api, path: str) -> list[str]:
+    return sorted(document["title"] for document in api.get(path).data)
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("", ["A"]),
+        ("locale=en", ["A"]),
+        ("locale=", ["A"]),
+        ("locale=fr", ["A fr", "B fr"]),
+        ("locale=de", []),
+        ("locale=xx", []),
+        ("locale=*", ["A", "A fr", "B fr"]),
+        ("status=published", ["A"]),
+        ("status=", ["A"]),
+        ("status=draft", ["A", "C draft"]),
+        ("status=draft&locale=fr", ["A fr draft", "B fr"]),
+        ("status=draft&locale=*", ["A", "A fr draft", "B fr", "C draft"]),
+        ("_q=", ["A"]),
+        ("publicationFilter=", ["A"]),
+        ("publicationFilter=never-published&status=draft", ["C draft"]),
+        ("zzz=1&strapi-encode-source-maps=true", ["A"]),
+        ("filters[locale]=fr", []),
+        ("filters[locale]=en", ["A"]),
+    ],
+)
+def test_lists(api: Api, query: str, wanted: list[str]) -> None:
+    assert titles(api, f"/api/pages?{query}") == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("/api/pages/a", "A"),
+        ("/api/pages/a?locale=fr", "A fr"),
+        ("/api/pages/a?locale=fr&status=draft", "A fr draft"),
+        ("/api/pages/a?locale=*", "A"),
+        ("/api/pages/c?status=draft", "C draft"),
+        ("/api/pages/b", None),
+        ("/api/pages/b?locale=fr", "B fr"),
+        ("/api/pages/c", None),
+        ("/api/pages/a?locale=de", None),
+        ("/api/home", "Home"),
+        ("/api/home?locale=fr", "Accueil"),
+        ("/api/home?locale=de", None),
+        ("/api/notes/n", "N"),
+        ("/api/notes/n?status=draft", "N"),
+        ("/api/notes/n?locale=fr", "N"),
+    ],
+)
+def test_one_document(api: Api, path: str, title: str | None) -> None:
+    answer = api.get(path)
+    assert answer.status == (404 if title is None else 200)
+    if title is not None:
+        assert answer.data["title"] == title
+        assert answer.body["meta"] == {}
+
+
+def test_a_document_always_says_its_locale(api: Api) -> None:
+    assert api.get("/api/pages/a?locale=fr").data["locale"] == "fr"
+    assert api.get("/api/notes/n").data["locale"] == "en"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("status=zzz", "published, draft"),
+        ("status=Draft", "published, draft"),
+        ("status[0]=draft", "published, draft"),
+        ("locale=../etc", "Invalid locale"),
+        ("locale=e", "Invalid locale"),
+        ("locale[0]=en", "Invalid locale"),
+        ("locale=en&locale=fr", "Invalid locale"),
+        ("publicationFilter=zzz", "never-published, has-published-version"),
+        ("publicationFilter[0]=modified", "Expected one of"),
+        ("_q[0]=x", "one value"),
+        ("_q=a&_q=b", "one value"),
+    ],
+)
+def test_what_has_no_meaning_is_refused_everywhere(api: Api, query: str, words: str) -> None:
+    for path in ("/api/pages", "/api/pages/a", "/api/home", "/api/notes"):
+        error = api.get(f"{path}?{query}").error
+        assert (error["status"], error["name"]) == (400, "ValidationError"), path
+        assert words in error["message"]
+
+
+def test_pages_are_for_lists_alone(api: Api) -> None:
+    assert api.get("/api/pages/a?pagination[page]=x").status == 200
+    assert api.get("/api/pages?pagination[page]=x").status == 400
+    assert api.get("/api/pages/a?populate=*&pagination[page]=1").status == 200
