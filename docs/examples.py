@@ -97,7 +97,7 @@ def _run(root: Path, commands: list[str]) -> list[str]:
 def _script(commands: list[str], ports: Mapping[str, str]) -> str:
     script = _PRELUDE
     for command in commands:
-        settle = "" if command.startswith(_READS) else _SETTLE
+        settle = "" if command.startswith(_READS) and ">" not in command.partition("\n")[0] else _SETTLE
         for shown, real in ports.items():
             command = command.replace(shown, real)
         script += f"{command}\n{settle}\nprintf '\\001'\n"
