@@ -28,6 +28,12 @@ def mime_type(path: str) -> str:
     return _TYPES.guess_type(path, strict=False)[0] or "application/octet-stream"
 
 
+def kind_of(path: str) -> str:
+    """`images`, `videos`, `audios` or `files`: what `allowedTypes` says of a file."""
+    kind = f"{mime_type(path).partition('/')[0]}s"
+    return kind if kind in ("images", "videos", "audios") else "files"
+
+
 def ending_of(mime: str) -> str:
     """The ending that files of a media type have; nothing for one that is not known."""
     return "" if mime == "application/octet-stream" else _TYPES.guess_extension(mime, strict=False) or ""

@@ -12,7 +12,11 @@ from tests.making import Made, make, schema
 
 POST = schema(
     "post",
-    {"title": "string", "cover": {"type": "media"}, "pictures": {"type": "media", "multiple": True}},
+    {
+        "title": "string",
+        "cover": {"type": "media", "allowedTypes": ["images"]},
+        "pictures": {"type": "media", "multiple": True},
+    },
     drafts=True,
 )
 FILES: dict[str, str | bytes] = {
@@ -73,6 +77,14 @@ def test_a_file_is_described_attached_and_deleted(made: Made) -> None:
     assert made.files == {"posts/one.md"}
     assert made.get("/api/posts/one?populate=*")["cover"] is None
     assert fetch(made, file["url"]).status_code == 404
+
+
+def test_a_media_attribute_takes_the_types_that_it_allows(made: Made) -> None:
+    text, image = upload(made, (b"text", "a.txt"), (picture(), "b.png")).json
+    refused = made.send("PUT", "/api/posts/one", {"cover": text["id"]})
+    assert refused.json["error"]["details"]["errors"][0]["path"] == ["cover"]
+    assert made.put("/api/posts/one?populate=cover", {"cover": image["id"]})["cover"]["name"] == "b.png"
+    assert made.send("PUT", "/api/posts/one", {"cover": 12345}).status_code == 400
 
 
 def test_an_upload_can_name_its_document(made: Made) -> None:
