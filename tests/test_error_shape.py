@@ -1,0 +1,143 @@
+"""One error body over every route: `{data: null, error: {status, name, message, details}}`."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from werkzeug.http import HTTP_STATUS_CODES
+
+from server import errors
+from tests.sites import STRING, Answer, Api, collection, load
+
+FILES = {
+    **collection("note", {"text": STRING}, drafts=True),
+    **collection("home", {"title": STRING}, single=True),
+    "content/notes/a.md": "---\ntext: a\n---\n",
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    api = Api.of(load(tmp_path_factory.mktemp("site"), FILES))
+
+    @api.app.route("/boom", methods=["GET", "POST", "PUT", "DELETE"])
+    def boom() -> str:
+        raise RuntimeError("not for clients")
+
+    return api
+
+
+def check(answer: Answer, *statuses: int) -> None:
+    """The body of an error is the envelope, and says the status that the answer has."""
+    assert answer.status in statuses, (answer.status, answer.body)
+    assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert answer.body.keys() == {"data", "error"}
+    assert answer.body["data"] is None
+    error = answer.body["error"]
+    assert list(error) == ["status", "name", "message", "details"]
+    assert error["status"] == answer.status
+    assert error["name"].endswith("Error")
+    assert isinstance(error["message"], str)
+    assert error["message"]
+    assert isinstance(error["details"], dict)
+    assert "Traceback" not in json.dumps(error)
+    assert "not for clients" not in json.dumps(error)
+
+
+def routes(api: Api) -> Iterator[tuple[str, str]]:
+    """Every method and path of the app, with words that nothing is named in place of its variables."""
+    for rule in api.app.url_map.iter_rules():
+        path = rule.rule.replace("<int:user_id>", "99")
+        for name in rule.arguments:
+            path = path.replace(f"<path:{name}>", "none").replace(f"<{name}>", "none")
+        for method in rule.methods or ():
+            yield method, path
+
+
+PUBLIC = ("/_health", "/uploads/none")
+
+
+def test_every_route_refuses_the_public_in_the_same_words(api: Api) -> None:
+    asked = [(m, p) for m, p in routes(api) if m not in ("HEAD", "OPTIONS") and p not in PUBLIC]
+    assert len(asked) > 25
+    for method, path in asked:
+        check(api.ask(method, path, "public"), 400, 401, 403, 404, 405, 500)
+
+
+def test_every_route_refuses_a_bad_token_in_the_same_words(api: Api) -> None:
+    for method, path in routes(api):
+        answer = api.ask(method, path, "nonsense")
+        if method not in ("HEAD", "OPTIONS") and path not in PUBLIC:
+            check(answer, 400, 401, 404, 405, 500)
+
+
+def test_every_route_refuses_methods_that_it_does_not_have(api: Api) -> None:
+    for _, path in routes(api):
+        check(api.ask("PATCH", path), 404, 405)
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/notes", "/api/notes/a", "/api/home", "/api/users", "/api/upload/files"]
+)
+@pytest.mark.parametrize(
+    "query", ["filters[zzz]=1", "filters=x", "a=%zz", "a=%00", "[" * 3000, "sort=zzz", "fields=zzz"]
+)
+def test_bad_queries(api: Api, path: str, query: str) -> None:
+    answer = api.get(f"{path}?{query}")
+    if answer.status != 200:
+        check(answer, 400, 404)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "application/json"),
+        (b"{", "application/json"),
+        (b"[]", "application/json"),
+        (b"null", "application/json"),
+        (b'{"data": 1}', "application/json"),
+        (b'{"data": {"zzz": 1}}', "application/json"),
+        (b'{"data": {"text": 1}}', "application/json"),
+        (b"\xff", "application/json"),
+        (b"text=x", "application/x-www-form-urlencoded"),
+        (b"x", "multipart/form-data"),
+        (b"x", "multipart/form-data; boundary=y"),
+        (b"<x/>", "application/xml"),
+        (b"[" * 100_000, "application/json"),
+    ],
+)
+def test_bad_bodies(api: Api, data: bytes, kind: str) -> None:
+    for method, path in (
+        ("POST", "/api/notes"),
+        ("PUT", "/api/notes/a"),
+        ("PUT", "/api/home"),
+        ("POST", "/api/users"),
+        ("POST", "/api/auth/local"),
+        ("POST", "/api/auth/local/register"),
+        ("POST", "/api/upload"),
+        ("POST", "/api/upload?id=1"),
+        ("PUT", "/api/users/99"),
+    ):
+        check(api.ask(method, path, data=data, headers={"Content-Type": kind}), 400, 403, 404, 413, 415)
+    assert api.get("/api/notes").ids == ["a"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_what_nobody_expected(api: Api, method: str) -> None:
+    check(api.ask(method, "/boom"), 500)
+
+
+def test_the_tree_of_errors_has_names_and_sentences() -> None:
+    def below(kind: type) -> Iterator[type]:
+        for child in kind.__subclasses__():
+            yield child
+            yield from below(child)
+
+    found: list[Any] = [errors.ApiError, *below(errors.ApiError)]
+    assert len(found) > 10
+    for kind in found:
+        assert kind.status in HTTP_STATUS_CODES
+        assert kind.name.endswith("Error")
+        assert kind().message == kind.default
+        assert kind.__name__ in (errors.__doc__ or "") or kind is errors.ApiError
