@@ -1,0 +1,137 @@
+"""What is written reads back equal, for any value of any type, in every format, after a restart too."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from server.site import Site
+from tests.making import Made, make, schema
+
+ATTRIBUTES = {
+    "line": "string",
+    "lines": "text",
+    "body": "richtext",
+    "data": "json",
+    "whole": "integer",
+    "big": "biginteger",
+    "price": "decimal",
+    "number": "float",
+    "flag": "boolean",
+    "rows": {"type": "component", "component": "shared.row", "repeatable": True},
+}
+ROW = '{"attributes": {"text": {"type": "text"}, "data": {"type": "json"}, "at": {"type": "time"}}}'
+FORMATS = ("md", "yaml", "json")
+TRICKY = [
+    "NO",
+    "1.10",
+    "~",
+    "null",
+    "0x1F",
+    "2024-01-01",
+    "---",
+    "...",
+    "a: b",
+    "# x",
+    " x ",
+    "\n",
+    "a\r\nb",
+    "\u2028",
+]
+
+# Everything that JSON can carry but null characters and halves of surrogate pairs, which are refused.
+characters = st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00")
+texts = st.one_of(st.sampled_from(TRICKY), st.text(characters, max_size=40))
+integers = st.integers(-(10**40), 10**40)
+decimals = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**9), max_value=10**9)
+floats = st.floats(allow_nan=False, allow_infinity=False, width=64)
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**60), 2**60), floats, texts),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=6,
+)
+rows = st.lists(st.fixed_dictionaries({"text": texts, "data": json_values}), max_size=2)
+documents = st.fixed_dictionaries(
+    {},
+    optional={
+        "line": texts,
+        "lines": texts,
+        "body": texts,
+        "data": json_values,
+        "whole": st.integers(-(2**53), 2**53),
+        "big": integers.map(str),
+        "price": decimals.map(lambda d: format(d, "f")),
+        "number": floats,
+        "flag": st.booleans(),
+        "rows": rows,
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    files: dict[str, str | bytes] = {
+        f"content-types/{format_}.json": schema(f"{format_}-note", ATTRIBUTES, drafts=True, format=format_)
+        for format_ in FORMATS
+    }
+    return make(tmp_path_factory.mktemp("site"), {**files, "content-types/components/shared/row.json": ROW})
+
+
+def check(shown: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name, value in wanted.items():
+        found = shown[name]
+        if name == "price":
+            assert found == Decimal(value)
+        elif name == "rows":
+            assert [(row["text"], row["data"]) for row in found] == [(r["text"], r["data"]) for r in value]
+        else:
+            assert found == value, name
+
+
+def read(made: Made, path: str) -> dict[str, Any]:
+    answer = made.send("GET", path)
+    assert answer.status_code == 200
+    data: dict[str, Any] = json.loads(answer.get_data(), parse_float=Number)["data"]
+    return data
+
+
+class Number(float):
+    """A number that also equals the decimal that its digits say."""
+
+    def __new__(cls, text: str) -> "Number":
+        made = super().__new__(cls, text)
+        made.exact = Decimal(text)
+        return made
+
+    exact: Decimal
+
+    def __eq__(self, other: object) -> bool:
+        return self.exact == other if isinstance(other, Decimal) else float(self) == other
+
+    __hash__ = float.__hash__
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(first=documents, second=documents)
+def test_what_is_written_reads_back(made: Made, format_: str, first: Any, second: Any) -> None:
+    path = f"/api/{format_}-notes"
+    new = made.post(path, first)["documentId"]
+    check(read(made, f"{path}/{new}?populate=*"), first)
+    made.put(f"{path}/{new}", second)
+    wanted = {**first, **second}
+    check(read(made, f"{path}/{new}?populate=*"), wanted)
+    again = Site(made.root)
+    again.load()
+    type_ = again.state.schema.endpoints[f"{format_}-notes"]
+    restarted = again.state.snapshot.get(type_, new, "en", "published")
+    shown = made.site.state.snapshot.get(
+        made.site.state.schema.endpoints[f"{format_}-notes"], new, "en", "published"
+    )
+    assert restarted is not None
+    assert shown is not None
+    assert repr(restarted.row) == repr(shown.row)
+    assert made.send("DELETE", f"{path}/{new}").status_code == 204
