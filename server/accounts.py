@@ -37,7 +37,8 @@ from server.state import state_folder
 
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
-_SPAN = re.compile(r"(\d+)([mhdwy])")
+_SPAN = re.compile(r"([0-9]{1,6})([mhdwy])")
+_LONGEST = timedelta(days=365 * 1000)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks", "y": "years"}
 
 _metadata = MetaData()
@@ -232,6 +233,8 @@ def read_span(text: str) -> timedelta:
     found = _SPAN.fullmatch(text.strip())
     if not found or int(found[1]) == 0:
         raise ValueError(text)
-    if found[2] == "y":
-        return timedelta(days=365 * int(found[1]))
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    count, unit = int(found[1]), _UNITS[found[2]]
+    span = timedelta(days=365 * count) if unit == "years" else timedelta(**{unit: count})
+    if span > _LONGEST:
+        raise ValueError(text)
+    return span

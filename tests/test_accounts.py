@@ -1,0 +1,223 @@
+"""API tokens: kinds, expiry, revocation under a running app, and what is kept of them."""
+
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from server.accounts import Accounts, read_span
+from server.errors import SetupError
+from tests.conftest import MakeApi
+from tests.sites import STRING, collection, documents
+
+FILES = {
+    **collection("note", {"text": STRING}),
+    **documents("notes", a={"text": "x"}),
+    "site.yaml": "roles: {public: {note: [find, findOne]}}",
+}
+ROOT = Path(__file__).parent.parent
+
+
+# --- what a token may ----------------------------------------------------------------------------
+
+
+def test_each_kind_may_what_its_name_says(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    api.token("reading", "read-only")
+    api.token("custom", "custom", ["note.create"])
+    for who, may in (("full", (200, 201)), ("reading", (200, 403)), ("custom", (403, 201))):
+        assert (api.get("/api/notes", who).status, api.post("/api/notes", {}, who).status) == may
+
+
+@pytest.mark.parametrize("header", ["Bearer {}", "bearer {}", "BEARER {}", "Bearer  {} "])
+def test_how_a_token_is_sent(make_api: MakeApi, header: str) -> None:
+    api = make_api({**FILES, "site.yaml": ""})
+    token = api.token("reading", "read-only")
+    headers = {"Authorization": header.format(token)}
+    assert api.get("/api/notes", "public", headers=headers).status == 200
+
+
+@pytest.mark.parametrize(
+    "token", ["nope", "quire_" + "0" * 64, "é", "a.b.c", "..", "x" * 10_000, "' or 1=1 --"]
+)
+def test_a_token_that_nobody_gave_is_refused_even_where_the_public_is_not(
+    make_api: MakeApi, token: str
+) -> None:
+    api = make_api(FILES)
+    assert api.get("/api/notes", "public").status == 200
+    error = api.get("/api/notes", token).error
+    assert error == {
+        "status": 401,
+        "name": "UnauthorizedError",
+        "message": "Missing or invalid credentials",
+        "details": {},
+    }
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Token x", "nonsense"])
+def test_other_headers_are_the_public(make_api: MakeApi, header: str) -> None:
+    api = make_api(FILES)
+    assert api.get("/api/notes", "public", headers={"Authorization": header}).status == 200
+
+
+# --- while the app runs --------------------------------------------------------------------------
+
+
+def test_a_token_of_another_process_counts_at_once_and_revoked_no_more(make_api: MakeApi) -> None:
+    api = make_api({**FILES, "site.yaml": ""})
+    assert api.get("/api/notes").status == 200
+    others = Accounts(api.site.root)
+    api.tokens["new"] = others.create_token("new", "read-only")
+    for _ in range(3):
+        assert api.get("/api/notes", "new").status == 200
+    assert others.revoke_token("new")
+    assert api.get("/api/notes", "new").status == 401
+    assert api.get("/api/notes").status == 200
+    others.close()
+
+
+def test_a_token_of_the_same_process_is_revoked_as_well(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    api.token("new", "read-only")
+    assert api.get("/api/notes", "new").status == 200
+    assert api.accounts.revoke_token("new")
+    assert api.get("/api/notes", "new").status == 401
+    assert not api.accounts.revoke_token("new")
+
+
+def test_a_revoked_name_is_free_again(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    first = api.token("new", "read-only")
+    api.accounts.revoke_token("new")
+    second = api.token("new", "full-access")
+    assert first != second
+    assert api.get("/api/notes", first).status == 401
+    assert api.post("/api/notes", {}, second).status == 201
+
+
+def test_a_token_expires_under_the_running_app(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    api.token("short", "read-only", expires=timedelta(seconds=0.3))
+    api.token("long", "read-only", expires=timedelta(days=1))
+    assert api.get("/api/notes", "short").status == 200
+    time.sleep(0.35)
+    assert api.get("/api/notes", "short").status == 401
+    assert api.get("/api/notes", "long").status == 200
+    assert [(t.name, t.expired) for t in api.accounts.tokens()] == [
+        ("full", False),
+        ("long", False),
+        ("short", True),
+    ]
+
+
+def test_a_name_is_given_once(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path)
+    accounts.create_token("a", "read-only")
+    with pytest.raises(SetupError, match='there is a token named "a"'):
+        accounts.create_token("a", "full-access")
+    accounts.close()
+
+
+# --- at rest -------------------------------------------------------------------------------------
+
+
+def test_only_a_hash_is_kept(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    token = api.token("new", "read-only")
+    api.get("/api/notes", "new")
+    assert len(token) == len("quire_") + 64
+    for path in api.site.root.rglob("*"):
+        if path.is_file():
+            assert token.encode() not in path.read_bytes(), path
+            assert token[6:].encode() not in path.read_bytes(), path
+    with sqlite3.connect(api.site.root / ".quire/accounts.db") as database:
+        (kept,) = database.execute("select hash from tokens where name = 'new'").fetchone()
+    database.close()
+    assert api.get("/api/notes", kept).status == 401
+
+
+def test_nobody_else_can_read_the_accounts(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path)
+    accounts.create_token("a", "read-only")
+    folder = tmp_path / ".quire"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (folder / ".gitignore").read_text() == "*\n"
+    for path in folder.glob("accounts.db*"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    accounts.close()
+
+
+def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
+    """The first use of a site by several processes: each finds or makes the tables, none is lost."""
+    code = (
+        "import sys; from pathlib import Path; from server.accounts import Accounts\n"
+        "accounts = Accounts(Path(sys.argv[1]))\n"
+        "print(*[accounts.create_token(f'{sys.argv[2]}{i}', 'read-only') for i in range(10)])"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path), name],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("a", "b")
+    ]
+    ends = [process.communicate(timeout=60) for process in running]
+    assert [process.returncode for process in running] == [0, 0], ends
+    made = [token for out, _ in ends for token in out.split()]
+    accounts = Accounts(tmp_path)
+    assert len(made) == len(set(made)) == 20
+    assert len(accounts.tokens()) == 20
+    assert all(accounts.find_token(token) for token in made)
+    accounts.close()
+
+
+# --- spans of time -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("30d", timedelta(days=30)),
+        ("12h", timedelta(hours=12)),
+        ("90m", timedelta(minutes=90)),
+        ("2w", timedelta(weeks=2)),
+        ("1y", timedelta(days=365)),
+        (" 1d ", timedelta(days=1)),
+    ],
+)
+def test_spans(text: str, span: timedelta) -> None:
+    assert read_span(text) == span
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "d",
+        "1",
+        "0d",
+        "-1d",
+        "1.5d",
+        "1 d",
+        "1s",
+        "1D",
+        "d1",
+        "9999y",
+        "999999y",
+        "999999999w",
+        "9" * 20 + "w",
+        "9" * 5000 + "m",
+    ],
+)
+def test_no_spans(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text) or "^$"):
+        read_span(text)

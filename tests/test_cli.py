@@ -1,0 +1,267 @@
+"""The command line: tokens, and a server that starts, says what is wrong, and ends as it should."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from server.accounts import Accounts
+from server.cli import main
+from tests.sites import STRING, collection, documents, write
+
+ROOT = Path(__file__).parent.parent
+FILES = {
+    **collection("article", {"title": STRING}),
+    **documents("articles", a={"title": "A"}),
+    "site.yaml": "name: Test\nroles:\n  public:\n    article: [find]\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, FILES)
+    return tmp_path
+
+
+def run(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(main, arguments, env=environment, catch_exceptions=False)
+
+
+def token(root: Path, *arguments: str) -> Result:
+    return run("token", *arguments, "--site", str(root))
+
+
+# --- tokens --------------------------------------------------------------------------------------
+
+
+def test_a_token_is_the_last_line_of_stdout(root: Path) -> None:
+    done = token(root, "create", "ci", "--type", "read-only")
+    assert done.exit_code == 0
+    assert re.fullmatch(r"quire_[0-9a-f]{64}\n", done.stdout)
+    assert "not shown again" in done.stderr
+    accounts = Accounts(root)
+    assert accounts.find_token(done.stdout.strip())
+    accounts.close()
+
+
+def test_tokens_are_listed_and_revoked(root: Path) -> None:
+    assert token(root, "list").stdout == ""
+    may = ["--permission", "article.find", "--permission", "upload.find"]
+    made = [
+        token(root, "create", "one", "--type", "custom", *may).stdout.strip(),
+        token(root, "create", "two", "--type", "full-access", "--expires", "30d").stdout.strip(),
+    ]
+    listed = token(root, "list").stdout
+    assert "one  custom  for ever  article.find upload.find" in listed
+    assert re.search(r"two  full-access  until \d{4}-\d\d-\d\dT", listed)
+    assert not any(secret in listed for secret in made)
+    assert token(root, "revoke", "one").stdout == "revoked one\n"
+    assert "one" not in token(root, "list").stdout
+
+
+def test_the_site_is_this_folder_or_the_one_of_the_environment(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("token", "create", "a", "--type", "read-only", QUIRE_SITE=str(root)).exit_code == 0
+    monkeypatch.chdir(root)
+    assert "a  read-only" in run("token", "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["create", "x", "--type", "custom"], "needs one"),
+        (["create", "x", "--type", "read-only", "--permission", "article.find"], "permissions of its own"),
+        (["create", "x", "--type", "custom", "--permission", "artcle.find"], 'did you mean "article"'),
+        (["create", "x", "--type", "custom", "--permission", "article.fnd"], '"fnd" is no action of article'),
+        (["create", "x", "--type", "custom", "--permission", "find"], '"" is no content type'),
+        (["create", "x", "--type", "custom", "--permission", "upload.create"], "no action of upload"),
+        (["create", "x", "--type", "read-only", "--expires", "soon"], "no span of time"),
+        (["create", "x", "--type", "read-only", "--expires", "9999y"], "no span of time"),
+        (["create", "taken", "--type", "read-only"], 'there is a token named "taken"'),
+        (["revoke", "takn"], 'there is no token named "takn"'),
+    ],
+)
+def test_errors_are_one_line_and_status_1(root: Path, arguments: list[str], words: str) -> None:
+    token(root, "create", "taken", "--type", "read-only")
+    done = token(root, *arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("quire: ")
+    assert words in done.stderr
+
+
+def test_a_type_of_token_that_is_not_known_is_a_wrong_use(root: Path) -> None:
+    done = token(root, "create", "x", "--type", "admin")
+    assert done.exit_code == 2
+    assert "full-access" in done.stderr
+
+
+def test_a_site_that_is_not_there(tmp_path: Path) -> None:
+    for command in (["token", "list"], ["serve"]):
+        done = run(*command, "--site", str(tmp_path / "none"))
+        assert done.exit_code == 1
+        assert done.stderr.startswith("quire: ")
+        assert "no such folder" in done.stderr
+
+
+# --- serve ---------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def start(root: Path, port: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def wait(process: subprocess.Popen[str], port: int) -> None:
+    """Until the server answers."""
+    deadline = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            assert get(port, "/_health")[0] == 204
+        except OSError:
+            time.sleep(0.03)
+        else:
+            return
+    process.kill()
+    raise AssertionError(process.communicate())
+
+
+@pytest.fixture
+def served(root: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    port = free_port()
+    process = start(root, port)
+    try:
+        wait(process, port)
+        yield process, port
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_answers_until_it_is_told_to_end(
+    served: tuple[subprocess.Popen[str], int], number: signal.Signals
+) -> None:
+    process, port = served
+    assert get(port, "/api/articles")[0] == 200
+    assert get(port, "/api/none")[0] == 404
+    began = time.monotonic()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=10)
+    assert time.monotonic() - began < 5
+    assert process.returncode == 0, err
+    assert "Test: 1 content type" in out
+    assert "1 article" in out
+    with pytest.raises(OSError, match="refused"):
+        get(port, "/_health")
+
+
+def test_a_request_that_is_under_way_is_finished(
+    served: tuple[subprocess.Popen[str], int], root: Path
+) -> None:
+    process, port = served
+    with socket.create_connection(("127.0.0.1", port)) as slow:
+        slow.sendall(b"GET /api/articles HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        process.send_signal(signal.SIGTERM)
+        answer = b""
+        while part := slow.recv(65536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b'"title":"A"' in answer
+    process.communicate(timeout=10)
+    assert process.returncode == 0
+
+
+def refused(root: Path, port: int) -> str:
+    """The one line of a server that does not start."""
+    process = start(root, port)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (1, ""), err
+    assert err.count("\n") == 1
+    return err
+
+
+def test_a_port_that_is_in_use(root: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"127.0.0.1:{port}" in refused(root, port)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "where", "words"),
+    [
+        ("site.yaml", "name: x\napi:\n  page_sise: 3\n", "site.yaml:3", "page_siz"),
+        (
+            "site.yaml",
+            "name: x\nroles:\n  public:\n    article: [fnd]\n",
+            "site.yaml:4",
+            'did you mean "find"',
+        ),
+        ("site.yaml", "name: [x\n", "site.yaml:", "not YAML"),
+        ("site.yaml", "locales: {default: en, available: [fr]}\n", "site.yaml:1", '"en" is not among'),
+        ("content-types/article.json", '{\n"info": {\n', "content-types/article.json:", "not JSON"),
+        (
+            "content-types/b.json",
+            collection("b", {"x": {"type": "strng"}})["content-types/b.json"],
+            "content-types/b.json:",
+            'did you mean "string"',
+        ),
+        (
+            "content-types/b.json",
+            collection(
+                "b", {"x": {"type": "relation", "relation": "manyToOne", "target": "api::artcle.artcle"}}
+            )["content-types/b.json"],
+            "content-types/b.json:",
+            "api::article.article",
+        ),
+    ],
+)
+def test_a_site_that_is_broken_is_named_with_file_and_line(
+    root: Path, path: str, text: str, where: str, words: str
+) -> None:
+    (root / path).write_text(text)
+    line = run("serve", "--site", str(root), "--port", str(free_port()))
+    assert (line.exit_code, line.stdout) == (1, "")
+    assert line.stderr.count("\n") == 1
+    assert re.match(rf"quire: {re.escape(where)}\d*: ", line.stderr), line.stderr
+    assert words in line.stderr
+
+
+def test_a_broken_schema_ends_the_process_with_one_line(root: Path) -> None:
+    (root / "content-types/article.json").write_text("{")
+    assert "content-types/article.json:1" in refused(root, free_port())
