@@ -3,6 +3,7 @@
 A file is read whole, once; a stat before and after tells whether someone was writing it meanwhile.
 """
 
+import logging
 import os
 import stat
 import time
@@ -24,6 +25,8 @@ from server.settings import Settings
 from server.tree import Lines, SyntaxProblem, Tree, is_null, read_json, read_yaml
 from server.values import Mismatch, Reading, read_attributes, warn_unknown
 from server.values import Path as Keys
+
+log = logging.getLogger("quire")
 
 MAX_BYTES = 16 * 1024 * 1024
 OURS = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale")
@@ -88,6 +91,10 @@ class Store:
         except OSError as error:
             problem = Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
             return self._broken(path, problem)
+        except Exception as error:  # whatever is in a file, it takes nothing else down
+            log.exception("%s can't be read", path)
+            what = f"can't be read: {type(error).__name__}: {error}"
+            return self._broken(path, Problem(path, None, what, "take out what is unusual in it"))
 
     def line_of(self, path: str, at: Keys) -> int | None:
         """The line of a path of keys in a document's file, as far as it can be told."""

@@ -16,6 +16,7 @@ import yaml
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
+MAX_DIGITS = 4000  # of a number: more would take Python long, or be refused by it
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
@@ -45,13 +46,41 @@ class SyntaxProblem(ValueError):
 def read_json(text: str) -> Tree:
     """JSON text → tree; integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
     try:
-        return json.loads(
+        tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
         )
+        if "\\u" in text:
+            json.dumps(tree, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise SyntaxProblem(f"not JSON: {error.msg} (column {error.colno})", error.lineno) from error
+    except UnicodeEncodeError as error:
+        raise SyntaxProblem(
+            "half of a surrogate pair has no UTF-8 form", None, "write both halves"
+        ) from error
     except RecursionError as error:
         raise SyntaxProblem("nested too deeply", None, "flatten it") from error
+    except SyntaxProblem:
+        raise
+    except ValueError as error:
+        raise SyntaxProblem(
+            f"a number has more than {MAX_DIGITS} digits", None, "put it in quotes"
+        ) from error
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(tree) > MAX_DEPTH:
+        raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+    return tree
+
+
+def _depth(tree: Tree) -> int:
+    """How deep a tree is nested, found without recursion."""
+    deepest, open_ = 0, [(tree, 0)]
+    while open_:
+        node, depth = open_.pop()
+        deepest = max(deepest, depth)
+        if isinstance(node, dict):
+            open_.extend((value, depth + 1) for value in node.values())
+        elif isinstance(node, list):
+            open_.extend((value, depth + 1) for value in node)
+    return deepest
 
 
 def _no_constant(name: str) -> Tree:
@@ -288,6 +317,8 @@ def _typed_scalar(text: Plain) -> Any:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
     if _INTEGER.fullmatch(text):
+        if len(text) > MAX_DIGITS:
+            raise ValueError(f"a number has more than {MAX_DIGITS} digits")
         return int(text)
     if _FLOAT.fullmatch(text):
         return float(text)

@@ -15,10 +15,11 @@ from typing import Any
 from server.moments import read_date, read_moment, read_time
 from server.schema import Attribute, Type
 from server.spelling import suggestion
-from server.tree import Plain, Tree, is_null, typed
+from server.tree import MAX_DIGITS, Plain, Tree, is_null, typed
 
 Path = tuple[str | int, ...]
 
+MAX_EXPONENT = 400  # of a decimal, which is written out in full
 _INTEGER = re.compile(r"[-+]?\d+")
 _YES = frozenset({"true", "yes", "on"})
 _NO = frozenset({"false", "no", "off"})
@@ -141,7 +142,7 @@ def _enumeration(tree: Tree, attribute: Attribute) -> str:
 def _integer(tree: Tree, _: Attribute) -> int:
     if isinstance(tree, int) and not isinstance(tree, bool):
         return tree
-    if isinstance(tree, str):
+    if isinstance(tree, str) and len(tree) <= MAX_DIGITS:
         value = tree.strip()
         if _INTEGER.fullmatch(value):
             return int(value)
@@ -174,7 +175,7 @@ def _decimal(tree: Tree, _: Attribute) -> Decimal:
             number = Decimal(tree.strip())
         except InvalidOperation:
             number = Decimal("nan")
-        if number.is_finite():
+        if number.is_finite() and abs(number.adjusted()) <= MAX_EXPONENT and len(tree) <= MAX_DIGITS:
             return number
     raise Unreadable("a number")
 

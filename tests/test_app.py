@@ -36,7 +36,6 @@ def test_an_unexpected_error_shows_no_trace(make_api: MakeApi, caplog: pytest.Lo
     assert "the secret of line 7" in caplog.text
 
 
-@pytest.mark.xfail(strict=True, reason="answers.py asks for the identity outside of Flask's error handling")
 def test_a_broken_accounts_database_is_an_error_like_any_other(make_api: MakeApi) -> None:
     api = make_api(FILES)
     api.accounts.close()

@@ -95,7 +95,6 @@ def test_what_is_not_there(api: Api, path: str) -> None:
     assert (error["status"], error["name"], error["message"]) == (404, "NotFoundError", "Not Found")
 
 
-@pytest.mark.xfail(strict=True, reason="the route for other methods in api/content.py takes the path")
 @pytest.mark.parametrize(
     "path", ["/api/notes/a/b", "/api/notes/2024/c%20d", "/api/notes/..%2f..%2fsite.yaml"]
 )

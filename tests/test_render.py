@@ -216,13 +216,11 @@ def test_decimals_keep_their_digits(value: Decimal) -> None:
 
 # --- one odd file --------------------------------------------------------------------------------
 
-TREE = "the reading of files lets it through (server/tree.py, server/values.py)"
-
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        pytest.param(name, text, marks=pytest.mark.xfail(strict=True, reason=TREE))
+        pytest.param(name, text)
         for name, text in {
             "digits.json": '{"i": ' + "9" * 5000 + "}",
             "digits.yaml": "i: " + "9" * 5000,

@@ -57,7 +57,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         state = site.state
         type_ = state.schema.endpoints.get(api_id)
         if type_ is None or (kind and type_.kind != kind):
-            raise NotFoundError() if request.method == "GET" else MethodNotAllowedError()
+            raise NotFoundError() if request.method in ("GET", "HEAD") else MethodNotAllowedError()
         return _Asked(state, type_, identities.actor(request, state.settings))
 
     @bp.get("/<api_id>", strict_slashes=False)
@@ -114,9 +114,9 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         ask = asked(api_id, "singleType")
         return _delete(site, ask, None)
 
-    @bp.route("/<path:rest>", methods=["POST", "PUT", "DELETE", "PATCH"])
-    def no_such_method(rest: str) -> Response:
-        raise MethodNotAllowedError()
+    @bp.route("/<path:rest>", methods=["GET", "POST", "PUT", "DELETE", "PATCH"])
+    def nothing_else(rest: str) -> Response:
+        raise NotFoundError() if request.method in ("GET", "HEAD") else MethodNotAllowedError()
 
     return bp
 
