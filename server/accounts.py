@@ -38,7 +38,7 @@ from server.state import state_folder
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
 _SPAN = re.compile(r"([0-9]{1,6})([mhdwy])")
-_LONGEST = timedelta(days=365 * 1000)
+_LONGEST = timedelta(days=365 * 2000)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks", "y": "years"}
 
 _metadata = MetaData()

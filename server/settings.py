@@ -50,7 +50,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
-_SPAN = re.compile(r"[1-9]\d{0,4}[mhdwy]")
+_SPAN = re.compile(r"[1-9]\d{0,4}[mhdw]|[1-9]\d{0,2}y")
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "": ("find", "findOne", "create", "update", "delete", "readDraft"),

@@ -232,6 +232,7 @@ def test_a_port_that_is_in_use(root: Path) -> None:
             "site.yaml:4",
             'did you mean "find"',
         ),
+        ("site.yaml", "auth:\n  session: 99999y\n", "site.yaml:2", "no span of time"),
         ("site.yaml", "name: [x\n", "site.yaml:", "not YAML"),
         ("site.yaml", "locales: {default: en, available: [fr]}\n", "site.yaml:1", '"en" is not among'),
         ("content-types/article.json", '{\n"info": {\n', "content-types/article.json:", "not JSON"),
