@@ -204,11 +204,14 @@ def _engine(url: str) -> Engine:
             engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
             event.listen(engine, "connect", _use_write_ahead_log)
         else:
-            engine = create_engine(url, pool_pre_ping=True)
+            engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), pool_pre_ping=True)
         try:
             _metadata.create_all(engine)
         except (OperationalError, ProgrammingError):
             _metadata.create_all(engine)  # another process made the tables at the same moment
+    except ModuleNotFoundError as error:
+        mend = "pip install 'quire[postgres]'"
+        raise SetupError("site.yaml", None, f"the accounts database has no driver: {error}", mend) from error
     except Exception as error:
         message = str(error).splitlines()[0]
         raise SetupError("site.yaml", None, f"the accounts database can't be used: {message}") from error
