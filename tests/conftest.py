@@ -4,9 +4,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from server.site import Site
 from tests.sites import Api, Files, load
+
+# A busy machine is no failure.
+settings.register_profile("quire", deadline=None)
+settings.load_profile("quire")
 
 MakeSite = Callable[[Files], Site]
 MakeApi = Callable[[Files], Api]

@@ -14,7 +14,7 @@ import pytest
 from server.accounts import Accounts, read_span
 from server.errors import SetupError
 from tests.conftest import MakeApi
-from tests.sites import STRING, collection, documents
+from tests.sites import STRING, Api, collection, documents, load
 
 FILES = {
     **collection("note", {"text": STRING}),
@@ -25,6 +25,12 @@ ROOT = Path(__file__).parent.parent
 
 
 # --- what a token may ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    """A site that the tests which only read share."""
+    return Api.of(load(tmp_path_factory.mktemp("site"), FILES))
 
 
 def test_each_kind_may_what_its_name_says(make_api: MakeApi) -> None:
@@ -46,10 +52,7 @@ def test_how_a_token_is_sent(make_api: MakeApi, header: str) -> None:
 @pytest.mark.parametrize(
     "token", ["nope", "quire_" + "0" * 64, "é", "a.b.c", "..", "x" * 10_000, "' or 1=1 --"]
 )
-def test_a_token_that_nobody_gave_is_refused_even_where_the_public_is_not(
-    make_api: MakeApi, token: str
-) -> None:
-    api = make_api(FILES)
+def test_a_token_that_nobody_gave_is_refused_even_where_the_public_is_not(api: Api, token: str) -> None:
     assert api.get("/api/notes", "public").status == 200
     error = api.get("/api/notes", token).error
     assert error == {
@@ -61,8 +64,7 @@ def test_a_token_that_nobody_gave_is_refused_even_where_the_public_is_not(
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Token x", "nonsense"])
-def test_other_headers_are_the_public(make_api: MakeApi, header: str) -> None:
-    api = make_api(FILES)
+def test_other_headers_are_the_public(api: Api, header: str) -> None:
     assert api.get("/api/notes", "public", headers={"Authorization": header}).status == 200
 
 
