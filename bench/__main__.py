@@ -17,7 +17,8 @@ from bench.load import generator
 from bench.sites import Sizes, make_site
 
 SIZES = (0, 1000, 10_000)
-WRITTEN = (100, 10_000, 50_000)
+BEGAN = time.perf_counter()
+LARGEST = 50_000  # measured by --full, of writing alone
 
 
 def main() -> None:
@@ -26,14 +27,13 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["quire", "servers"], default="quire")
     parser.add_argument("--full", action="store_true", help="more turns, and reading at every size")
     options = parser.parse_args()
-    began = time.perf_counter()
     print(_machine())
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
         if options.what == "servers":
             compare.measure(Path(folder), rounds=5 if options.full else 3)
         else:
             _measure(Path(folder), full=options.full)
-    print(f"\nmeasured in {time.perf_counter() - began:.0f} s")
+    print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s")
 
 
 def _measure(folder: Path, *, full: bool) -> None:
@@ -50,23 +50,19 @@ def _measure(folder: Path, *, full: bool) -> None:
         reading.measure(sites[articles], Sizes(articles), rounds=5 if full else 2)
     _say("changing files")
     live.print_table([row for n, root in filled.items() for row in live.measure(root, Sizes(n))])
+    _say("memory")
     memory.measure(sites)
     _say("writing")
-    _write(folder, full=full)
-
-
-def _write(folder: Path, *, full: bool) -> None:
-    """Writing has sites of its own, since it changes them."""
-    sites = {articles: folder / f"written-{articles}" for articles in (WRITTEN if full else WRITTEN[:2])}
-    for articles, root in sites.items():
+    if full:
+        root = filled[LARGEST] = folder / str(LARGEST)
         root.mkdir()
-        make_site(root, articles)
-    writing.measure(sites)
+        make_site(root, LARGEST)
+    writing.measure(filled)  # last, since it changes what is there
 
 
 def _say(what: str) -> None:
     """Tell whoever looks on; the tables alone go to standard output."""
-    print(f"… {what}", file=sys.stderr, flush=True)
+    print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 
 def _machine() -> str:
