@@ -9,7 +9,7 @@ import click
 from server import __version__
 from server.cli_accounts import token, user
 from server.commands import check_folder, one_line_errors, site_option
-from server.serve import check_port, serve
+from server.serve import check_accounts, check_port, serve
 from server.site import Change, Site
 
 SLOW_S = 1.0  # loading that takes longer shows a progress bar
@@ -35,6 +35,7 @@ def serve_command(root: Path, host: str, port: int, workers: int, reload: bool) 
     check_port(host, port)
     began = time.perf_counter()
     site = Site(root)
+    check_accounts(site)
     site.recover()
     _load(site)
     seconds = time.perf_counter() - began

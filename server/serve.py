@@ -22,6 +22,7 @@ from server.accounts import Accounts
 from server.app import create_app
 from server.errors import SetupError
 from server.scaling import Scaler
+from server.sessions import Sessions
 from server.site import Site
 from server.watch import Report, Watcher
 
@@ -40,6 +41,12 @@ def check_port(host: str, port: int) -> None:
     except OSError as error:
         what = error.strerror or str(error)
         raise SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port") from error
+
+
+def check_accounts(site: Site) -> None:
+    """Raise SetupError where the accounts database or the key of sessions can't be used."""
+    Accounts(site.root, site.state.settings.accounts).close()
+    Sessions(site.root, 0)
 
 
 def serve(site: Site, host: str, port: int, ready: Callable[[], None], report: Report) -> None:
