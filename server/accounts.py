@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateTable
 
 from server.errors import SetupError
 from server.moments import from_datetime, now
@@ -37,6 +38,7 @@ from server.state import state_folder
 
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
+TRIES = 3
 _SPAN = re.compile(r"([0-9]{1,6})([mhdwy])")
 _LONGEST = timedelta(days=365 * 2000)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks", "y": "years"}
@@ -205,10 +207,7 @@ def _engine(url: str) -> Engine:
             event.listen(engine, "connect", _use_write_ahead_log)
         else:
             engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), pool_pre_ping=True)
-        try:
-            _metadata.create_all(engine)
-        except (OperationalError, ProgrammingError):
-            _metadata.create_all(engine)  # another process made the tables at the same moment
+        _make_tables(engine)
     except ModuleNotFoundError as error:
         mend = "pip install 'quire[postgres]'"
         raise SetupError("site.yaml", None, f"the accounts database has no driver: {error}", mend) from error
@@ -216,6 +215,20 @@ def _engine(url: str) -> Engine:
         message = str(error).splitlines()[0]
         raise SetupError("site.yaml", None, f"the accounts database can't be used: {message}") from error
     return engine
+
+
+def _make_tables(engine: Engine) -> None:
+    """Make the tables that are missing; other processes may be doing so at the same moment."""
+    for left in reversed(range(TRIES)):
+        try:
+            with engine.begin() as connection:
+                for table in _metadata.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+        except (OperationalError, ProgrammingError, IntegrityError):
+            if not left:
+                raise
+        else:
+            return
 
 
 def _use_write_ahead_log(connection: Any, _: Any) -> None:
