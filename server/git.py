@@ -6,6 +6,7 @@ Git is asked as a command. A site that is no repository, or a machine without gi
 import json
 import os
 import subprocess
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,3 +129,15 @@ def _save(cache: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> Non
         temporary.replace(cache)
     except OSError:
         temporary.unlink(missing_ok=True)
+
+
+def wait_for_git(folder: Path | None, seconds: float = 30.0) -> bool:
+    """Wait until no git command is at work in a repository; False where one still is."""
+    if folder is None:
+        return True
+    deadline = time.monotonic() + seconds
+    while (folder / "index.lock").exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

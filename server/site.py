@@ -4,9 +4,9 @@ Whoever wants to read takes `site.state` once and keeps it. Whatever changes the
 finds out what, and one assignment publishes the next state.
 """
 
+import gc
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -113,7 +113,7 @@ class Site:
 
     def load(self, progress: Progress | None = None) -> None:
         """Read the whole site. Raises SetupError for a broken site.yaml or schema."""
-        with self._lock:
+        with self._lock, _uncollected():
             settings, schema = read_settings(self.root), read_content_types(self.root)
             before = self._config_signature()
             self._held.config = self._subject_problems(settings, schema)
@@ -351,6 +351,19 @@ class Site:
             self.state = replace(self.state, snapshot=snapshot)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from looking at a growing site again and again; none of it is garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _keep_good(before: Entry | None, after: Entry) -> Entry:
     """An entry as it is held: broken, or the same as before, it keeps the document there was."""
     if before is None or before.document is None:
@@ -377,15 +390,3 @@ def _contested(snapshot: Snapshot) -> Iterable[Problem]:
         for other in others:
             what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
             yield Problem(other.path, None, what, "give it another documentId or name, or remove it")
-
-
-def wait_for_git(folder: Path | None, seconds: float = 30.0) -> bool:
-    """Wait until no git command is at work in a repository; False where one still is."""
-    if folder is None:
-        return True
-    deadline = time.monotonic() + seconds
-    while (folder / "index.lock").exists():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True

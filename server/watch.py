@@ -15,7 +15,8 @@ from pathlib import Path
 from watchfiles import Change as FileChange
 from watchfiles import watch
 
-from server.site import TYPES, Change, Site, wait_for_git
+from server.git import wait_for_git
+from server.site import TYPES, Change, Site
 
 log = logging.getLogger("quire")
 
