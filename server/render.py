@@ -4,7 +4,6 @@ An object is put together from bytes: the columns are written by orjson in one g
 is appended. Nothing is built twice, and a document's text is copied once.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from operator import itemgetter
@@ -149,19 +148,24 @@ def dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value, default=_default)
     except TypeError:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain).encode()
+        return orjson.dumps(_with_large_integers(value), default=_default)
 
 
 def _default(value: Any) -> Any:
     if isinstance(value, Decimal):
         return orjson.Fragment(format(value, "f").encode())
-    raise TypeError
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
     raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _with_large_integers(value: Any) -> Any:
+    """A value whose integers of more than 64 bits, which orjson does not write, are written out."""
+    if isinstance(value, dict):
+        return {key: _with_large_integers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_large_integers(item) for item in value]
+    if isinstance(value, int) and value.bit_length() > 63:
+        return orjson.Fragment(str(value).encode())
+    return value
 
 
 def render_one(view: View, document: Document, query: Query, *, v4: bool) -> bytes:

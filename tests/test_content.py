@@ -4,6 +4,8 @@ import json
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import MakeApi
 from tests.sites import (
@@ -241,3 +243,122 @@ def test_a_write_is_read_by_the_next_request(make_api: MakeApi) -> None:
     assert api.put("/api/home", {"title": "New"}).data == api.get("/api/home").data
     assert api.ask("DELETE", f"/api/notes/{made['documentId']}").status == 204
     assert api.get(f"/api/notes/{made['documentId']}").status == 404
+
+
+# --- any query -----------------------------------------------------------------------------------
+
+PARAMETERS = [
+    "filters",
+    "sort",
+    "fields",
+    "populate",
+    "pagination",
+    "locale",
+    "status",
+    "_q",
+    "publicationFilter",
+]
+WORDS = [
+    *PARAMETERS,
+    "$and",
+    "$or",
+    "$not",
+    "$eq",
+    "$in",
+    "$between",
+    "$null",
+    "$gt",
+    "$contains",
+    "id",
+    "documentId",
+    "text",
+    "i",
+    "to",
+    "part",
+    "parts",
+    "zone",
+    "about",
+    "file",
+    "createdAt",
+    "localizations",
+    "on",
+    "x.part",
+    "n",
+    "0",
+    "1",
+    "2",
+    "*",
+    "page",
+    "pageSize",
+    "start",
+    "limit",
+    "withCount",
+    "api::note.note",
+]
+LEAVES = [
+    *WORDS,
+    "",
+    "a",
+    "b",
+    "true",
+    "false",
+    "-1",
+    "1.5",
+    "desc",
+    "text:desc",
+    "to.text",
+    "to.to",
+    "2024-01-01",
+    "[",
+    "é",
+    "null",
+]
+words, leaves = st.sampled_from(WORDS), st.sampled_from(LEAVES)
+parameters = st.builds(
+    lambda head, rest, value: (
+        head + "".join(f"[{part}]" for part in rest) + ("" if value is None else f"={quote(value)}")
+    ),
+    st.sampled_from(PARAMETERS),
+    st.lists(words, max_size=6),
+    st.none() | leaves,
+)
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    part = {"type": "component", "component": "x.part"}
+    note = {
+        "text": STRING,
+        "i": INTEGER,
+        "to": relation("manyToOne", "note"),
+        "part": part,
+        "parts": {**part, "repeatable": True},
+        "zone": {"type": "dynamiczone", "components": ["x.part"]},
+        "about": {"type": "relation", "relation": "morphToMany"},
+        "file": {"type": "media"},
+    }
+    about = [{"__type": "api::note.note", "documentId": "a"}]
+    made = {
+        "to": "b",
+        "part": {"n": 1},
+        "parts": [{"n": 2}],
+        "zone": [{"__component": "x.part"}],
+        "about": about,
+    }
+    files = {
+        **collection("note", note, drafts=True, localized=True),
+        **component("x.part", {"n": INTEGER, "to": relation("manyToOne", "note")}),
+        **documents("notes", a={"text": "a", "i": 1, **made}, b={"text": "b", "to": "a", "file": "x.png"}),
+        "content/uploads/x.png": b"x",
+        "site.yaml": "api: {populate_with_pagination: allow}",
+    }
+    return Api.of(load(tmp_path_factory.mktemp("wide"), files))
+
+
+@given(st.lists(parameters, max_size=4))
+def test_no_query_is_an_unexpected_error(wide: Api, parts: list[str]) -> None:
+    for path in ("/api/notes", "/api/notes/a"):
+        answer = wide.get(f"{path}?{'&'.join(parts)}")
+        assert answer.status in (200, 400, 404), answer.body
+        if answer.status == 400:
+            assert answer.error["message"]

@@ -214,6 +214,14 @@ def test_decimals_keep_their_digits(value: Decimal) -> None:
     assert Decimal(dumps({"v": value}).decode()[5:-1]) == value
 
 
+def test_a_large_integer_takes_no_digits_of_its_neighbours() -> None:
+    value = {"dec": Decimal("1.10000000000000000001"), "j": [2**70, {"big": -(2**64)}], "i": 2**63}
+    assert dumps(value) == (
+        b'{"dec":1.10000000000000000001,"j":[1180591620717411303424,{"big":-18446744073709551616}],'
+        b'"i":9223372036854775808}'
+    )
+
+
 # --- one odd file --------------------------------------------------------------------------------
 
 
