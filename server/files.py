@@ -4,6 +4,7 @@ Nothing here reads a file's content. Links are followed inside the site and nowh
 that leads in a circle, out of the site or to nothing is a problem, as is a folder that can't be read.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -42,7 +43,10 @@ def walk(root: Path, folders: Iterable[str]) -> Walk:
     top = os.path.realpath(root)
     for folder in folders:
         path = os.path.join(top, folder) if folder else top
-        if os.path.isdir(path):
+        wrong = link_problem(path, folder, top)
+        if wrong:
+            found.problems.append(wrong)
+        elif os.path.isdir(path):
             _walk_folder(path, folder, (), top, found)
         elif os.path.lexists(path) and not os.path.isfile(path):
             found.problems.append(Problem(folder, None, "can't be read as a folder"))
@@ -109,13 +113,40 @@ def _link_is_sound(
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """What is wrong with a path that has links in it, or None: it must end inside the site."""
+    """What is wrong with the links in a path, or None: it must end inside the site at `top`."""
     try:
         target = os.path.realpath(path, strict=True)
-    except FileNotFoundError:
-        return Problem(shown, None, "a link to nothing", "remove it or restore its target")
-    except OSError:
-        return Problem(shown, None, "a link that leads in a circle", "remove it")
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return Problem(shown, None, "a link that leads in a circle", "remove it")
+        if not os.path.islink(path):
+            return None  # not there, or not to be looked at: nothing that a link did
+        if error.errno == errno.ENOENT:
+            return Problem(shown, None, "a link to nothing", "remove it or restore its target")
+        return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
     if target != top and not target.startswith(top.rstrip("/") + "/"):
         return Problem(shown, None, "a link out of the site", "copy the file into the site")
     return None
+
+
+def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
+    """Whether only a walk can tell what has become of some paths in the site at `root`.
+
+    So it is where a walk found `problems` before, where a link is on the way (`root` has none), where
+    something other than a file or folder is there, and where the name is not UTF-8.
+    """
+    odd = [problem.path for problem in problems]
+    return any(
+        any(o == path or o.startswith(path + "/") for o in odd) or _is_odd(root, path) for path in paths
+    )
+
+
+def _is_odd(root: Path, path: str) -> bool:
+    full = str(root / path)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return True
+    if os.path.realpath(full) != full:
+        return True
+    return os.path.lexists(full) and not os.path.isfile(full) and not os.path.isdir(full)

@@ -17,7 +17,7 @@ from server.content_types import read_content_types
 from server.dangling import dangling
 from server.documents import Document
 from server.errors import ConflictError, SetupError, StorageError
-from server.files import Walk, ignored, link_problem, signature, walk
+from server.files import Walk, ignored, link_problem, needs_walk, signature, walk
 from server.gallery import Gallery
 from server.git import History, changed_paths, git_folder, read_history
 from server.index import Snapshot, apply, build, empty
@@ -270,19 +270,20 @@ class Site:
     def _changed_paths(self, hints: Iterable[str] | None) -> set[str]:
         """The paths, of those hinted at or of all, whose file is not as it was read."""
         hinted = None if hints is None else {h for h in hints if not any(map(ignored, h.split("/")))}
-        if hinted is None or len(hinted) > FEW:
+        if hinted is None or len(hinted) > FEW or needs_walk(self.root, hinted, self._held.walked):
             return self._compare_all()
         changed: set[str] = set()
         for path in hinted:
-            full = self.root / path
             below = path + "/"
             changed.update(p for p in self._held.entries if p == path or p.startswith(below))
-            if full.is_dir():
-                changed.update(self._store.owner(p, self._exists) for p in walk(self.root, [path]).files)
-            elif os.path.lexists(full) and link_problem(str(full), path, os.path.realpath(self.root)) is None:
-                changed.add(self._store.owner(path, self._exists))
+            if (self.root / path).is_dir():
+                found = walk(self.root, [path])
+                if found.problems:
+                    return self._compare_all()
+                changed.update(self._store.owner(p, self._exists) for p in found.files)
             else:
-                changed.add(self._store.owner(path, self._held.entries.__contains__))
+                known = self._exists if self._exists(path) else self._held.entries.__contains__
+                changed.add(self._store.owner(path, known))
         return changed
 
     def _exists(self, path: str) -> bool:
@@ -329,7 +330,7 @@ class Site:
         gone: list[str] = []
         problems: list[Problem] = []
         for path in sorted(paths):
-            before, after = entries.get(path), self._store.read(path)
+            before, after = entries.get(path), self._read(path)
             if after is None:
                 if entries.pop(path, None):
                     gone.append(path)
@@ -342,6 +343,10 @@ class Site:
             replaced.append((before.document if before else None, after.document if after else None))
         self._publish([pair for pair in replaced if pair[0] is not pair[1]])
         return Change(tuple(read), tuple(gone), tuple(problems))
+
+    def _read(self, path: str) -> Entry | None:
+        wrong = link_problem(str(self.root / path), path, str(self.root))
+        return self._store.unreadable(path, wrong) if wrong else self._store.read(path)
 
     def _publish(self, replaced: list[tuple[Document | None, Document | None]]) -> None:
         removed = [old for old, _ in replaced if old]

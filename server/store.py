@@ -13,7 +13,7 @@ from pathlib import Path
 
 from server import frontmatter
 from server.documents import Document, make
-from server.files import Signature, signature
+from server.files import Signature, link_problem, signature
 from server.gallery import Gallery
 from server.layout import MARKDOWN, Claim, Layout
 from server.media import DESCRIPTION, read_media, upload_path
@@ -87,14 +87,14 @@ class Store:
         except FileNotFoundError:
             return None
         except SyntaxProblem as error:
-            return self._broken(path, Problem(path, error.line, error.message, error.mend))
+            return self.unreadable(path, Problem(path, error.line, error.message, error.mend))
         except OSError as error:
             problem = Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
-            return self._broken(path, problem)
+            return self.unreadable(path, problem)
         except Exception as error:  # whatever is in a file, it takes nothing else down
             log.exception("%s can't be read", path)
             what = f"can't be read: {type(error).__name__}: {error}"
-            return self._broken(path, Problem(path, None, what, "take out what is unusual in it"))
+            return self.unreadable(path, Problem(path, None, what, "take out what is unusual in it"))
 
     def line_of(self, path: str, at: Keys) -> int | None:
         """The line of a path of keys in a document's file, as far as it can be told."""
@@ -109,7 +109,8 @@ class Store:
             return None
         return _line(at, lines)
 
-    def _broken(self, path: str, problem: Problem) -> Entry:
+    def unreadable(self, path: str, problem: Problem) -> Entry:
+        """The entry of a file that is there and can't be read."""
         try:
             found = signature(os.stat(self.root / path))
         except OSError:
@@ -123,7 +124,8 @@ class Store:
         description: Tree = None
         problems: list[Problem] = []
         try:
-            description = read_yaml(read_text(self.root, sidecar)[0], lines)
+            if link_problem(str(self.root / sidecar), sidecar, str(self.root)) is None:
+                description = read_yaml(read_text(self.root, sidecar)[0], lines)
             written = self.moments(sidecar, os.stat(self.root / sidecar).st_mtime)
             created, updated = min(created, written[0]), max(updated, written[1])
         except FileNotFoundError:

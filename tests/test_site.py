@@ -1,0 +1,91 @@
+"""A site follows its files: whatever happens to them, `refresh` finds out and publishes one new state."""
+
+from pathlib import Path
+
+import pytest
+
+from server.site import Site
+from tests.conftest import MakeSite
+from tests.sites import INTEGER, STRING, collection
+
+RICH = {"type": "richtext"}
+POST = collection("post", {"title": STRING, "count": INTEGER, "body": RICH}, drafts=True)
+POSTS = {
+    **POST,
+    "content/posts/one.md": "---\ntitle: One\n---\n",
+    "content/posts/two.md": "---\ntitle: Two\n---\n",
+}
+
+
+def titles(
+    site: Site, locale: str = "en", status: str = "published", name: str = "post"
+) -> dict[str, object]:
+    """The title of every document of a type, by id."""
+    type_ = site.state.schema.subjects[name]
+    return {d.document_id: d.get("title") for d in site.state.snapshot.list(type_, locale, status)}
+
+
+def problems(site: Site) -> list[str]:
+    return [str(problem) for problem in site.problems]
+
+
+OUTSIDE = {"secret.md": "---\ntitle: Secret\n---\n", "secret.txt": "Secret"}
+
+
+@pytest.fixture
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is not in the site."""
+    folder = tmp_path_factory.mktemp("outside")
+    for name, text in OUTSIDE.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("hinted", [True, False])
+def test_a_link_out_of_the_site_is_not_followed_when_it_appears(
+    make_site: MakeSite, outside: Path, hinted: bool
+) -> None:
+    site = make_site({**POSTS, "content/uploads/a.txt": "A"})
+    made = {
+        "content/posts/out.md": outside / "secret.md",
+        "content/posts/folder": outside,
+        "content/uploads/out.txt": outside / "secret.txt",
+        "content/uploads/a.txt.yaml": outside / "secret.txt",
+    }
+    for path, target in made.items():
+        (site.root / path).symlink_to(target)
+    site.refresh([*made, "content/posts/folder/secret.md"] if hinted else None)
+    assert titles(site) == {"one": "One", "two": "Two"}
+    assert set(site.state.snapshot.media) == {"a.txt"}
+    assert problems(site) == [
+        f"{path}: a link out of the site (copy the file into the site)" for path in sorted(made)
+    ]
+
+
+@pytest.mark.parametrize("hinted", [True, False])
+def test_a_file_that_becomes_a_link_out_of_the_site_keeps_its_last_good_version(
+    make_site: MakeSite, outside: Path, hinted: bool
+) -> None:
+    site = make_site(POSTS)
+    path = site.root / "content/posts/one.md"
+    path.unlink()
+    path.symlink_to(outside / "secret.md")
+    site.refresh(["content/posts/one.md"] if hinted else None)
+    assert titles(site) == {"one": "One", "two": "Two"}
+    assert problems(site) == ["content/posts/one.md: a link out of the site (copy the file into the site)"]
+    path.unlink()
+    path.write_text("---\ntitle: Mended\n---\n")
+    site.refresh(["content/posts/one.md"] if hinted else None)
+    assert titles(site) == {"one": "Mended", "two": "Two"}
+    assert problems(site) == []
+
+
+def test_a_content_folder_that_is_a_link_out_of_the_site_is_not_followed(
+    make_site: MakeSite, tmp_path: Path, outside: Path
+) -> None:
+    (outside / "posts").mkdir()
+    (outside / "posts" / "a.md").write_text("---\ntitle: A\n---\n")
+    (tmp_path / "content").symlink_to(outside)
+    site = make_site(POST)
+    assert titles(site) == {}
+    assert problems(site) == ["content: a link out of the site (copy the file into the site)"]
