@@ -1,7 +1,7 @@
 """Runs the examples of a page: the commands of its ```console blocks, and what they answered.
 
 A page's commands run in one shell, in order, in a copy of the repository's site that is a git
-repository of its own and is being served. `quire serve` in an example is stopped after a moment.
+repository of its own and is being served. `quire serve` in an example is stopped once it serves.
 """
 
 import os
@@ -25,10 +25,16 @@ _VARIES = re.compile(
     r"quire_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
     r"|\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d+\.\d+ s|\(\d+ ms\)|\"[0-9a-f]{24}\"|\b[0-9a-f]{7,12}\b"
 )
-_PRELUDE = """
+_PRELUDE = r"""
 quire() {
-  if [ "$1" = serve ]; then timeout -s INT 2 "$PYTHON" -m server serve --port "$SPARE" "${@:2}"
-  else "$PYTHON" -m server "$@"; fi
+  if [ "$1" != serve ]; then "$PYTHON" -m server "$@"; return; fi
+  local out=$(mktemp)
+  "$PYTHON" -m server serve --port "$SPARE" "${@:2}" > "$out" 2>&1 &
+  until grep -q 'Ctrl-C' "$out" || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
+  kill $! 2> /dev/null
+  wait $!
+  cat "$out"
+  rm "$out"
 }
 """
 _READS = ("curl", "quire", "cat", "git diff")  # after any other command, files may have changed
@@ -36,17 +42,18 @@ _SETTLE = "sleep 0.7"
 
 
 def with_answers(root: Path, page: str) -> str:
-    """A page with the answers that its commands have now; those that only vary stay as they are."""
+    """A page with the answers that its commands have now; the page itself where they only vary."""
     blocks = [_commands(found[1]) for found in _BLOCK.finditer(page)]
     if not blocks:
         return page
-    answers = iter(_run(root, [command for block in blocks for command, _ in block]))
+    answers = _run(root, [command for block in blocks for command, _ in block])
+    told = [told for block in blocks for _, told in block]
+    if [_steady(text) for text in told] == [_steady(text) for text in answers]:
+        return page
+    left = iter(answers)
 
     def rewritten(found: re.Match[str]) -> str:
-        lines = []
-        for command, told in _commands(found[1]):
-            true = next(answers)
-            lines.append(f"$ {command}\n{told if _steady(told) == _steady(true) else true}")
+        lines = [f"$ {command}\n{next(left)}" for command, _ in _commands(found[1])]
         return "```console\n" + "".join(lines) + "```"
 
     return _BLOCK.sub(rewritten, page)
