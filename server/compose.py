@@ -82,7 +82,7 @@ def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], 
 
 
 def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = frontmatter.newline_of(text)
     found = frontmatter.fences(text) or (f"---{newline}", "", f"---{newline}", text)
     head, matter, fence, rest = found
     tree = frontmatter.load(matter)

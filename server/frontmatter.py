@@ -49,7 +49,8 @@ class Handler(BaseHandler):
 def split(text: str) -> Parts:
     """A Markdown text in two; one without front matter is all body. Raises SyntaxProblem."""
     found = fences(text)
-    return Parts(found[1], _trim(found[3])) if found else Parts("", _trim(text))
+    matter, body = (found[1], found[3]) if found else ("", text)
+    return Parts(matter, _trim(body, newline_of(text)))
 
 
 def fences(text: str) -> tuple[str, str, str, str] | None:
@@ -66,12 +67,19 @@ def fences(text: str) -> tuple[str, str, str, str] | None:
     return text[:a], text[a:b], text[b:c], text[c:]
 
 
-def _trim(body: str) -> str:
-    for newline in ("\r\n", "\n"):
-        if body.startswith(newline):
-            body = body.removeprefix(newline)
+def newline_of(text: str) -> str:
+    """How a text ends its lines, told by the first one."""
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+
+
+def _trim(body: str, newline: str) -> str:
+    for lead in ("\r\n", "\n"):
+        if body.startswith(lead):
+            body = body.removeprefix(lead)
             break
-    return body.removesuffix("\n").removesuffix("\r") if body.endswith("\n") else body
+    # Where lines end with \n alone, a \r before the last one is text.
+    return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
 
 def load(matter: str, lines: Lines | None = None) -> dict[str, Tree]:
