@@ -9,6 +9,7 @@ the quotes and the lines, and recurse on nested input.
 """
 
 import json
+import math
 import re
 from typing import Any
 
@@ -23,6 +24,8 @@ _TRUE = frozenset({"true", "True", "TRUE"})
 _FALSE = frozenset({"false", "False", "FALSE"})
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 Tree = Any
@@ -137,6 +140,7 @@ class _Builder:
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
         self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NONE
+        self.path: list[Any] = []  # for each open container: where it stands in the one around it
         self.root: Tree = None
         self.nodes = 0
         self.merged: set[tuple[int, str]] = set()  # keys that came by <<, which a written key overrides
@@ -159,7 +163,7 @@ class _Builder:
                     container.append(value)
                 elif key is _NONE:
                     keys[-1] = self.key(container, value, event)
-                elif key != "<<":
+                elif key is not _MERGE:
                     keys[-1] = _NONE
                     container[key] = value
                 else:
@@ -169,8 +173,7 @@ class _Builder:
             elif kind is yaml.SequenceStartEvent:
                 self.open([], event)
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                self.stack.pop()
-                self.keys.pop()
+                self.close(event)
             elif kind is yaml.AliasEvent:
                 self.put(self.alias(event), event)
             elif kind is yaml.DocumentStartEvent:
@@ -184,11 +187,21 @@ class _Builder:
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
-        self.put(container, event)
+        _check_tag(event)
+        place = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
             raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", event.start_mark.line + 1, "flatten it")
         self.stack.append(container)
         self.keys.append(_NONE)
+        self.path.append(place)
+
+    def close(self, event: Any) -> None:
+        closed = self.stack.pop()
+        self.keys.pop()
+        self.path.pop()
+        if self.keys and self.keys[-1] is _MERGE:  # what << takes is written out here, and complete now
+            self.keys[-1] = _NONE
+            self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
         target = self.anchors.get(event.anchor, _NONE)
@@ -209,32 +222,37 @@ class _Builder:
         if self.nodes > MAX_NODES:
             raise SyntaxProblem(f"more than {MAX_NODES} values in one file", line, "split it")
 
-    def put(self, value: Tree, event: Any) -> None:
+    def put(self, value: Tree, event: Any) -> Any:
+        """Put a value where the next one belongs; returns its key or position there."""
         self.count(1, event.start_mark.line + 1)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
             self.anchors[anchor] = value
         if not self.stack:
             self.root = value
-            return
+            return None
         container, key = self.stack[-1], self.keys[-1]
         if type(container) is list:
             container.append(value)
             self.mark(len(container) - 1, event)
-        elif key is _NONE:
-            self.keys[-1] = self.key(container, value, event)
-            self.mark(self.keys[-1], event)
-        else:
+            return len(container) - 1
+        if key is _NONE:
+            key = self.keys[-1] = self.key(container, value, event)
+            self.mark(_shown(key), event)
+        elif key is not _MERGE:
             self.keys[-1] = _NONE
-            if key == "<<":
-                self.merge(container, value, event)
-            else:
-                container[key] = value
+            container[key] = value
+        elif type(event) not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+            self.keys[-1] = _NONE
+            self.merge(container, value, event)
+        return _shown(key)
 
-    def key(self, container: dict[str, Tree], key: Tree, event: Any) -> str:
+    def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
         line = event.start_mark.line + 1
         if not isinstance(key, str):
             raise SyntaxProblem("a key must be text", line, "put it in quotes")
+        if key == "<<" and type(key) is Plain:
+            return _MERGE
         if key in container and not self._overrides_merged(container, key):
             raise SyntaxProblem(f'the key "{key}" stands twice', line, "remove one of the two")
         return str(key)
@@ -256,30 +274,30 @@ class _Builder:
 
     def mark(self, key: Any, event: Any) -> None:
         if self.lines is not None:
-            path = tuple(k for k in self._path())
-            self.lines[(*path, key)] = event.start_mark.line + 1
-
-    def _path(self) -> list[Any]:
-        path: list[Any] = []
-        for container, key in zip(self.stack[:-1], self.keys[:-1], strict=True):
-            path.append(len(container) - 1 if isinstance(container, list) else self._open_key(container, key))
-        return path
-
-    @staticmethod
-    def _open_key(container: dict[str, Tree], key: Any) -> Any:
-        return next(reversed(container)) if key is _NONE and container else key
+            self.lines[(*self.path[1:], key)] = event.start_mark.line + 1
 
 
 _NONE: Any = object()
+_MERGE: Any = object()  # the key << without quotes
+
+
+def _shown(key: Any) -> Any:
+    return "<<" if key is _MERGE else key
 
 
 def _scalar(event: Any) -> Tree:
     tag = event.tag
-    if not event.style and (tag is None or tag != "tag:yaml.org,2002:str"):
-        if tag is not None and not tag.startswith("tag:yaml.org,2002:") and tag != "!":
-            raise SyntaxProblem(f"the tag {tag} is not known", event.start_mark.line + 1, "remove the tag")
+    if tag is not None:
+        _check_tag(event)
+    if not event.style and tag != "tag:yaml.org,2002:str":
         return Plain(event.value)
     return event.value
+
+
+def _check_tag(event: Any) -> None:
+    if event.tag is not None and event.tag != "!" and not event.tag.startswith("tag:yaml.org,2002:"):
+        line = event.start_mark.line + 1
+        raise SyntaxProblem(f"the tag {event.tag} is not known", line, "remove the tag")
 
 
 def _size(tree: Tree) -> int:
@@ -321,13 +339,12 @@ def _typed_scalar(text: Plain) -> Any:
             raise ValueError(f"a number has more than {MAX_DIGITS} digits")
         return int(text)
     if _FLOAT.fullmatch(text):
-        return float(text)
-    lower = text.lower()
-    if lower.startswith(("0x", "0o")):
-        try:
-            return int(text, 0)
-        except ValueError:
-            return str(text)
-    if lower.lstrip("+-") in (".inf", ".nan"):
+        number = float(text)
+        if math.isinf(number):
+            raise ValueError(f"{text} is too large a number")
+        return number
+    if _BASED.fullmatch(text):
+        return int(text, 0)
+    if _NO_NUMBER.fullmatch(text):
         raise ValueError(f"{text} has no place in JSON")
     return str(text)
