@@ -69,7 +69,6 @@ users_table = Table(
     Column("role", String(100), nullable=False, default="authenticated"),
     Column("sessions", Integer, nullable=False, default=0),
     Column("reset_hash", String(64)),
-    Column("reset_until", String(24)),
     Column("confirm_hash", String(64)),
     Column("created_at", String(24), nullable=False),
     Column("updated_at", String(24), nullable=False),

@@ -11,12 +11,9 @@ from server.accounts import KINDS, Accounts, read_span
 from server.commands import check_folder, one_line_errors, site_option
 from server.content_types import read_content_types
 from server.errors import ApiError, SetupError
-from server.options import is_email
 from server.settings import ACTIONS, Settings, read_settings
 from server.spelling import suggestion
-from server.users import User, Users
-
-LEAST_PASSWORD = 6
+from server.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule
 
 
 @contextmanager
@@ -124,8 +121,8 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
     """Make a user, confirmed and ready to log in."""
     with accounts_of(root) as (accounts, settings):
         _check_role(settings, role)
-        if not is_email(email):
-            raise SetupError("user", None, f'"{email}" is no e-mail address', "such as ann@example.org")
+        _check_field("username", username, SHORTEST_NAME)
+        _check_field("email", email)
         chosen = _ask_password(password)
         try:
             made = Users(accounts).create(username, email, chosen, role=role, confirmed=True)
@@ -185,11 +182,14 @@ def set_password(root: Path, username: str, password: str | None) -> None:
 
 def _ask_password(given: str | None) -> str:
     password = given or click.prompt("Password", hide_input=True, confirmation_prompt=True)
-    if len(password) < LEAST_PASSWORD:
-        raise SetupError(
-            "password", None, f"is shorter than {LEAST_PASSWORD} characters", "choose a longer one"
-        )
+    _check_field("password", password, SHORTEST_PASSWORD)
     return str(password)
+
+
+def _check_field(name: str, value: str, least: int = 1) -> None:
+    broken = broken_rule(name, value, least)
+    if broken:
+        raise SetupError("user", None, f"{name} {broken}")
 
 
 def _check_role(settings: Settings, role: str) -> None:

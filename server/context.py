@@ -59,6 +59,8 @@ class Identities:
         user = self.users.get(claims[0]) if claims else None
         if claims is None or user is None or user.blocked:
             raise UnauthorizedError()
+        if settings.confirm_email and not user.confirmed:
+            raise UnauthorizedError()
         if user.sessions != claims[1] and not ended:
             raise UnauthorizedError()
         return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)

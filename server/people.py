@@ -102,8 +102,9 @@ def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str,
 def role_named(settings: Settings, key: object) -> Role | None:
     """The role that a body names: by number, name, document id or an object with one of these."""
     if isinstance(key, dict):
-        key = key.get("id", key.get("documentId", key.get("connect")))
+        key = next((key[name] for name in ("connect", "set", "id", "documentId") if name in key), None)
+        return role_named(settings, key)
     if isinstance(key, list):
-        key = key[0] if key else None
+        return role_named(settings, key[0]) if key else None
     wanted = str(key)
     return next((r for r in roles_of(settings) if wanted in (str(r.id), r.type, r.document_id)), None)

@@ -5,8 +5,9 @@ The key is QUIRE_JWT_SECRET, or one made at the first start in .quire/.
 
 import os
 import secrets
+import tempfile
 import time
-from collections import defaultdict, deque
+from collections import deque
 from pathlib import Path
 from threading import Lock
 
@@ -18,7 +19,9 @@ from server.users import User
 
 ALGORITHM = "HS256"
 VARIABLE = "QUIRE_JWT_SECRET"
+SHORTEST_KEY = 32
 ATTEMPTS, WINDOW_S = 10, 15 * 60
+MOST_COUNTED = 100_000  # accounts and addresses; where there are more, the oldest are forgotten
 
 
 class Sessions:
@@ -46,46 +49,69 @@ class Sessions:
 def _key(root: Path) -> str:
     given = os.environ.get(VARIABLE)
     if given is not None:
-        if len(given) < 32:
-            raise SetupError(VARIABLE, None, "is shorter than 32 characters", "make a longer one at random")
+        if len(given) < SHORTEST_KEY:
+            mend = "make a longer one at random"
+            raise SetupError(VARIABLE, None, f"is shorter than {SHORTEST_KEY} characters", mend)
         return given
-    path = state_folder(root) / "jwt.key"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text().strip()
-    with open(descriptor, "w") as file:
-        file.write(secrets.token_hex(32))
-    return path.read_text().strip()
+        path = state_folder(root) / "jwt.key"
+        if not path.exists():
+            _make_key(path)
+        key = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        mend = "look at its permissions, or delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", mend) from error
+    if len(key) < SHORTEST_KEY:  # anybody could guess it, and be anybody
+        mend = "delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", mend)
+    return key
+
+
+def _make_key(path: Path) -> None:
+    """Make a key, whole or not at all; where another process makes one too, the first stays."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent)  # which nobody else may read
+    try:
+        with open(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 class Attempts:
-    """Counts failed logins for each account and address; too many, and the next has to wait."""
+    """Counts attempts for each account and address; too many, and the next has to wait."""
 
     def __init__(self, most: int = ATTEMPTS, window_s: float = WINDOW_S) -> None:
         self.most, self.window_s = most, window_s
-        self._failed: dict[tuple[str, str], deque[float]] = defaultdict(deque)
+        self._counted: dict[tuple[str, str], deque[float]] = {}
         self._lock = Lock()
 
     def exhausted(self, account: str, address: str) -> bool:
         """Whether an account has been tried too often from an address."""
         with self._lock:
-            return len(self._recent(account, address)) >= self.most
+            times = self._counted.get((account.lower(), address), deque())
+            while times and times[0] < time.monotonic() - self.window_s:
+                times.popleft()
+            return len(times) >= self.most
 
-    def failed(self, account: str, address: str) -> None:
-        """Count a failed login."""
+    def count(self, account: str, address: str) -> None:
+        """Count an attempt."""
+        key = (account.lower(), address)
         with self._lock:
-            if len(self._failed) > 100_000:
-                self._failed.clear()
-            self._recent(account, address).append(time.monotonic())
+            times = self._counted.pop(key, deque(maxlen=self.most))
+            times.append(time.monotonic())
+            self._counted[key] = times  # the last one now
+            if len(self._counted) > MOST_COUNTED:
+                del self._counted[next(iter(self._counted))]
 
-    def succeeded(self, account: str, address: str) -> None:
-        """Forget the failed ones."""
+    def forget(self, account: str, address: str) -> None:
+        """Begin to count anew."""
         with self._lock:
-            self._failed.pop((account.lower(), address), None)
-
-    def _recent(self, account: str, address: str) -> deque[float]:
-        times = self._failed[(account.lower(), address)]
-        while times and times[0] < time.monotonic() - self.window_s:
-            times.popleft()
-        return times
+            self._counted.pop((account.lower(), address), None)

@@ -1,6 +1,5 @@
 """POST /api/auth/…: logins, registration, passwords and e-mail addresses of users."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -12,15 +11,14 @@ from server import mail
 from server.accounts import read_span
 from server.context import Identities, answer, json_body, parameters
 from server.errors import ApplicationError, ForbiddenError, RateLimitError, ValidationError
-from server.options import is_email
 from server.permissions import Actor
 from server.render import dumps
 from server.sessions import Attempts
 from server.settings import Settings
 from server.site import Site
-from server.users import User, public_fields
+from server.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule, public_fields
 
-SHORTEST_NAME, SHORTEST_PASSWORD, LONGEST_PASSWORD = 3, 6, 1024
+MAILS = 5  # so many, to one address and asked for from one, before the next has to wait
 WRONG = "Invalid identifier or password"
 # The fields of each form: name, least length.
 LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
@@ -31,19 +29,25 @@ CHANGE: Mapping[str, int] = {
     "passwordConfirmation": 1,
 }
 RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordConfirmation": 1}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The routes below `/api/auth`."""
     bp = Blueprint("auth", __name__, url_prefix="/api/auth")
-    users, attempts = identities.users, Attempts()
+    users, outbox = identities.users, mail.Outbox()
+    attempts, mailed = Attempts(), Attempts(MAILS)
 
     def allowed(action: str, *, ended: bool = False) -> Actor:
         actor = identities.actor(request, site.state.settings, ended=ended)
         if not actor.may("auth", action):
             raise ForbiddenError()
         return actor
+
+    def count_mail(email: str) -> None:
+        address = request.remote_addr or ""
+        if mailed.exhausted(email, address):
+            raise RateLimitError()
+        mailed.count(email, address)
 
     def logged_in(user: User) -> Response:
         return answer(dumps({"jwt": identities.sessions.token(user), "user": public_fields(user)}))
@@ -57,9 +61,9 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             raise RateLimitError()
         user = users.with_password(who, form["password"])
         if user is None:
-            attempts.failed(who, address)
+            attempts.count(who, address)
             raise ValidationError(WRONG)
-        attempts.succeeded(who, address)
+        attempts.forget(who, address)
         _refuse_unready(user, site.state.settings)
         return logged_in(user)
 
@@ -76,7 +80,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             confirmed=not settings.confirm_email,
         )
         if settings.confirm_email:
-            _mail_confirmation(settings, user, users.confirm_code(user))
+            outbox.put(lambda: _mail_confirmation(settings, users, user))
             return answer(dumps({"user": public_fields(user)}))
         return logged_in(user)
 
@@ -92,17 +96,18 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         if attempts.exhausted(user.email, address):
             raise RateLimitError()
         if users.with_password(user.email, form["currentPassword"]) is None:
-            attempts.failed(user.email, address)
+            attempts.count(user.email, address)
             raise ValidationError("The provided current password is invalid")
         return logged_in(users.update(user.id, {"password": form["password"]}) or user)
 
     @bp.post("/forgot-password", strict_slashes=False)
     def forgot_password() -> Response:
         allowed("forgotPassword")
-        form = read_form(json_body(request), {"email": 1})
-        user = users.named(form["email"])
-        if user and not user.blocked:  # the answer is the same: it does not tell who has an account
-            _mail_reset(site.state.settings, user, users.reset_code(user))
+        email = read_form(json_body(request), {"email": 1})["email"]
+        count_mail(email)
+        settings = site.state.settings
+        # Neither the answer nor the time that it takes tells who has an account.
+        outbox.put(lambda: _mail_reset(settings, users, email))
         return answer(dumps({"ok": True}))
 
     @bp.post("/reset-password", strict_slashes=False)
@@ -113,15 +118,18 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         user = users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
-        return logged_in(users.update(user.id, {"password": form["password"]}) or user)
+        # Who has the code can read mail to the address: that confirms it.
+        user = users.update(user.id, {"password": form["password"], "confirmed": True}) or user
+        _refuse_unready(user, site.state.settings)
+        return logged_in(user)
 
     @bp.post("/send-email-confirmation", strict_slashes=False)
     def send_confirmation() -> Response:
         allowed("sendEmailConfirmation")
         email = read_form(json_body(request), {"email": 1})["email"]
-        user = users.named(email)
-        if user and not user.confirmed and not user.blocked:
-            _mail_confirmation(site.state.settings, user, users.confirm_code(user))
+        count_mail(email)
+        settings = site.state.settings
+        outbox.put(lambda: _mail_confirmation(settings, users, users.named(email)))
         return answer(dumps({"email": email, "sent": True}))
 
     @bp.get("/email-confirmation", strict_slashes=False)
@@ -166,13 +174,8 @@ def field_errors(name: str, value: object, least: int) -> list[dict[str, Any]]:
         return wrong("is a required field")
     if not isinstance(value, str):
         return wrong("must be text")
-    if name == "email" and not is_email(value):
-        return wrong("must be a valid email")
-    if len(value) < least:
-        return wrong(f"must be at least {least} characters")
-    if len(value) > LONGEST_PASSWORD or _CONTROL.search(value):
-        return wrong(f"must be at most {LONGEST_PASSWORD} characters, none of them control characters")
-    return []
+    broken = broken_rule(name, value, least)
+    return wrong(broken) if broken else []
 
 
 def form_error(errors: list[dict[str, Any]]) -> ValidationError:
@@ -202,13 +205,18 @@ def _link(settings: Settings, name: str, code: str) -> str:
     return f"{name}: {code}"
 
 
-def _mail_reset(settings: Settings, user: User, code: str) -> None:
-    link = _link(settings, "code", code)
+def _mail_reset(settings: Settings, users: Users, email: str) -> None:
+    user = users.named(email)
+    if user is None or user.blocked:
+        return
+    link = _link(settings, "code", users.reset_code(user))
     text = f"Hello {user.username},\n\nto choose a new password, use this within an hour:\n\n{link}\n"
     mail.send(settings, user.email, f"{settings.name}: a new password", text)
 
 
-def _mail_confirmation(settings: Settings, user: User, code: str) -> None:
-    link = _link(settings, "confirmation", code)
-    text = f"Hello {user.username},\n\nto confirm this address:\n\n{link}\n"
+def _mail_confirmation(settings: Settings, users: Users, user: User | None) -> None:
+    if user is None or user.confirmed or user.blocked:
+        return
+    link = _link(settings, "confirmation", users.confirm_code(user))
+    text = f"Hello {user.username},\n\nto confirm this address, use this within three days:\n\n{link}\n"
     mail.send(settings, user.email, f"{settings.name}: confirm your address", text)

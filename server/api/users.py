@@ -8,17 +8,18 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from server.api.auth import SHORTEST_NAME, SHORTEST_PASSWORD, field_errors, form_error
+from server.api.auth import field_errors, form_error
 from server.ask import read_query
 from server.context import Identities, answer, json_body, parameters
-from server.errors import ForbiddenError, NotFoundError, ValidationError
+from server.errors import ApplicationError, ForbiddenError, NotFoundError, ValidationError
 from server.people import describe_role, permissions_tree, render_users, role_named, roles_of, view_of
 from server.permissions import Actor, narrow
-from server.query import Page, Query
+from server.query import EVERYTHING, Page, Query
 from server.render import dumps
 from server.schema import USER
+from server.settings import Settings
 from server.site import Site
-from server.users import User
+from server.users import SHORTEST_NAME, SHORTEST_PASSWORD, User
 
 SHOWN = ("username", "email", "provider", "confirmed", "blocked", "createdAt", "updatedAt", "publishedAt")
 WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role", "provider")
@@ -49,19 +50,17 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         state = site.state
         return render_users(view_of(state.schema, state.settings, some, site.started), query)
 
-    def one(actor: Actor, user: User | None, *, role: bool = False, status: int = 200) -> Response:
+    def with_role(query: Query) -> Query:
+        """The query, with the role populated, as answers to writes have it."""
+        state = site.state
+        role = read_query(state.schema, state.settings, query.type, {"populate": "role"}, many=False)
+        return replace(query, selection=replace(query.selection, populate=role.selection.populate))
+
+    def one(query: Query, user: User | None, status: int = 200) -> Response:
         if user is None:
             raise NotFoundError()
-        query = asked(actor)
-        if role:
-            with_role = read_query(
-                site.state.schema, site.state.settings, query.type, {"populate": "role"}, many=False
-            )
-            query = replace(query, selection=replace(query.selection, populate=with_role.selection.populate))
-        found = rendered(query, [user])
-        if not found:
-            raise NotFoundError()
-        return answer(found[0], status)
+        selection = replace(query.selection, filter=EVERYTHING)
+        return answer(rendered(replace(query, selection=selection), [user])[0], status)
 
     @bp.get("/users", strict_slashes=False)
     def find_users() -> Response:
@@ -76,48 +75,47 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     @bp.get("/users/me", strict_slashes=False)
     def me() -> Response:
         actor = allowed("user", "me")
-        if actor.user_id is None:
-            raise ForbiddenError()
-        return one(actor, users.get(actor.user_id))
+        return one(asked(actor), users.get(_self(actor)))
 
     @bp.put("/users/me", strict_slashes=False)
     def update_me() -> Response:
         actor = allowed("user", "updateMe")
-        if actor.user_id is None:
-            raise ForbiddenError()
+        user_id, query = _self(actor), asked(actor)
         values = _read(json_body(request), site, ("username", "email"), creating=False)
-        return one(actor, users.update(actor.user_id, values))
+        _refuse_unproven(values, users.get(user_id), site.state.settings)
+        return one(query, users.update(user_id, values))
 
     @bp.get("/users/<int:user_id>", strict_slashes=False)
     def find_user(user_id: int) -> Response:
-        return one(allowed("user", "findOne"), users.get(user_id))
+        actor = allowed("user", "findOne")
+        return one(asked(actor), users.get(user_id))
 
     @bp.post("/users", strict_slashes=False)
     def create_user() -> Response:
-        actor = allowed("user", "create")
+        query = with_role(asked(allowed("user", "create")))
         values = _read(json_body(request), site, WRITTEN, creating=True)
         made = users.create(
             values["username"],
             values["email"],
-            values.get("password"),
+            values["password"],
             role=values.get("role", "authenticated"),
             confirmed=values.get("confirmed", False),
             blocked=values.get("blocked", False),
         )
-        return one(actor, made, role=True, status=201)
+        return one(query, made, 201)
 
     @bp.put("/users/<int:user_id>", strict_slashes=False)
     def update_user(user_id: int) -> Response:
-        actor = allowed("user", "update")
+        query = with_role(asked(allowed("user", "update")))
         if users.get(user_id) is None:
             raise NotFoundError()
         values = _read(json_body(request), site, WRITTEN, creating=False)
-        return one(actor, users.update(user_id, values), role=True)
+        return one(query, users.update(user_id, values))
 
     @bp.delete("/users/<int:user_id>", strict_slashes=False)
     def delete_user(user_id: int) -> Response:
-        actor = allowed("user", "destroy")
-        return one(actor, users.delete(user_id))
+        query = asked(allowed("user", "destroy"))
+        return one(query, users.delete(user_id))
 
     @bp.get("/users-permissions/roles", strict_slashes=False)
     def find_roles() -> Response:
@@ -144,6 +142,21 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     return bp
 
 
+def _self(actor: Actor) -> int:
+    """The number of the user that asks. Raises ForbiddenError where it is a token."""
+    if actor.user_id is None:
+        raise ForbiddenError()
+    return actor.user_id
+
+
+def _refuse_unproven(values: dict[str, Any], user: User | None, settings: Settings) -> None:
+    """Refuse another address to a user where addresses have to be confirmed."""
+    if not settings.confirm_email or user is None or "email" not in values:
+        return
+    if values["email"].strip().lower() != user.email:
+        raise ApplicationError("The email can't be changed: addresses are confirmed here when registering")
+
+
 def _read(body: object, site: Site, known: tuple[str, ...], *, creating: bool) -> dict[str, Any]:
     """The columns that a body sets. Raises ValidationError with everything that is wrong."""
     if not isinstance(body, dict):
@@ -164,6 +177,7 @@ def _read(body: object, site: Site, known: tuple[str, ...], *, creating: bool) -
         for name in ("confirmed", "blocked")
         if name in body and not isinstance(body[name], bool)
     ]
+    # A provider is what it was made with: clients send back what they got.
     values = {name: value for name, value in body.items() if name not in ("role", "provider")}
     if body.get("role") is not None:
         role = role_named(site.state.settings, body["role"])
