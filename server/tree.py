@@ -74,15 +74,14 @@ def read_json(text: str) -> Tree:
 
 
 def _depth(tree: Tree) -> int:
-    """How deep a tree is nested, found without recursion."""
-    deepest, open_ = 0, [(tree, 0)]
+    """How many lists and mappings are inside of each other, found without recursion."""
+    deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
-        deepest = max(deepest, depth)
-        if isinstance(node, dict):
-            open_.extend((value, depth + 1) for value in node.values())
-        elif isinstance(node, list):
-            open_.extend((value, depth + 1) for value in node)
+        if isinstance(node, dict | list):
+            deepest = max(deepest, depth)
+            inner = node.values() if isinstance(node, dict) else node
+            open_.extend((value, depth + 1) for value in inner)
     return deepest
 
 
@@ -184,6 +183,8 @@ class _Builder:
                     )
             elif kind is yaml.StreamEndEvent:
                 self.count(0, 1)
+                if self.anchors and _depth(self.root) > MAX_DEPTH:  # an alias can stand in what it deepens
+                    raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:

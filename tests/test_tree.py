@@ -1,0 +1,377 @@
+"""Text → tree: what was written is still to be seen, and nothing in a text can do harm."""
+
+import io
+import json
+import time
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from server.tree import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_NODES,
+    Lines,
+    Plain,
+    SyntaxProblem,
+    is_null,
+    read_json,
+    read_yaml,
+    typed,
+)
+
+CHARACTERS = st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\ufeff\ufffe\uffff")
+TEXTS = st.one_of(
+    st.text(CHARACTERS, max_size=12),
+    st.sampled_from(["NO", "1.10", "01234", "12:30", "~", "null", "", "a: b", "# c", "- x", "a\nb", "  x\n"]),
+)
+DOCUMENTS = st.recursive(
+    TEXTS,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
+    max_leaves=15,
+)
+
+
+def as_text(tree: Any) -> Any:
+    """A tree with every scalar as a plain str."""
+    if isinstance(tree, dict):
+        return {str(key): as_text(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [as_text(value) for value in tree]
+    return "" if tree is None else str(tree)
+
+
+# --- YAML ------------------------------------------------------------------------------------
+
+
+@given(
+    data=DOCUMENTS,
+    flow=st.sampled_from([None, True, False]),
+    style=st.sampled_from([None, "'", '"', "|", ">"]),
+    width=st.sampled_from([20, 80, 1000]),
+    unicode=st.booleans(),
+)
+def test_what_dumpers_write_is_read_as_the_text_it_is(
+    data: Any, flow: bool | None, style: str | None, width: int, unicode: bool
+) -> None:
+    text = yaml.safe_dump(
+        data, default_flow_style=flow, default_style=style, width=width, allow_unicode=unicode
+    )
+    assert as_text(read_yaml(text)) == yaml.load(text, yaml.BaseLoader)
+
+
+@given(data=DOCUMENTS, indent=st.sampled_from([2, 4, 6]))
+def test_what_ruamel_writes_reads_back(data: Any, indent: int) -> None:
+    dumper, out = YAML(), io.StringIO()
+    dumper.indent(mapping=indent, sequence=indent, offset=indent - 2)
+    dumper.dump({"k": data}, out)
+    assert as_text(read_yaml(out.getvalue())) == {"k": data}
+
+
+PIECES = [
+    *(
+        "a",
+        "b: ",
+        ": ",
+        "- ",
+        "? ",
+        "\n",
+        "\n  ",
+        "\n    ",
+        "'",
+        '"',
+        "[",
+        "]",
+        "{",
+        "}",
+        ", ",
+        "# c",
+        "&x ",
+        "*x",
+    ),
+    *("|\n", ">-\n", "---\n", "...\n", "!!str ", "%", "@", "\t", "\\n", "é", "~", "12", "\r\n"),
+]
+
+
+def outcome(text: str, read: Any) -> Any:
+    """The tree of a text, or what was wrong with it."""
+    try:
+        return as_text(read(text))
+    except SyntaxProblem as problem:
+        return problem
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+@example("a: *x")
+@example("? [a]\n: b")
+@example("- &x [*x]")
+def test_any_text_is_read_as_libyaml_reads_it_or_refused(text: str) -> None:
+    found = outcome(text, read_yaml)
+    try:
+        expected = as_text(yaml.load(text, yaml.CBaseLoader))
+    except yaml.YAMLError as error:
+        if "duplicate anchor" in str(error):  # which YAML allows
+            return
+        assert isinstance(found, SyntaxProblem)
+        assert found.line is None or 1 <= found.line <= text.count("\n") + 2
+        return
+    except RecursionError:
+        expected = None
+    # What YAML allows and a document can't have.
+    refused = isinstance(found, SyntaxProblem) and (
+        "stands twice" in found.message or "is inside of itself" in found.message
+    )
+    assert refused or found == expected
+
+
+@given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=60))
+def test_no_text_does_any_harm(text: str) -> None:
+    for read in (read_yaml, read_json):
+        outcome(text, read)  # anything else than a tree or a SyntaxProblem fails
+
+
+def test_text_without_quotes_is_told_from_text_with() -> None:
+    tree = read_yaml("a: NO\nb: 'NO'\nc: \"NO\"\nd: |-\n  NO\ne: !!str NO\nf:\n")
+    assert {key: type(value) is Plain for key, value in tree.items()} == {
+        "a": True, "b": False, "c": False, "d": False, "e": False, "f": True,
+    }  # fmt: skip
+
+
+@given(data=st.dictionaries(st.uuids().map(str), DOCUMENTS, min_size=1, max_size=4))
+def test_lines_are_those_of_the_keys(data: dict[str, Any]) -> None:
+    keys: list[str] = []
+
+    def renamed(tree: Any) -> Any:
+        """The same tree with keys that stand nowhere else."""
+        if isinstance(tree, list):
+            return [renamed(item) for item in tree]
+        if not isinstance(tree, dict):
+            return tree
+        made = {}
+        for value in tree.values():
+            key = f"key{len(keys)}key"
+            keys.append(key)
+            made[key] = renamed(value)
+        return made
+
+    text = yaml.safe_dump(renamed(data), default_flow_style=False, sort_keys=False)
+    lines: Lines = {}
+    read_yaml(text, lines)
+    rows = text.split("\n")
+    found = {path[-1]: line for path, line in lines.items() if isinstance(path[-1], str)}
+    assert found == {key: next(i for i, row in enumerate(rows, 1) if f"{key}:" in row) for key in keys}
+
+
+def test_lines_of_items_and_of_keys_that_override_merged_ones() -> None:
+    lines: Lines = {}
+    read_yaml("base: &b {x: {p: 1}, y: 2}\nd:\n  <<: *b\n  x:\n    q: 3\nlist:\n- a\n-\n  k: v\n", lines)
+    assert lines[("d", "x", "q")] == 5
+    assert lines[("list", 0)] == 7
+    assert lines[("list", 1, "k")] == 9
+
+
+MERGES = {
+    "one": ("<<: *a\nz: 3", {"x": "1", "y": "1", "z": "3"}),
+    "a list, the first wins": ("<<: [*b, *a]", {"x": "1", "y": "2"}),
+    "written in place": ("<<: {x: 7}\nz: 3", {"x": "7", "z": "3"}),
+    "a list written in place": ("<<: [{x: 7}, *a]", {"x": "7", "y": "1"}),
+    "below what it would give": ("x: 9\n<<: *a", {"x": "9", "y": "1"}),
+    "above what overrides it": ("<<: *a\nx: 9", {"x": "9", "y": "1"}),
+    "twice": ("<<: *a\n<<: *b", {"x": "1", "y": "1"}),
+    "in quotes it is a key": ('"<<": *a', {"<<": {"x": "1", "y": "1"}}),
+}
+
+
+@pytest.mark.parametrize("name", MERGES)
+def test_merge_keys(name: str) -> None:
+    text, expected = MERGES[name]
+    made = "a: &a {x: 1, y: 1}\nb: &b {y: 2}\nmade:\n" + "".join(f"  {line}\n" for line in text.split("\n"))
+    assert as_text(read_yaml(made)["made"]) == expected
+
+
+REFUSED = {
+    "a colon in text": ("title: a: b\n", "mapping values are not allowed", 1, "put text that has a colon"),
+    "a tab": ("a:\n\tb: 1\n", "cannot start any token", 2, "put text that begins"),
+    "an unclosed list": ("a: [1, 2\nb: 3\n", "did not find expected", 2, "look at the quotes"),
+    "an unclosed quote": ("a: 'x\nb: 3\n", "unexpected end of stream", 3, "look at the quotes"),
+    "an @": ("a: b\nc: @d\n", "cannot start any token", 2, "put text that begins with such a character"),
+    "an unknown alias": ("a: b\nc: *d\n", "no anchor &d", 2, "put text that begins with * in quotes"),
+    "an alias inside of itself": ("a: &x\n  b: *x\n", "inside of itself", 2, "write it out"),
+    "a key twice": ("a: 1\nb: 2\na: 3\n", 'the key "a" stands twice', 3, "remove one of the two"),
+    "a list as key": ("a: 1\n? [b]\n: c\n", "a key must be text", 2, "put it in quotes"),
+    "two documents": ("a: 1\n---\nb: 2\n", "a second YAML document", 2, "keep one per file"),
+    "a merge of text": ("a: 1\n<<: b\n", "<< takes a mapping", 2, "point it at one"),
+    "an unknown tag": ("a: 1\nb: !python/object x\n", "tag !python/object is not known", 2, "remove the tag"),
+    "an unknown tag on quotes": ("a: 1\nb: !x 'x'\n", "the tag !x is not known", 2, "remove the tag"),
+    "an unknown tag on a mapping": ("a: 1\nb: !x {}\n", "the tag !x is not known", 2, "remove the tag"),
+    "a control character": ("a: 1\nb: \x07\n", "not allowed", 2, "remove that character"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_yaml_is_refused_with_line_and_mend(name: str) -> None:
+    text, message, line, mend = REFUSED[name]
+    with pytest.raises(SyntaxProblem) as caught:
+        read_yaml(text)
+    assert message in caught.value.message
+    assert caught.value.line == line
+    assert caught.value.mend.startswith(mend)
+
+
+def bomb(merge: bool) -> str:
+    """Anchors that each hold nine times the one before: a billion values in a few lines."""
+    one, many = ("<<: [{}]", "k{i}: {}") if merge else ("[{}]", "{}")
+    lines = [
+        f"a: &a {{{', '.join(f'k{i}: 1' for i in range(9))}}}"
+        if merge
+        else "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]"
+    ]
+    for before, name in zip("abcdefghi", "bcdefghij", strict=True):
+        items = ", ".join(many.format(f"*{before}", i=i) for i in range(9))
+        lines.append(f"{name}: &{name} " + (f"{{{items}}}" if merge else one.format(items)))
+    return "\n".join(lines)
+
+
+def deep_by_aliases() -> str:
+    """Lists that are never nested deeper than thirty on paper, and thousands deep in fact."""
+    lines = ["a0: &a0 [1]"]
+    for i in range(60):
+        lines.append(f"a{i + 1}: &a{i + 1} {'[' * 30}*a{i}{']' * 30}")
+    return "\n".join(lines)
+
+
+BOMBS = {
+    "aliases": (bomb(False), "more than 200000 values"),
+    "aliases in mappings": (bomb(True), "more than 200000 values"),
+    "depth by aliases": (deep_by_aliases(), "nested more than 64 deep"),
+    "brackets": ("[" * 100_000, "nested more than 64 deep"),
+    "braces": ("{a: " * 100_000, "nested more than 64 deep"),
+    "dashes": ("- " * 100_000, "nested more than 64 deep"),
+    "many values": ("- a\n" * (MAX_NODES + 1), "more than 200000 values"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_no_yaml_takes_long_or_too_much(name: str) -> None:
+    text, message = BOMBS[name]
+    began = time.perf_counter()
+    with pytest.raises(SyntaxProblem, match=message):
+        read_yaml(text)
+    assert time.perf_counter() - began < 10
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * MAX_DEPTH + "]" * MAX_DEPTH, '{"a":' * MAX_DEPTH + "1" + "}" * MAX_DEPTH]
+)
+def test_the_limit_of_depth_is_the_same_for_both(text: str) -> None:
+    assert as_text(read_json(text)) == as_text(read_yaml(text))
+    for read in (read_json, read_yaml):
+        with pytest.raises(SyntaxProblem, match="nested more than 64 deep"):
+            read(f"[{text}]")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "---\n...\n"])
+def test_a_text_without_values_is_null(text: str) -> None:
+    assert is_null(read_yaml(text))
+
+
+# --- JSON ------------------------------------------------------------------------------------
+
+JSON_VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(10**30), 10**30),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(st.characters(blacklist_categories=("Cs",)), max_size=10),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=15,
+)
+
+
+@given(JSON_VALUES, st.booleans(), st.sampled_from([None, 2, "\t"]))
+def test_json_means_what_it_says(value: Any, ascii_: bool, indent: int | str | None) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_, indent=indent)
+    found = typed(read_json(text))
+    assert found == value
+    assert json.dumps(found) == json.dumps(value)
+
+
+def test_json_keeps_digits() -> None:
+    assert read_json('{"a": 1.10, "b": 123456789012345678901234567890}') == {
+        "a": "1.10",
+        "b": 123456789012345678901234567890,
+    }
+    assert type(read_json("1.10")) is Plain
+    assert type(read_json('"1.10"')) is str
+
+
+BAD_JSON = {
+    "a comma too many": ('{\n"a": 1,\n}', "not JSON: Expecting property name", 3),
+    "nothing": ("", "not JSON: Expecting value", 1),
+    "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
+    "two values": ("{}\n{}", "not JSON: Extra data", 2),
+    "NaN": ('{"a": NaN}', "NaN is not JSON", None),
+    "Infinity": ('{"a": -Infinity}', "-Infinity is not JSON", None),
+    "a key twice": ('{"a": 1, "b": {"c": 1, "c": 2}}', 'the key "c" stands twice', None),
+    "half of a pair": ('{"a": "\\ud83d"}', "half of a surrogate pair", None),
+    "too many digits": (f'{{"a": {"9" * 10_000}}}', f"a number has more than {MAX_DIGITS} digits", None),
+    "depth": ("[" * 100_000, "nested too deeply", None),
+    "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 deep", None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_what_is_no_json_is_refused(name: str) -> None:
+    text, message, line = BAD_JSON[name]
+    with pytest.raises(SyntaxProblem) as caught:
+        read_json(text)
+    assert message in caught.value.message
+    assert caught.value.line == line
+
+
+# --- types -----------------------------------------------------------------------------------
+
+# YAML 1.2.2, 10.3.2: the core schema.
+CORE: dict[str, Any] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None, "nUll": "nUll",
+    "true": True, "True": True, "TRUE": True, "tRue": "tRue", "false": False, "FALSE": False,
+    "yes": "yes", "NO": "NO", "on": "on", "y": "y",
+    "0": 0, "-0": 0, "+12": 12, "01234": 1234, "1_000": "1_000", "12:30": "12:30", "1:30:00": "1:30:00",
+    "0o17": 15, "0x1F": 31, "0x1f": 31, "0o8": "0o8",
+    "0O17": "0O17", "0X1F": "0X1F", "0x": "0x", "0x1_0": "0x1_0",
+    "-0x1": "-0x1", "0b11": "0b11",
+    "1.10": 1.1, ".5": 0.5, "-.5": -0.5, "1.": 1.0, "1e3": 1000.0, "1E-3": 0.001, "+1.5e+2": 150.0,
+    ".": ".", "e5": "e5", "1e": "1e", "1.2.3": "1.2.3", "+": "+", "infinity": "infinity", "nan": "nan",
+    "2024-01-02": "2024-01-02", "=": "=", "<<": "<<",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CORE)
+def test_scalars_without_quotes_are_typed_by_yaml_1_2(text: str) -> None:
+    found = typed(Plain(text))
+    assert (found, type(found)) == (CORE[text], type(CORE[text]))
+    assert typed(text) == text  # in quotes it is text
+
+
+@pytest.mark.parametrize(
+    "text", [".inf", "-.INF", "+.Inf", ".nan", ".NaN", "1e999", "-1e400", "9" * (MAX_DIGITS + 1)]
+)
+def test_numbers_that_json_does_not_have_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"JSON|too large|digits"):
+        typed({"a": [Plain(text)]})
+
+
+NULLS = [None, Plain("~"), Plain(""), Plain("null"), Plain("NULL")]
+
+
+@pytest.mark.parametrize("value", [*NULLS, "", "~", "null", Plain("NO"), Plain("nUll"), 0, False, [], {}])
+def test_null_is_what_was_written_as_null(value: Any) -> None:
+    assert is_null(value) is any(value is null for null in NULLS)
