@@ -7,6 +7,7 @@ calls `make`: an upload at once, pictures that were dropped into the folder in t
 import json
 import os
 import threading
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,10 @@ class Gallery:
         self.save()
         return True
 
-    def file_of(self, inside: str) -> Path | None:
-        """The file of a format, such as `small_a.png`, where the path names one that is made."""
+    def file_of(self, inside: str, pictures: Container[str]) -> Path | None:
+        """The file of a format of one of some pictures, such as `small_a.png`, where that is made."""
         found = format_of(inside)
-        if found is None:
+        if found is None or found[1] not in pictures:
             return None
         _, key = self._look(found[1])
         file = format_file(self.folder, key, found[0], found[1]) if key else None
@@ -84,7 +85,7 @@ class Gallery:
         path = self.uploads / inside
         try:
             found = signature(os.stat(path))
-        except OSError:
+        except (OSError, ValueError):
             return None, ""
         known = self._known.get(inside)
         if known is None or known[0] != found:

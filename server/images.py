@@ -3,11 +3,12 @@
 What is kept lies in .quire/formats/, under the hash of the picture; it can be deleted at any time.
 """
 
+import codecs
 import hashlib
 import json
 import os
 import posixpath
-import warnings
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +27,14 @@ FORMATS: Mapping[str, tuple[int, int]] = {
 }
 MEASURED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
 SCALED = (".png", ".jpg", ".jpeg", ".webp")
-MAX_PIXELS = 100_000_000  # a picture with more is not opened: a small file can claim any size
-Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+# A small file can claim any size: one with more pixels is no picture, one with more to decode is not scaled.
+MAX_PIXELS, MAX_DECODED = 100_000_000, 64_000_000
+Image.MAX_IMAGE_PIXELS = None  # Pillow would warn at half of its limit; `_open` has ours
+_READ = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP", "ICO")  # no others: some start programs
+_DRAFT = (2000, 2000)  # JPEG is decoded no larger than this needs: twice the largest format
 _RECORD = "formats.json"
+_SMOOTH = {"1": "L", "P": "RGBA", "PA": "RGBA"}  # modes whose pixels can't be mixed, and what can
+_one_at_a_time = threading.Lock()  # what is being scaled is whole in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +54,37 @@ def measure(path: Path) -> Picture | None:
             turned = image.getexif().get(0x0112, 1) >= 5
             width, height = image.size
             return Picture(height, width) if turned else Picture(width, height)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except Exception:  # Pillow raises whatever a damaged file leads it to
         return None
 
 
 def _open(path: Path) -> Image.Image:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        try:
-            return Image.open(path)
-        except Image.DecompressionBombWarning as error:
-            raise Image.DecompressionBombError(str(error)) from error
+    """A picture, its head read and nothing else. Raises whatever Pillow does for what is none."""
+    image = Image.open(path, formats=_READ)
+    if image.width * image.height > MAX_PIXELS:
+        image.close()
+        raise ValueError(f"{path.name} has more than {MAX_PIXELS} pixels")
+    return image
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
     """(media type, ending) that a file's first bytes tell, or None where they tell nothing."""
     found = filetype.guess(str(path))
-    return (str(found.mime), f".{found.extension}") if found else None
+    if found is None:
+        return None
+    ending = "png" if found.extension == "apng" else found.extension  # an animated PNG is a PNG
+    return str(found.mime), f".{ending}"
+
+
+def is_text(path: Path) -> bool:
+    """Whether a file begins like text."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in head
 
 
 def digest(path: Path) -> str:
@@ -96,24 +116,38 @@ def make_formats(folder: Path, key: str, path: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     record: dict[str, dict[str, int]] = {}
     ending = path.suffix.lower()
-    try:
-        with _open(path) as opened:
-            image = ImageOps.exif_transpose(opened) or opened
-            image.load()
-    except (ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise OSError(str(error)) from error
-    for name, (width, height) in FORMATS.items():
-        if name != "thumbnail" and max(image.size) <= max(width, height):
-            continue
-        if image.width <= width and image.height <= height:
-            continue
-        scaled = image.resize(_fit(image.size, (width, height)), Image.Resampling.LANCZOS)
-        file = target / f"{name}{ending}"
-        _save(scaled, file)
-        record[name] = {"width": scaled.width, "height": scaled.height, "bytes": file.stat().st_size}
+    with _one_at_a_time:
+        size, image = _decode(path)
+        for name, (width, height) in FORMATS.items():
+            if size[0] <= width and size[1] <= height:
+                continue
+            scaled = image.resize(_fit(size, (width, height)), Image.Resampling.LANCZOS)
+            file = target / f"{name}{ending}"
+            _save(scaled, file)
+            record[name] = {"width": scaled.width, "height": scaled.height, "bytes": file.stat().st_size}
     temporary = target / f"{_RECORD}.{os.getpid()}"
     temporary.write_text(json.dumps(record))
     temporary.replace(target / _RECORD)
+
+
+def _decode(path: Path) -> tuple[tuple[int, int], Image.Image]:
+    """A picture's size as it is shown, and the picture, which may be smaller. Raises OSError."""
+    picture = measure(path)
+    if picture is None:
+        raise OSError(f"{path.name} is no picture")
+    try:
+        with _open(path) as image:
+            image.draft(None, _DRAFT)
+            if image.width * image.height > MAX_DECODED:
+                raise OSError(f"{path.name} has more than {MAX_DECODED} pixels to decode")
+            ImageOps.exif_transpose(image, in_place=True)
+            image.load()
+    except OSError:
+        raise
+    except Exception as error:  # Pillow raises whatever a damaged file leads it to
+        raise OSError(str(error)) from error
+    smooth = _SMOOTH.get(image.mode)
+    return (picture.width, picture.height), image.convert(smooth) if smooth else image
 
 
 def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:

@@ -3,13 +3,14 @@
 import mimetypes
 import posixpath
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from server.documents import Document, make
-from server.images import Picture
+from server.images import MEASURED, Picture, is_text, sniff
 from server.layout import UPLOADS
-from server.schema import Type
+from server.schema import Attribute, Type
 from server.tree import Tree
 from server.values import Reading, read_value, warn_unknown
 
@@ -18,14 +19,38 @@ _KEPT = ("documentId", "createdAt", "updatedAt")
 # What a description may say; everything else of a file is derived from it.
 DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+# What Python's own table lacks, or says otherwise from one version to the next.
+_MORE = {
+    "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
+    "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
+    "audio/mp4": "m4a", "audio/flac": "flac", "audio/ogg": "oga ogg opus", "audio/webm": "weba",
+    "audio/aac": "aac", "audio/wav": "wav", "audio/mpeg": "mp3",
+    "video/mp4": "m4v mp4", "video/ogg": "ogv", "video/webm": "webm", "video/x-matroska": "mkv",
+    "video/3gpp": "3gp",
+    "font/woff": "woff", "font/woff2": "woff2", "font/ttf": "ttf", "font/otf": "otf",
+    "text/markdown": "md", "text/calendar": "ics", "application/yaml": "yaml yml",
+    "application/toml": "toml", "application/geo+json": "geojson", "application/ld+json": "jsonld",
+    "application/xhtml+xml": "xhtml xht", "application/gpx+xml": "gpx",
+    "application/epub+zip": "epub", "application/gzip": "gz tgz", "application/x-7z-compressed": "7z",
+    "application/vnd.rar": "rar", "model/gltf-binary": "glb", "model/gltf+json": "gltf",
+    f"{_OFFICE}wordprocessingml.document": "docx", f"{_OFFICE}spreadsheetml.sheet": "xlsx",
+    f"{_OFFICE}presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odp",
+}  # fmt: skip
+_UNKNOWN = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes()
-for _ending, _type in ((".webp", "image/webp"), (".avif", "image/avif"), (".md", "text/markdown")):
-    _TYPES.add_type(_type, _ending)
+_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # what is compressed is its own type
+for _type, _endings in _MORE.items():
+    for _ending in _endings.split():
+        _TYPES.add_type(_type, f".{_ending}")
 
 
 def mime_type(path: str) -> str:
     """The media type that a name stands for, by a table that is the same on every machine."""
-    return _TYPES.guess_type(path, strict=False)[0] or "application/octet-stream"
+    return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN
 
 
 def kind_of(path: str) -> str:
@@ -36,7 +61,28 @@ def kind_of(path: str) -> str:
 
 def ending_of(mime: str) -> str:
     """The ending that files of a media type have; nothing for one that is not known."""
-    return "" if mime == "application/octet-stream" else _TYPES.guess_extension(mime, strict=False) or ""
+    return "" if mime == _UNKNOWN else _TYPES.guess_extension(mime, strict=False) or ""
+
+
+def true_ending(content: Path, ending: str) -> str:
+    """The ending that a file deserves that came with `ending`: pictures are told by their content.
+
+    Whatever is called a picture and is none, and whatever is one and is called otherwise, is named
+    by what it is; of everything else, content tells too little to know better than the name.
+    """
+    told = sniff(content)
+    if told and told[0].startswith("image/"):
+        return ending if mime_type(f"x{ending}") == mime_type(f"x{told[1]}") else told[1]
+    if ending.lower() in MEASURED:
+        return told[1] if told else ".txt" if is_text(content) else ".bin"
+    return ending or (told[1] if told else "")
+
+
+def refusal(attribute: Attribute, inside: str) -> str:
+    """Why a media attribute does not take the file at an upload path, in words that go after its name."""
+    if not attribute.allowed_types or kind_of(inside) in attribute.allowed_types:
+        return ""
+    return f"takes {', '.join(attribute.allowed_types)}, and {inside} is none of them"
 
 
 def upload_path(path: str) -> str | None:

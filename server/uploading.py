@@ -1,9 +1,9 @@
 """Files that are uploaded: their names, their descriptions, and how they come into content/uploads/."""
 
-import json
+import math
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,19 +14,34 @@ from server.compose import changed_text, new_text
 from server.documents import Document
 from server.errors import ValidationError
 from server.ids import new_document_id
-from server.images import sniff
 from server.layout import UPLOADS
-from server.media import DESCRIPTION, ending_of
-from server.tree import Plain
+from server.media import DESCRIPTION, ending_of, mime_type, true_ending
+from server.tree import Plain, SyntaxProblem, read_json
 from server.versions import Versions
 
-# What a client may say of a file, and whether it must be text.
-INFO: Mapping[str, type | tuple[type, ...]] = {
-    "name": str,
-    "alternativeText": str,
-    "caption": str,
-    "focalPoint": dict,
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and type(value) is not Plain and not _CONTROL.search(value)
+
+
+def _is_number(value: Any) -> bool:
+    if type(value) is Plain:  # a number with a fraction, as read_json has it
+        return math.isfinite(float(value))
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_point(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() <= {"x", "y"} and all(map(_is_number, value.values()))
+
+
+# What a client may say of a file, and whether a value is of its kind.
+INFO: Mapping[str, Callable[[Any], bool]] = {
+    "name": _is_text,
+    "alternativeText": _is_text,
+    "caption": _is_text,
+    "focalPoint": _is_point,
 }
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _IGNORED = ("folder", "id")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _LONGEST = 80
@@ -47,9 +62,9 @@ def read_info(text: str | None, count: int) -> list[dict[str, Any]]:
     if not text:
         return [{} for _ in range(count)]
     try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise ValidationError("fileInfo is not JSON") from error
+        data = read_json(text)
+    except SyntaxProblem as error:
+        raise ValidationError(f"fileInfo can't be read: {error.message}") from error
     found = data if isinstance(data, list) else [data]
     found += [{} for _ in range(count - len(found))]
     return [_checked(item) for item in found]
@@ -63,17 +78,17 @@ def _checked(item: Any) -> dict[str, Any]:
             continue
         if key not in INFO:
             raise ValidationError(f"Invalid key {key}", {"key": key, "path": "fileInfo", "source": "body"})
-        if value is not None and not isinstance(value, INFO[key]):
+        if value is not None and not INFO[key](value):
             raise ValidationError(f"fileInfo.{key} has a value of the wrong kind")
     return {key: value for key, value in item.items() if key not in _IGNORED}
 
 
 def add(versions: Versions, incoming: Incoming) -> str:
     """Let a received file become media; returns its path."""
-    name = str(incoming.info.get("name") or incoming.name)
+    name = str(incoming.info.get("name") or _CONTROL.sub("", incoming.name))
     path = f"{UPLOADS}/{_file_name(versions, incoming, name)}"
     described = {key: value for key, value in incoming.info.items() if value is not None}
-    trees = {"name": name, **described, "documentId": new_document_id()}
+    trees = {**described, "name": name, "documentId": new_document_id()}
     trees["createdAt"] = trees["updatedAt"] = Plain(versions.now)
     versions.pending.put_file(path, incoming.source)
     versions.pending.put(path + DESCRIPTION, new_text(path + DESCRIPTION, None, trees))
@@ -82,11 +97,8 @@ def add(versions: Versions, incoming: Incoming) -> str:
 
 def _file_name(versions: Versions, incoming: Incoming, name: str) -> str:
     """A name that is safe on every system and taken by nobody: the stem, ten digits, the ending."""
-    told = sniff(incoming.source)
     endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
-    ending = next((e for e in endings if _ENDING.fullmatch(e)), "")
-    if told and told[1] != ending.lower() and not (told[1] == ".jpg" and ending.lower() == ".jpeg"):
-        ending = told[1] if _is_picture(told[0]) or not ending else ending
+    ending = true_ending(incoming.source, next((e for e in endings if _ENDING.fullmatch(e)), ""))
     stem = PurePosixPath(name.replace("\\", "/")).name
     stem = stem.removesuffix(PurePosixPath(stem).suffix) or "file"
     stem = slugify(stem, separator="_", lowercase=False, max_length=_LONGEST) or "file"
@@ -97,10 +109,6 @@ def _file_name(versions: Versions, incoming: Incoming, name: str) -> str:
 
 def _suffix(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).suffix
-
-
-def _is_picture(kind: str) -> bool:
-    return kind.startswith("image/")
 
 
 def describe(versions: Versions, file: Document, info: Mapping[str, Any]) -> None:
@@ -114,7 +122,12 @@ def describe(versions: Versions, file: Document, info: Mapping[str, Any]) -> Non
 
 
 def replace_file(versions: Versions, file: Document, incoming: Incoming) -> None:
-    """Give a media file other content, under the name that it has."""
+    """Give a media file other content, under the name that it has. ValidationError: of another type."""
+    ending = true_ending(incoming.source, _suffix(file.path))
+    if mime_type(f"x{ending}") != mime_type(file.path):
+        raise ValidationError(
+            f"The new file must be of the type that the old one has: {mime_type(file.path)}"
+        )
     versions.pending.put_file(file.path, incoming.source)
     describe(versions, file, incoming.info)
 

@@ -14,7 +14,7 @@ from typing import Any
 from server.errors import ApiError, ValidationError
 from server.index import Snapshot
 from server.links import Links, read_links
-from server.media import kind_of, upload_path
+from server.media import refusal, upload_path
 from server.options import broken_within
 from server.passwords import hash_password
 from server.schema import UPLOAD, Attribute, Schema, Type
@@ -224,9 +224,8 @@ class Validator:
             media = self._file(key)
             if media is None:
                 self._fail(path, f"names a file that does not exist: {_plain(key)}", _plain(item))
-            elif attribute.allowed_types and kind_of(media) not in attribute.allowed_types:
-                allowed = ", ".join(attribute.allowed_types)
-                self._fail(path, f"takes {allowed}, and {media} is none of them", _plain(item))
+            elif refused := refusal(attribute, media):
+                self._fail(path, refused, _plain(item))
             else:
                 found.append(media)
         return tuple(dict.fromkeys(found))[: None if attribute.multiple else 1]

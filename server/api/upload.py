@@ -1,32 +1,39 @@
 """/api/upload: media. Its answers are bare objects and arrays, without the envelope of content."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import IO, Any
 
 from flask import Blueprint, Response, request
 from werkzeug.datastructures import FileStorage
+from werkzeug.formparser import FormDataParser
 
 from server import uploading
 from server.ask import read_query
 from server.context import Identities, answer, parameters
 from server.documents import Document
-from server.errors import ForbiddenError, NotFoundError, PayloadTooLargeError, ValidationError
+from server.errors import ForbiddenError, NotFoundError, PayloadTooLargeError, StorageError, ValidationError
 from server.find import find
 from server.index import View
-from server.media import upload_path
-from server.permissions import Actor, narrow
+from server.media import refusal, upload_path
+from server.permissions import Actor, narrow, require
 from server.query import Page, Query
 from server.render import Renderer
-from server.schema import UPLOAD
+from server.schema import UPLOAD, Type
 from server.site import Site, State
-from server.state import state_folder
+from server.state import FOLDER, state_folder
 from server.validate import Change
 from server.versions import Versions
 from server.write import Place, Writer
 
+Form = Mapping[str, str]
+MAX_PARTS = 200  # files and fields of one form: each file is open while the form is read
+MAX_FIELDS = 1_000_000  # bytes of all that is no file
+ABANDONED_S = 3600
 _ALL = 10**9
 _NO_FILE = "file.notFound"
 
@@ -34,6 +41,8 @@ _NO_FILE = "file.notFound"
 def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The routes below `/api/upload`."""
     bp = Blueprint("upload", __name__, url_prefix="/api/upload")
+    incoming = site.root / FOLDER / "incoming"
+    _sweep(incoming)
 
     def allowed(action: str) -> Actor:
         actor = identities.actor(request, site.state.settings)
@@ -74,14 +83,13 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         limit = site.state.settings.upload_limit
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
-        request.max_content_length = limit
-        key = parameters(request).get("id")
-        with _received(site) as received:
+        query, key = asked(actor), parameters(request).get("id")
+        with _received(incoming, limit) as (files, form):
             if isinstance(key, str) and key:
-                return _change(site, key, received, asked(actor))
-            if not received:
+                return _change(site, key, files, form, query)
+            if not files:
                 raise ValidationError("Files are empty")
-            return _add(site, received, asked(actor))
+            return _add(site, files, form, actor, query)
 
     return bp
 
@@ -102,36 +110,54 @@ def _rendered(view: View, query: Query, files: list[Document]) -> list[bytes]:
     return [renderer.document(file, selection, file.locale) for file in files]
 
 
+def _sweep(folder: Path) -> None:
+    """Remove what an upload left that was cut off by a crash: nobody has written to it for long."""
+    for path in folder.glob("*"):
+        with suppress(OSError):
+            if path.stat().st_mtime < time.time() - ABANDONED_S:
+                path.unlink()
+
+
 @contextmanager
-def _received(site: Site) -> Iterator[list[uploading.Incoming]]:
-    """The files of the request's form, each on disk in a folder of the site's own until it is moved."""
-    folder = state_folder(site.root) / "incoming"
+def _received(folder: Path, limit: int) -> Iterator[tuple[list[uploading.Incoming], Form]]:
+    """The files and fields of the request's form; a file goes to disk as it comes, until it is moved."""
+    state_folder(folder.parent.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
-    sent = [file for file in request.files.getlist("files") if file.filename]
-    infos = uploading.read_info(request.form.get("fileInfo"), len(sent) or 1)
     with ExitStack() as stack:
-        received = []
-        for file, info in zip(sent, infos, strict=False):
-            path = _save(file, folder, stack)
-            received.append(uploading.Incoming(path, file.filename or "file", info, file.mimetype))
-        yield received
+
+        def open_file(*_: Any, **__: Any) -> IO[bytes]:
+            file = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder, delete=False))
+            stack.callback(Path(file.name).unlink, missing_ok=True)
+            return file
+
+        parser = FormDataParser(
+            open_file, max_form_memory_size=MAX_FIELDS, max_content_length=limit, max_form_parts=MAX_PARTS
+        )
+        form, files = _parsed(parser)
+        sent = [file for file in files.getlist("files") if file.filename]
+        infos = uploading.read_info(form.get("fileInfo"), len(sent) or 1)
+        yield [_incoming(file, info) for file, info in zip(sent, infos, strict=False)], form
 
 
-def _save(file: FileStorage, folder: Path, stack: ExitStack) -> Path:
-    descriptor, name = tempfile.mkstemp(dir=folder)
-    path = Path(name)
-    stack.callback(path.unlink, missing_ok=True)
-    with open(descriptor, "wb") as target:
-        file.save(target)
-    return path
+def _parsed(parser: FormDataParser) -> tuple[Form, Any]:
+    try:
+        return parser.parse_from_environ(request.environ)[1:]
+    except OSError as error:
+        raise StorageError(f"The upload could not be kept: {error.strerror}") from error
 
 
-def _add(site: Site, received: list[uploading.Incoming], query: Query) -> Response:
+def _incoming(file: FileStorage, info: Mapping[str, Any]) -> uploading.Incoming:
+    file.stream.close()
+    return uploading.Incoming(Path(file.stream.name), file.filename or "file", info, file.mimetype)
+
+
+def _add(site: Site, received: list[uploading.Incoming], form: Form, actor: Actor, query: Query) -> Response:
     """Store the files, attach them where the form says so, answer the list of them (201)."""
 
     def prepare(state: State, versions: Versions) -> list[str]:
         paths = [uploading.add(versions, incoming) for incoming in received]
-        _attach(state, versions, paths)
+        if form.get("ref"):
+            _attach(state, versions, form, actor, [upload_path(path) or path for path in paths])
         return paths
 
     state, paths = site.write(prepare)
@@ -143,9 +169,9 @@ def _add(site: Site, received: list[uploading.Incoming], query: Query) -> Respon
     return answer(b"[%b]" % b",".join(_rendered(view, query, files)), 201)
 
 
-def _change(site: Site, key: str, received: list[uploading.Incoming], query: Query) -> Response:
+def _change(site: Site, key: str, received: list[uploading.Incoming], form: Form, query: Query) -> Response:
     """Change what is said of a file, and its content where the form has one."""
-    info = uploading.read_info(request.form.get("fileInfo"), 1)[0]
+    info = uploading.read_info(form.get("fileInfo"), 1)[0]
 
     def prepare(state: State, versions: Versions) -> str:
         file = _file(state, key)
@@ -162,24 +188,31 @@ def _change(site: Site, key: str, received: list[uploading.Incoming], query: Que
     return answer(_rendered(view, query, [state.snapshot.media[upload_path(path) or ""]])[0])
 
 
-def _attach(state: State, versions: Versions, paths: list[str]) -> None:
+def _attach(state: State, versions: Versions, form: Form, actor: Actor, new: list[str]) -> None:
     """`ref`, `refId` and `field`: the document whose media attribute gets the files."""
-    ref, ref_id, field = (request.form.get(name) for name in ("ref", "refId", "field"))
-    if not ref:
-        return
-    type_ = state.schema.types.get(ref)
-    attribute = type_.attributes.get(field or "") if type_ else None
+    ref, ref_id, field = (form.get(name, "") for name in ("ref", "refId", "field"))
+    type_ = next((t for t in state.schema.content_types if t.uid == ref), None)
+    attribute = type_.attributes.get(field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not ref_id:
         raise ValidationError("ref, refId and field must name a document and its media attribute")
-    locale = state.settings.default_locale
-    status = "draft" if type_.draft_publish else "published"
-    documents = state.snapshot.list(type_, locale, status)
-    found = next((d for d in documents if ref_id in (d.document_id, str(d.id))), None)
+    require(actor, type_, "update")
+    refused = next(filter(None, (refusal(attribute, inside) for inside in new)), "")
+    if refused:
+        raise ValidationError(f"{field} {refused}")
+    found = _document(state, type_, ref_id)
     if found is None:
         raise ValidationError(f"There is no document {ref_id} of {ref}")
-    new = tuple(upload_path(path) or path for path in paths)
-    current = tuple(found.get(attribute.name)) if attribute.multiple else ()
-    change = Change({attribute.name: (*current, *new) if attribute.multiple else new[:1]})
-    published, draft = versions.of(type_, found.document_id, locale)
-    place = Place(type_, found.document_id, locale, draft=published is None and draft is not None)
+    current = tuple(found.get(field)) if attribute.multiple else ()
+    change = Change({field: (*current, *new) if attribute.multiple else tuple(new[:1])})
+    published, draft = versions.of(type_, found.document_id, found.locale)
+    place = Place(type_, found.document_id, found.locale, draft=published is None and draft is not None)
     Writer(versions).update(place, change)
+
+
+def _document(state: State, type_: Type, key: str) -> Document | None:
+    """The document with a documentId, in the default locale first, or that version of it with a number."""
+    default = state.settings.default_locale
+    others = [locale for locale in state.settings.locales if type_.localized and locale != default]
+    status = "draft" if type_.draft_publish else "published"
+    documents = (d for locale in (default, *others) for d in state.snapshot.list(type_, locale, status))
+    return next((d for d in documents if key in (d.document_id, str(d.id))), None)

@@ -14,7 +14,8 @@ def blueprint(site: Site) -> Blueprint:
 
     @bp.get("/<path:path>")
     def upload(path: str) -> Response:
-        file = site.root / UPLOADS / path if path in site.state.snapshot.media else site.gallery.file_of(path)
+        media = site.state.snapshot.media
+        file = site.root / UPLOADS / path if path in media else site.gallery.file_of(path, media)
         if file is None:
             raise NotFoundError()
         try:
