@@ -7,15 +7,16 @@ is time order and nothing needs converting when a document is rendered.
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
 
-_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)")
+_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
 _MOMENT = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)"
     r"(?:(?:[Tt]|[ \t]+)(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?"
-    r"(?:[ \t]*(?:([Zz])|([-+])(\d\d?)(?::?(\d\d))?))?)?"
+    r"(?:[ \t]*(?:([Zz])|([-+])(\d\d?)(?::?(\d\d))?))?)?",
+    re.ASCII,
 )
-_CANONICAL = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-_TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
-_EPOCH_MS = re.compile(r"-?\d{9,16}")
+_CANONICAL = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+_TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?", re.ASCII)
+_EPOCH_MS = re.compile(r"-?\d{9,16}", re.ASCII)
 
 
 def from_datetime(value: datetime) -> str:

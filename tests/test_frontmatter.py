@@ -1,0 +1,112 @@
+"""Front matter is parted from the body, and both say what the file says, to the byte."""
+
+import frontmatter as library
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from server.frontmatter import Handler, fences, load, newline_of, split
+from server.tree import Lines, SyntaxProblem
+
+BODIES = st.lists(
+    st.sampled_from(["a", "é", " ", "\t", "\n", "\r", "-", "---", "# ", "    code"]), max_size=10
+).map("".join)
+ENDS = st.sampled_from(["\n", "\r\n"])
+
+
+@given(BODIES, ENDS, st.sampled_from(["", " ", "\t"]), st.sampled_from(["---", "..."]))
+@example("---\nno: end\n---\n", "\n", "", "---")
+@example("\r", "\n", "", "---")
+def test_a_body_is_the_text_between_blank_line_and_last_newline(
+    body: str, end: str, after: str, fence: str
+) -> None:
+    parts = split(f"---{after}{end}title: x{end}{fence}{after}{end}{end}{body}{end}")
+    assert parts.body == body
+    assert parts.matter == f"title: x{end}"
+
+
+@given(BODIES, ENDS)
+def test_a_body_needs_no_blank_line_and_no_last_newline(body: str, end: str) -> None:
+    text = f"---{end}title: x{end}---{end}b{body}b"
+    assert split(text).body == f"b{body}b"
+
+
+@given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=40))
+def test_no_byte_is_lost(text: str) -> None:
+    try:
+        found = fences(text)
+    except SyntaxProblem:
+        return
+    assert text == "".join(found or (text,))
+
+
+def test_a_file_without_front_matter_is_all_body() -> None:
+    assert split("# Title\n\n---\n\nText.\n").body == "# Title\n\n---\n\nText."
+    assert split("-- -\na: b\n---\n").matter == ""
+    assert split("").body == ""
+    assert split("    code first\n").body == "    code first"
+
+
+def test_a_rule_in_the_body_is_no_fence() -> None:
+    parts = split("---\ntitle: x\n---\n---\n\nBelow the rule.\n\n---\n")
+    assert (parts.matter, parts.body) == ("title: x\n", "---\n\nBelow the rule.\n\n---")
+
+
+def test_dashes_in_a_value_are_no_fence() -> None:
+    parts = split("---\ntitle: a --- b\ntext: |\n  ---\n  x\nlong: ----\n---\nBody\n")
+    assert load(parts.matter) == {"title": "a --- b", "text": "---\nx\n", "long": "----"}
+
+
+@pytest.mark.parametrize("text", ["---\n---\n", "---\n---", "---\n# comment\n---\nx", "---\n\n---\n"])
+def test_front_matter_may_be_empty(text: str) -> None:
+    assert load(split(text).matter) == {}
+
+
+def test_lines_are_those_of_the_file() -> None:
+    lines: Lines = {}
+    load(split("---\ntitle: x\nlist:\n- a\n- b\n---\n").matter, lines)
+    assert lines == {("title",): 2, ("list",): 3, ("list", 0): 4, ("list", 1): 5}
+
+
+REFUSED = {
+    "not closed": ("---\ntitle: x\n\nText\n", "the front matter is not closed", 1, "put a line --- below it"),
+    "closed by an indented line": (
+        "---\ntitle: x\n ---\n",
+        "the front matter is not closed",
+        1,
+        "put a line",
+    ),
+    "a fence alone": ("---", "the front matter is not closed", 1, "put a line"),
+    "TOML": ('+++\ntitle = "x"\n+++\n', "front matter in TOML is not read", 1, "write it as YAML"),
+    "a list": ("---\n- a\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
+    "text": ("---\njust text\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
+    "broken YAML": ("---\ntitle: x\nsub: a: b\n---\n", "mapping values are not allowed", 3, "put text"),
+    "a key twice": ("---\na: 1\nb: 1\na: 2\n---\n", 'the key "a" stands twice', 4, "remove one"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_can_not_be_read_is_refused_with_the_line_of_the_file(name: str) -> None:
+    text, message, line, mend = REFUSED[name]
+    with pytest.raises(SyntaxProblem) as caught:
+        load(split(text).matter)
+    assert message in caught.value.message
+    assert caught.value.line == line
+    assert caught.value.mend.startswith(mend)
+
+
+@pytest.mark.parametrize(
+    ("text", "end"), [("a\nb\r\n", "\n"), ("a\r\nb\n", "\r\n"), ("a", "\n"), ("", "\n"), ("\n\r\n", "\n")]
+)
+def test_the_first_line_tells_how_lines_end(text: str, end: str) -> None:
+    assert newline_of(text) == end
+
+
+def test_python_frontmatter_reads_through_the_handler() -> None:
+    """Also keys that trip the library's own handler, and a rule at the top of the body."""
+    text = "---\ncontent: 1\nhandler: 2\non: NO\n---\n---\nrest\n"
+    metadata, body = library.parse(text, handler=Handler())
+    assert metadata == {"content": "1", "handler": "2", "on": "NO"}
+    assert body == "---\nrest"
+    assert Handler().detect(text)
+    assert not Handler().detect("# Title\n")

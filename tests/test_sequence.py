@@ -1,0 +1,66 @@
+"""A sequence is a sorted list whose changed copies leave the original as it was."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server import sequence
+from server.sequence import Sequence
+
+ITEMS = st.lists(st.integers(0, 60), max_size=12)
+
+
+def key(item: int) -> tuple[int]:
+    return (item,)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_chunks() -> object:
+    """Chunks of four, so that a handful of items has several."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(sequence, "CHUNK", 4)
+    yield
+    patch.undo()
+
+
+@given(st.sets(st.integers(0, 60)), st.lists(st.tuples(ITEMS, ITEMS), max_size=12), st.data())
+def test_it_is_a_sorted_list_under_any_changes(
+    start: set[int], changes: list[tuple[list[int], list[int]]], data: st.DataObject
+) -> None:
+    items, made = set(start), Sequence.of(start, key)
+    versions = [(made, sorted(items))]
+    for out, in_ in changes:
+        gone = set(out)
+        come = set(in_) - (items - gone)  # what is there already is not added again
+        made = made.change(gone, come)
+        items = (items - gone) | come
+        versions.append((made, sorted(items)))
+    for version, expected in versions:
+        assert list(version) == expected
+        assert len(version) == len(expected)
+        low, high = data.draw(st.integers(-2, 62)), data.draw(st.integers(-2, 62))
+        assert version.slice(low, high) == expected[max(low, 0) : max(high, 0)]
+        assert version.between((low,), (high,)) == [item for item in expected if low <= item < high]
+
+
+def test_what_is_not_there_can_be_removed() -> None:
+    made = Sequence.of([2, 4], key)
+    assert list(made.change([1, 3, 5], [])) == [2, 4]
+    assert list(Sequence(key).change([1], [])) == []
+
+
+def test_a_small_change_of_a_long_sequence_shares_its_chunks() -> None:
+    before = Sequence.of(range(0, 2000, 2), key)
+    after = before.change([0], [1001])
+    shared = {id(chunk) for chunk in before._chunks} & {id(chunk) for chunk in after._chunks}
+    assert len(shared) >= len(before._chunks) - 3
+    assert list(before) == list(range(0, 2000, 2))
+    assert list(after) == sorted({*range(2, 2000, 2), 1001})
+
+
+def test_chunks_stay_small_when_one_place_grows() -> None:
+    made = Sequence.of([0, 10**6], key)
+    for item in range(1, 500):
+        made = made.change([], [item])
+    assert list(made) == [*range(500), 10**6]
+    assert max(map(len, made._chunks)) <= 2 * sequence.CHUNK
