@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.errors import SetupError
+from server.marks import Lines, nearest
 from server.schema import MIRROR, RELATIONS, Attribute, Schema, Type
 from server.spelling import suggestion
-from server.tree import Lines
 
 RESERVED = ("upload", "auth", "users", "users-permissions", "i18n", "content-type-builder", "connect")
 _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
@@ -27,10 +27,9 @@ class Source:
 
     def refuse(self, message: str, mend: str, *at: str) -> SetupError:
         """An error at the line of the innermost part of the path `at` that the file has."""
-        for end in range(len(at), 0, -1):
-            if at[:end] in self.lines:
-                return SetupError(self.path, self.lines[at[:end]], message, mend)
-        return SetupError(self.path, 1, message, mend)
+        mark = nearest(self.lines, at)
+        line, column = (mark.line, mark.value or mark.column) if mark else (1, 1)
+        return SetupError(self.path, line, message, mend, column)
 
 
 def check_type(source: Source, type_: Type, schema: Schema) -> None:

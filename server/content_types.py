@@ -8,9 +8,10 @@ from typing import Any
 
 from server.coherence import Source, check_cycles, check_type
 from server.errors import SetupError
+from server.marks import Lines
 from server.schema import ATTRIBUTE_TYPES, BUILT_IN, Attribute, Kind, Schema, Type
 from server.spelling import suggestion
-from server.tree import Lines, SyntaxProblem, read_json, read_yaml, typed
+from server.tree import SyntaxProblem, json_lines, read_json, read_yaml, typed
 
 FORMATS = ("md", "json", "yaml")
 _OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations", "status")
@@ -65,20 +66,18 @@ def _read(root: Path, path: Path) -> Source:
     except UnicodeDecodeError as error:
         raise SetupError(shown, None, "is not UTF-8", "save it as UTF-8") from error
     except SyntaxProblem as error:
-        raise SetupError(shown, error.line, error.message, error.mend) from error
+        raise SetupError(shown, error.line, error.message, error.mend, error.column) from error
     if not isinstance(data, dict):
-        raise SetupError(shown, 1, "a schema is an object", "write it as { … }")
+        raise SetupError(shown, 1, "a schema is an object", "write it as { … }", 1)
     return Source(shown, data, lines)
 
 
 def _json_lines(text: str) -> Lines:
-    """The line of every key of JSON text: JSON without tabs is YAML, which is read with lines."""
-    lines: Lines = {}
+    """The place of every key of JSON text, as far as it can be told."""
     try:
-        read_yaml(text.replace("\t", " "), lines)
+        return json_lines(text)
     except SyntaxProblem:
         return {}
-    return lines
 
 
 def _read_type(source: Source, place: Path) -> Type:

@@ -5,29 +5,53 @@ from typing import Any
 
 from server.documents import PUBLISHED, Document
 from server.index import Snapshot
+from server.marks import Lines, Mark, nearest
 from server.problems import Problem
 from server.schema import Attribute, Type
 from server.spelling import suggestion
-from server.values import Component, Path
+from server.tree import Tree
+from server.values import Component, Path, Unreadable, read_target
 
-LineOf = Callable[[str, Path], int | None]
+Parsed = Callable[[str], tuple[Tree, Lines]]
 
 
-def dangling(snapshot: Snapshot, line_of: LineOf) -> Iterator[Problem]:
+def dangling(snapshot: Snapshot, parsed: Parsed) -> Iterator[Problem]:
     """A warning for each target, in any file, that no document or media file has.
 
-    `line_of` tells the line of a path of keys in a file.
+    `parsed` reads the tree of a file and where everything in it stands.
     """
     known = {uid: {key[0] for key in table.versions} for uid, table in snapshot.tables.items()}
     for table in snapshot.tables.values():
         for document in table.versions.values():
             if document.status != PUBLISHED and _is_copy(snapshot, document):
                 continue
-            for attribute, path, target in _targets(document.type, document.row[2:-4], ()):
-                if not _exists(snapshot, known, attribute, target):
-                    what, mend = _sentences(snapshot, known, attribute, path, target)
-                    line = line_of(document.path, path)
-                    yield Problem(document.path, line, what, mend, "warning")
+            lost = [
+                (attribute, path, target)
+                for attribute, path, target in _targets(document.type, document.row[2:-4], ())
+                if not _exists(snapshot, known, attribute, target)
+            ]
+            tree, lines = parsed(document.path) if lost else ({}, {})
+            for attribute, path, target in lost:
+                what, mend = _sentences(snapshot, known, attribute, path, target)
+                mark = _mark(tree, lines, attribute, path, target)
+                line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
+                yield Problem(document.path, line, what, mend, "warning", column, "dangling")
+
+
+def _mark(tree: Tree, lines: Lines, attribute: Attribute, path: Path, target: Any) -> Mark | None:
+    """Where a target is written: its own place in a list, else that of the attribute."""
+    for key in path:
+        try:
+            tree = tree[key]
+        except (LookupError, TypeError):  # the file has changed since
+            return nearest(lines, path)
+    for i, item in enumerate(tree if isinstance(tree, list) else ()):
+        try:
+            if read_target(item, attribute) == target:
+                return nearest(lines, (*path, i))
+        except Unreadable:
+            continue
+    return nearest(lines, path)
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:

@@ -31,8 +31,10 @@ class QuireError(Exception):
 class SetupError(QuireError):
     """A site.yaml, schema or command that can't be used; its text is one line for a person."""
 
-    def __init__(self, path: str, line: int | None, message: str, mend: str = "") -> None:
-        self.path, self.line, self.message, self.mend = path, line, message, mend
+    def __init__(
+        self, path: str, line: int | None, message: str, mend: str = "", column: int | None = None
+    ) -> None:
+        self.path, self.line, self.column, self.message, self.mend = path, line, column, message, mend
         where = f"{path}:{line}" if line else path
         super().__init__(f"{where}: {message}" + (f" ({mend})" if mend else ""))
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from frontmatter.default_handlers import BaseHandler
 
-from server.tree import Lines, SyntaxProblem, Tree, is_null, read_yaml
+from server.marks import Lines
+from server.tree import SyntaxProblem, Tree, is_null, read_yaml
 
 _FENCE = re.compile(r"---[ \t]*(\r?\n|\Z)")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -58,11 +59,13 @@ def fences(text: str) -> tuple[str, str, str, str] | None:
     opening = _FENCE.match(text)
     if not opening:
         if text.startswith("+++"):
-            raise SyntaxProblem("front matter in TOML is not read", 1, "write it as YAML between --- lines")
+            raise SyntaxProblem(
+                "front matter in TOML is not read", 1, "write it as YAML between --- lines", 1
+            )
         return None
     closing = _CLOSING.search(text, opening.end())
     if not closing:
-        raise SyntaxProblem("the front matter is not closed", 1, "put a line --- below it")
+        raise SyntaxProblem("the front matter is not closed", 1, "put a line --- below it", 1)
     a, b, c = opening.end(), closing.start(), closing.end()
     return text[:a], text[a:b], text[b:c], text[c:]
 
@@ -88,12 +91,12 @@ def load(matter: str, lines: Lines | None = None) -> dict[str, Tree]:
         data = read_yaml(matter, lines)
     except SyntaxProblem as error:
         line = error.line + 1 if error.line else None
-        raise SyntaxProblem(error.message, line, error.mend) from error
+        raise SyntaxProblem(error.message, line, error.mend, error.column) from error
     if lines is not None:
-        for at in lines:
-            lines[at] += 1
+        for at, mark in lines.items():
+            lines[at] = mark._replace(line=mark.line + 1)
     if is_null(data):
         return {}
     if not isinstance(data, dict):
-        raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines")
+        raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines", 1)
     return data

@@ -1,9 +1,23 @@
 """A problem: something wrong in a site's files that must not take anything else down."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Severity = Literal["error", "warning"]
+
+# What can be wrong, by the name that reports give it: docs/check.md has this table.
+RULES: Mapping[str, str] = {
+    "settings": "`site.yaml` can't be used, or names what is not there.",
+    "schema": "A content type or component can't be used.",
+    "unreadable": "A file, folder or link can't be read.",
+    "syntax": "The text is no YAML, JSON or Markdown with front matter.",
+    "value": "A value is not of its attribute's type.",
+    "option": "A value breaks an option of its attribute: required, a length, a bound, a pattern.",
+    "unknown-key": "A key that the type does not have; it is not served.",
+    "dangling": "A relation or a media path points to nothing; it reads as absent.",
+    "duplicate-id": "Two files claim one document; the first by path is served.",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -11,7 +25,8 @@ class Problem:
     """One thing wrong with one file.
 
     An `error` keeps the file from being served (its last good version stays); a `warning` does
-    not. `path` is relative to the site; `line` counts from 1, None where no line can be named.
+    not. `path` is relative to the site; `line` and `column` count from 1, None where no place in the
+    file can be named. `rule` is one of RULES.
     """
 
     path: str
@@ -19,6 +34,8 @@ class Problem:
     message: str
     mend: str = ""
     severity: Severity = "error"
+    column: int | None = field(default=None, compare=False)
+    rule: str = field(default="unreadable", compare=False)
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from server.errors import SetupError
+from server.marks import Lines, nearest
 from server.spelling import suggestion
-from server.tree import Lines, SyntaxProblem, is_null, read_yaml, typed
+from server.tree import SyntaxProblem, is_null, read_yaml, typed
 
 FILE = "site.yaml"
 LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
@@ -102,10 +103,8 @@ class _Reader:
         self.data, self.lines = data, lines
 
     def refuse(self, message: str, mend: str, *at: str | int) -> SetupError:
-        for end in range(len(at), 0, -1):
-            if at[:end] in self.lines:
-                return SetupError(FILE, self.lines[at[:end]], message, mend)
-        return SetupError(FILE, 1, message, mend)
+        mark = nearest(self.lines, at)
+        return SetupError(FILE, mark.line if mark else 1, message, mend, mark.column if mark else 1)
 
     def section(self, *at: str) -> Mapping[str, Any]:
         value = self.get(*at)
@@ -177,7 +176,7 @@ def read_settings(root: Path) -> Settings:
     except UnicodeDecodeError as error:
         raise SetupError(FILE, None, "is not UTF-8", "save it as UTF-8") from error
     except SyntaxProblem as error:
-        raise SetupError(FILE, error.line, error.message, error.mend) from error
+        raise SetupError(FILE, error.line, error.message, error.mend, error.column) from error
     reader = _Reader({} if is_null(data) else data, lines)
     if not isinstance(reader.data, dict):
         raise reader.refuse("is no mapping", "write it as key: value lines")

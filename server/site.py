@@ -105,11 +105,11 @@ class Site:
                 *held.config,
                 *held.walked,
                 *_contested(snapshot),
-                *dangling(snapshot, self._store.line_of),
+                *dangling(snapshot, self._store.parsed),
             }
             for entry in held.entries.values():
                 found.update(entry.problems)
-        return tuple(sorted(found, key=lambda p: (p.path, p.line or 0, p.message)))
+        return tuple(sorted(found, key=lambda p: (p.path, p.line or 0, p.column or 0, p.message)))
 
     def load(self, progress: Progress | None = None) -> None:
         """Read the whole site. Raises SetupError for a broken site.yaml or schema."""
@@ -226,7 +226,7 @@ class Site:
             settings, schema = read_settings(self.root), read_content_types(self.root)
         except SetupError as error:
             mend = error.mend + ("; " if error.mend else "") + "until then the last good one is used"
-            problem = Problem(error.path, error.line, error.message, mend)
+            problem = Problem(error.path, error.line, error.message, mend, column=error.column)
             self._held.config = (problem,)
             return Change(problems=(problem,))
         self._held.config = self._subject_problems(settings, schema)
@@ -394,4 +394,5 @@ def _contested(snapshot: Snapshot) -> Iterable[Problem]:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
             what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
-            yield Problem(other.path, None, what, "give it another documentId or name, or remove it")
+            mend = "give it another documentId or name, or remove it"
+            yield Problem(other.path, None, what, mend, rule="duplicate-id")

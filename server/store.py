@@ -16,15 +16,15 @@ from server.documents import Document, make
 from server.files import Signature, link_problem, signature
 from server.gallery import Gallery
 from server.layout import MARKDOWN, Claim, Layout
+from server.marks import Lines, nearest, place
 from server.media import DESCRIPTION, read_media, upload_path
 from server.moments import read_moment
 from server.options import broken_within
-from server.problems import Problem
+from server.problems import Problem, Severity
 from server.schema import UPLOAD, Schema
 from server.settings import Settings
-from server.tree import Lines, SyntaxProblem, Tree, is_null, read_json, read_yaml
+from server.tree import SyntaxProblem, Tree, is_null, json_lines, read_json, read_yaml
 from server.values import Mismatch, Reading, read_attributes, warn_unknown
-from server.values import Path as Keys
 
 log = logging.getLogger("quire")
 
@@ -87,7 +87,7 @@ class Store:
         except FileNotFoundError:
             return None
         except SyntaxProblem as error:
-            return self.unreadable(path, Problem(path, error.line, error.message, error.mend))
+            return self.unreadable(path, syntax_problem(path, error))
         except OSError as error:
             problem = Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
             return self.unreadable(path, problem)
@@ -96,18 +96,13 @@ class Store:
             what = f"can't be read: {type(error).__name__}: {error}"
             return self.unreadable(path, Problem(path, None, what, "take out what is unusual in it"))
 
-    def line_of(self, path: str, at: Keys) -> int | None:
-        """The line of a path of keys in a document's file, as far as it can be told."""
-        lines: Lines = {}
+    def parsed(self, path: str) -> tuple[dict[str, Tree], Lines]:
+        """The tree of a document's file and where all of it stands; both empty where it can't be read."""
         try:
             text = read_text(self.root, path)[0]
-            if path.endswith(".json"):
-                read_yaml(text.replace("\t", " "), lines)
-            else:
-                parse(path, text, None, lines)
+            return parse(path, text, None), lines_of(path, text)
         except (OSError, SyntaxProblem):
-            return None
-        return _line(at, lines)
+            return {}, {}
 
     def unreadable(self, path: str, problem: Problem) -> Entry:
         """The entry of a file that is there and can't be read."""
@@ -131,7 +126,7 @@ class Store:
         except FileNotFoundError:
             pass
         except SyntaxProblem as error:
-            problems.append(Problem(sidecar, error.line, error.message, error.mend, "warning"))
+            problems.append(syntax_problem(sidecar, error, "warning"))
         if not isinstance(description, dict):
             description = {}
         reading = Reading(self.schema.types, path)
@@ -157,7 +152,7 @@ class Store:
         warn_unknown(claim.type, tree, (), reading, allowed=OURS)
         if not claim.draft:
             for at, sentence in broken_within(claim.type, values):
-                reading.fail(at, sentence, warning=True)
+                reading.fail(at, sentence, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = ("", "") if written else self.moments(path, found[0] / 1e9)
         created, updated = self._written_moments(tree, derived, reading)
@@ -214,7 +209,7 @@ def parse(path: str, text: str, body: str | None, lines: Lines | None = None) ->
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
-        raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values")
+        raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values", 1)
     return tree
 
 
@@ -246,37 +241,43 @@ def _open_without_waiting(path: str, flags: int) -> int:
 def _decode(data: bytes) -> str:
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it")
+        raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        byte = data[error.start]
-        raise SyntaxProblem(
-            f"is not UTF-8: byte 0x{byte:02x} at position {error.start}", line, "save it as UTF-8"
-        ) from error
+        line, column, _ = place(data[: error.start].decode("utf-8-sig"), len(data))
+        what = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
+        raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
 
 
-def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """The problems of a document's mismatches, with the line of each."""
+def lines_of(path: str, text: str) -> Lines:
+    """Where everything in a document's text stands, as far as it can be told."""
     lines: Lines = {}
     try:
         if path.endswith(".json"):
-            read_yaml(text.replace("\t", " "), lines)
-        else:
-            parse(path, text, None, lines)
+            return json_lines(text)
+        parse(path, text, None, lines)
     except SyntaxProblem:
-        lines = {}
+        return {}
+    return lines
+
+
+def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
+    """The problems of a document's mismatches, with the place of each."""
+    lines = lines_of(path, text)
     return tuple(_problem(path, w, lines, "warning" if w.warning else "error") for w in wrong)
 
 
-def _problem(path: str, wrong: Mismatch, lines: Lines, severity: str) -> Problem:
-    line = _line(wrong.path, lines)
+def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
+    """The problem of a file whose text can't be read."""
+    return Problem(path, error.line, error.message, error.mend, severity, error.column, "syntax")
+
+
+def _problem(path: str, wrong: Mismatch, lines: Lines, severity: Severity) -> Problem:
+    mark = nearest(lines, wrong.path)
     name = ".".join(map(str, wrong.path))
     quoted = wrong.message if wrong.message.startswith('"') else f"{name}: {wrong.message}"
-    return Problem(path, line, quoted, wrong.mend, "warning" if severity == "warning" else "error")
-
-
-def _line(at: Keys, lines: Lines) -> int | None:
-    """The line of the innermost part of a path that has one."""
-    return next((lines[at[:end]] for end in range(len(at), 0, -1) if at[:end] in lines), None)
+    line, column = (mark.line, mark.column) if mark else (None, None)
+    if mark and wrong.rule != "unknown-key" and wrong.path in lines:
+        column = mark.value or column
+    return Problem(path, line, quoted, wrong.mend, severity, column, wrong.rule)

@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from server.marks import Lines, Mark, place
+
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_DIGITS = 4000  # of a number: more would take Python long, or be refused by it
@@ -26,10 +28,10 @@ _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})')
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 Tree = Any
-Lines = dict[tuple[str | int, ...], int]
 
 
 class Plain(str):
@@ -39,11 +41,11 @@ class Plain(str):
 
 
 class SyntaxProblem(ValueError):
-    """Text that can't be read: `message`, `line` from 1 (None: unknown), how to `mend` it."""
+    """Text that can't be read: `message`, `line` and `column` from 1 (None: unknown), how to `mend` it."""
 
-    def __init__(self, message: str, line: int | None, mend: str = "") -> None:
+    def __init__(self, message: str, line: int | None, mend: str = "", column: int | None = None) -> None:
         super().__init__(message)
-        self.message, self.line, self.mend = message, line, mend
+        self.message, self.line, self.mend, self.column = message, line, mend, column
 
 
 def read_json(text: str) -> Tree:
@@ -55,19 +57,19 @@ def read_json(text: str) -> Tree:
         if "\\u" in text:
             json.dumps(tree, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise SyntaxProblem(f"not JSON: {error.msg} (column {error.colno})", error.lineno) from error
+        what = f"not JSON: {error.msg} (column {error.colno})"
+        raise SyntaxProblem(what, error.lineno, column=error.colno) from error
     except UnicodeEncodeError as error:
         raise SyntaxProblem(
             "half of a surrogate pair has no UTF-8 form", None, "write both halves"
         ) from error
     except RecursionError as error:
         raise SyntaxProblem("nested too deeply", None, "flatten it") from error
-    except SyntaxProblem:
-        raise
+    except SyntaxProblem as problem:
+        raise _placed(problem, text) from problem
     except ValueError as error:
-        raise SyntaxProblem(
-            f"a number has more than {MAX_DIGITS} digits", None, "put it in quotes"
-        ) from error
+        what = f"a number has more than {MAX_DIGITS} digits"
+        raise _placed(SyntaxProblem(what, None, "put it in quotes"), text) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(tree) > MAX_DEPTH:
         raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
     return tree
@@ -83,6 +85,27 @@ def _depth(tree: Tree) -> int:
             inner = node.values() if isinstance(node, dict) else node
             open_.extend((value, depth + 1) for value in inner)
     return deepest
+
+
+def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
+    """What Python's JSON reader has no place for, where such a number or, as YAML, such a key stands."""
+    odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
+    if odd:
+        line, column, _ = place(text, odd.start())
+        return SyntaxProblem(problem.message, line, problem.mend, column)
+    try:
+        json_lines(text)
+    except SyntaxProblem as found:
+        if found.message == problem.message:
+            return found
+    return problem
+
+
+def json_lines(text: str) -> Lines:
+    """Where everything in a JSON text stands: without its tabs it is YAML. Raises SyntaxProblem."""
+    lines: Lines = {}
+    read_yaml(text.replace("\t", " "), lines)
+    return lines
 
 
 def _no_constant(name: str) -> Tree:
@@ -101,19 +124,20 @@ def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
 def read_yaml(text: str, lines: Lines | None = None) -> Tree:
     """One YAML document → tree (None where there is none). Raises SyntaxProblem.
 
-    `lines`, where given, is filled with the line (from 1) of every key and list item by its path.
+    `lines`, where given, is filled with the place of every key and list item by its path.
     """
     loader = _LOADER(text)
     try:
         return _Builder(lines).build(loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise SyntaxProblem(
-            f"not YAML: {error.problem or error.context}", mark.line + 1 if mark else None, _mend(error)
-        ) from error
+        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        what = f"not YAML: {error.problem or error.context}"
+        raise SyntaxProblem(what, line, _mend(error), column) from error
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise SyntaxProblem(f"not YAML: {error.reason}", line, "remove that character") from error
+        line, column, _ = place(text, error.position)
+        what = f"not YAML: {error.reason}"
+        raise SyntaxProblem(what, line, "remove that character", column) from error
     finally:
         loader.dispose()
 
@@ -178,11 +202,9 @@ class _Builder:
             elif kind is yaml.DocumentStartEvent:
                 seen += 1
                 if seen > 1:
-                    raise SyntaxProblem(
-                        "a second YAML document begins here", event.start_mark.line + 1, "keep one per file"
-                    )
+                    raise _refusal(event, "a second YAML document begins here", "keep one per file")
             elif kind is yaml.StreamEndEvent:
-                self.count(0, 1)
+                self.count(0, event)
                 if self.anchors and _depth(self.root) > MAX_DEPTH:  # an alias can stand in what it deepens
                     raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
                 return self.root
@@ -191,7 +213,7 @@ class _Builder:
         _check_tag(event)
         place = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
-            raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", event.start_mark.line + 1, "flatten it")
+            raise _refusal(event, f"nested more than {MAX_DEPTH} deep", "flatten it")
         self.stack.append(container)
         self.keys.append(_NONE)
         self.path.append(place)
@@ -206,26 +228,22 @@ class _Builder:
 
     def alias(self, event: Any) -> Tree:
         target = self.anchors.get(event.anchor, _NONE)
-        line = event.start_mark.line + 1
         if target is _NONE:
-            raise SyntaxProblem(
-                f"no anchor &{event.anchor} stands before *{event.anchor}",
-                line,
-                "put text that begins with * in quotes",
-            )
+            what = f"no anchor &{event.anchor} stands before *{event.anchor}"
+            raise _refusal(event, what, "put text that begins with * in quotes")
         if any(target is container for container in self.stack):
-            raise SyntaxProblem(f"*{event.anchor} is inside of itself", line, "write it out")
-        self.count(_size(target), line)
+            raise _refusal(event, f"*{event.anchor} is inside of itself", "write it out")
+        self.count(_size(target), event)
         return target
 
-    def count(self, nodes: int, line: int) -> None:
+    def count(self, nodes: int, event: Any) -> None:
         self.nodes += nodes
         if self.nodes > MAX_NODES:
-            raise SyntaxProblem(f"more than {MAX_NODES} values in one file", line, "split it")
+            raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
 
     def put(self, value: Tree, event: Any) -> Any:
         """Put a value where the next one belongs; returns its key or position there."""
-        self.count(1, event.start_mark.line + 1)
+        self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
             self.anchors[anchor] = value
@@ -243,25 +261,25 @@ class _Builder:
         elif key is not _MERGE:
             self.keys[-1] = _NONE
             container[key] = value
+            self.mark_value(key, event)
         elif type(event) not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
             self.keys[-1] = _NONE
             self.merge(container, value, event)
         return _shown(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        line = event.start_mark.line + 1
         if not isinstance(key, str):
-            raise SyntaxProblem("a key must be text", line, "put it in quotes")
+            raise _refusal(event, "a key must be text", "put it in quotes")
         if key == "<<" and type(key) is Plain:
             return _MERGE
         if key in container and not self._overrides_merged(container, key):
-            raise SyntaxProblem(f'the key "{key}" stands twice', line, "remove one of the two")
+            raise _refusal(event, f'the key "{key}" stands twice', "remove one of the two")
         return str(key)
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                raise SyntaxProblem("<< takes a mapping", event.start_mark.line + 1, "point it at one")
+                raise _refusal(event, "<< takes a mapping", "point it at one")
             for key, item in source.items():
                 if key not in container:
                     container[key] = item
@@ -275,11 +293,24 @@ class _Builder:
 
     def mark(self, key: Any, event: Any) -> None:
         if self.lines is not None:
-            self.lines[(*self.path[1:], key)] = event.start_mark.line + 1
+            start = event.start_mark
+            self.lines[(*self.path[1:], key)] = Mark(start.line + 1, start.column + 1)
+
+    def mark_value(self, key: Any, event: Any) -> None:
+        at, start = (*self.path[1:], key), event.start_mark
+        if self.lines is not None and hasattr(event, "value"):
+            mark = self.lines[at]
+            if mark.line == start.line + 1:
+                self.lines[at] = mark._replace(value=start.column + 1)
 
 
 _NONE: Any = object()
 _MERGE: Any = object()  # the key << without quotes
+
+
+def _refusal(event: Any, message: str, mend: str) -> SyntaxProblem:
+    """A problem at the place of an event."""
+    return SyntaxProblem(message, event.start_mark.line + 1, mend, event.start_mark.column + 1)
 
 
 def _shown(key: Any) -> Any:
@@ -297,8 +328,7 @@ def _scalar(event: Any) -> Tree:
 
 def _check_tag(event: Any) -> None:
     if event.tag is not None and event.tag != "!" and not event.tag.startswith("tag:yaml.org,2002:"):
-        line = event.start_mark.line + 1
-        raise SyntaxProblem(f"the tag {event.tag} is not known", line, "remove the tag")
+        raise _refusal(event, f"the tag {event.tag} is not known", "remove the tag")
 
 
 def _size(tree: Tree) -> int:

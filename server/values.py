@@ -54,6 +54,7 @@ class Mismatch:
     message: str
     mend: str = ""
     warning: bool = False
+    rule: str = "value"
 
 
 @dataclass(slots=True)
@@ -64,9 +65,11 @@ class Reading:
     seed: str
     wrong: list[Mismatch] = field(default_factory=list)
 
-    def fail(self, path: Path, message: str, mend: str = "", *, warning: bool = False) -> None:
+    def fail(
+        self, path: Path, message: str, mend: str = "", *, warning: bool = False, rule: str = "value"
+    ) -> None:
         """Note a mismatch and go on."""
-        self.wrong.append(Mismatch(path, message, mend, warning))
+        self.wrong.append(Mismatch(path, message, mend, warning, rule))
 
 
 class Unreadable(ValueError):
@@ -234,13 +237,22 @@ def _block(tree: Tree, attribute: Attribute) -> Any:
     return _json(tree, attribute)
 
 
+def read_target(tree: Tree, attribute: Attribute) -> Any:
+    """One entry of a relation or media attribute as a row holds it. Raises Unreadable."""
+    if attribute.type == "media":
+        if isinstance(tree, str):
+            return str(tree).lstrip("/").removeprefix("uploads/")
+        raise Unreadable("a path below uploads/")
+    return _target(tree, attribute.morph)
+
+
 def _relation(tree: Tree, attribute: Attribute) -> tuple[Any, ...]:
     if attribute.derived:
         raise Unreadable("nothing: the other side has this relation", f'write "{attribute.mapped_by}" there')
     found = tree if isinstance(tree, list) else [tree]
     if not attribute.to_many and len(found) > 1:
         raise Unreadable("one documentId")
-    return tuple(dict.fromkeys(_target(item, attribute.morph) for item in found if not is_null(item)))
+    return tuple(dict.fromkeys(read_target(item, attribute) for item in found if not is_null(item)))
 
 
 def _target(tree: Tree, morph: bool) -> Any:
@@ -249,7 +261,7 @@ def _target(tree: Tree, morph: bool) -> Any:
         if isinstance(document_id, str) and (not morph or isinstance(uid, str)):
             return (str(uid), str(document_id)) if morph else str(document_id)
     elif isinstance(tree, str) and not morph:
-        return tree.strip().strip("/").replace("/", "--")
+        return str(tree).strip().strip("/").replace("/", "--")
     raise Unreadable("a mapping of __type and documentId" if morph else "a documentId")
 
 
@@ -257,9 +269,7 @@ def _media(tree: Tree, attribute: Attribute) -> tuple[str, ...]:
     found = tree if isinstance(tree, list) else [tree]
     if not attribute.multiple and len(found) > 1:
         raise Unreadable("one path below uploads/")
-    if not all(isinstance(item, str) for item in found):
-        raise Unreadable("a path below uploads/")
-    return tuple(dict.fromkeys(str(i).lstrip("/").removeprefix("uploads/") for i in found if not is_null(i)))
+    return tuple(dict.fromkeys(read_target(i, attribute) for i in found if not is_null(i)))
 
 
 READERS: Mapping[str, Callable[[Tree, Attribute], Any]] = {
@@ -335,4 +345,5 @@ def warn_unknown(
     for key in tree:
         if key not in type_.attributes and key not in allowed:
             mend = suggestion(key, type_.attributes) or f"add it to {type_.path} or remove it"
-            reading.fail((*path, key), f'"{key}" is no attribute of {type_.uid}', mend, warning=True)
+            what = f'"{key}" is no attribute of {type_.uid}'
+            reading.fail((*path, key), what, mend, warning=True, rule="unknown-key")

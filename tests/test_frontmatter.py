@@ -6,7 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.frontmatter import Handler, fences, load, newline_of, split
-from server.tree import Lines, SyntaxProblem
+from server.marks import Lines
+from server.tree import SyntaxProblem
 
 BODIES = st.lists(
     st.sampled_from(["a", "é", " ", "\t", "\n", "\r", "-", "---", "# ", "    code"]), max_size=10
@@ -65,7 +66,12 @@ def test_front_matter_may_be_empty(text: str) -> None:
 def test_lines_are_those_of_the_file() -> None:
     lines: Lines = {}
     load(split("---\ntitle: x\nlist:\n- a\n- b\n---\n").matter, lines)
-    assert lines == {("title",): 2, ("list",): 3, ("list", 0): 4, ("list", 1): 5}
+    assert lines == {
+        ("title",): (2, 1, 8),
+        ("list",): (3, 1, 0),
+        ("list", 0): (4, 3, 0),
+        ("list", 1): (5, 3, 0),
+    }
 
 
 REFUSED = {
@@ -92,6 +98,7 @@ def test_what_can_not_be_read_is_refused_with_the_line_of_the_file(name: str) ->
         load(split(text).matter)
     assert message in caught.value.message
     assert caught.value.line == line
+    assert caught.value.column
     assert caught.value.mend.startswith(mend)
 
 

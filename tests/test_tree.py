@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from server.marks import Lines, place
 from server.tree import (
     MAX_DEPTH,
     MAX_DIGITS,
     MAX_NODES,
-    Lines,
     Plain,
     SyntaxProblem,
     is_null,
@@ -162,16 +162,34 @@ def test_lines_are_those_of_the_keys(data: dict[str, Any]) -> None:
     lines: Lines = {}
     read_yaml(text, lines)
     rows = text.split("\n")
-    found = {path[-1]: line for path, line in lines.items() if isinstance(path[-1], str)}
-    assert found == {key: next(i for i, row in enumerate(rows, 1) if f"{key}:" in row) for key in keys}
+    found = {path[-1]: (mark.line, mark.column) for path, mark in lines.items() if isinstance(path[-1], str)}
+    expected = {key: next(i for i, row in enumerate(rows, 1) if f"{key}:" in row) for key in keys}
+    assert found == {key: (line, rows[line - 1].index(key) + 1) for key, line in expected.items()}
 
 
 def test_lines_of_items_and_of_keys_that_override_merged_ones() -> None:
     lines: Lines = {}
     read_yaml("base: &b {x: {p: 1}, y: 2}\nd:\n  <<: *b\n  x:\n    q: 3\nlist:\n- a\n-\n  k: v\n", lines)
-    assert lines[("d", "x", "q")] == 5
-    assert lines[("list", 0)] == 7
-    assert lines[("list", 1, "k")] == 9
+    assert lines[("d", "x", "q")] == (5, 5, 8)
+    assert lines[("list", 0)] == (7, 3, 0)
+    assert lines[("list", 1, "k")] == (9, 3, 6)
+
+
+def test_columns_count_characters_and_values_stand_on_the_line_of_their_key() -> None:
+    lines: Lines = {}
+    read_yaml('äöü: {naïve: "x", b: [c, 𝄞d, e]}\nlong: >-\n  text\nbelow:\n  text\n', lines)
+    assert lines[("äöü", "naïve")] == (1, 7, 14)
+    assert lines[("äöü", "b", 2)] == (1, 30, 0)
+    assert lines[("long",)] == (2, 1, 7)
+    assert lines[("below",)] == (4, 1, 0)
+
+
+@given(text=st.text(alphabet="aä\n\r", max_size=20), data=st.data())
+def test_a_position_has_one_place(text: str, data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(text)))
+    mark = place(text, index)
+    rows = text.split("\n")
+    assert sum(len(row) + 1 for row in rows[: mark.line - 1]) + mark.column - 1 == index
 
 
 MERGES = {
@@ -219,6 +237,9 @@ def test_what_is_no_yaml_is_refused_with_line_and_mend(name: str) -> None:
         read_yaml(text)
     assert message in caught.value.message
     assert caught.value.line == line
+    rows = [*text.split("\n"), ""]
+    assert caught.value.column
+    assert caught.value.column <= len(rows[line - 1]) + 1
     assert caught.value.mend.startswith(mend)
 
 
@@ -318,11 +339,11 @@ BAD_JSON = {
     "nothing": ("", "not JSON: Expecting value", 1),
     "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
     "two values": ("{}\n{}", "not JSON: Extra data", 2),
-    "NaN": ('{"a": NaN}', "NaN is not JSON", None),
-    "Infinity": ('{"a": -Infinity}', "-Infinity is not JSON", None),
-    "a key twice": ('{"a": 1, "b": {"c": 1, "c": 2}}', 'the key "c" stands twice', None),
+    "NaN": ('{"a": NaN}', "NaN is not JSON", 1),
+    "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not JSON", 2),
+    "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" stands twice', 3),
     "half of a pair": ('{"a": "\\ud83d"}', "half of a surrogate pair", None),
-    "too many digits": (f'{{"a": {"9" * 10_000}}}', f"a number has more than {MAX_DIGITS} digits", None),
+    "too many digits": (f'{{"a":\n{"9" * 10_000}}}', f"a number has more than {MAX_DIGITS} digits", 2),
     "depth": ("[" * 100_000, "nested too deeply", None),
     "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 deep", None),
 }
