@@ -8,6 +8,7 @@ import click
 
 from server import __version__
 from server.cli_accounts import token, user
+from server.cli_types import types
 from server.commands import check_folder, one_line_errors, site_option
 from server.serve import check_accounts, check_port, serve
 from server.site import Change, Site
@@ -113,3 +114,4 @@ def _report_change(change: Change, seconds: float) -> None:
 
 main.add_command(token)
 main.add_command(user)
+main.add_command(types)

@@ -92,7 +92,7 @@ test("strapi-sdk-js", async () => {
 test("gatsby-source-strapi: types, components, and every page in parallel", async () => {
   const axiosInstance = axios.create({ baseURL: url, headers: { authorization: `Bearer ${token}` } });
   const { contentTypes, components, schemas } = await gatsby.fetchStrapiContentTypes(axiosInstance);
-  assert.deepEqual(components.map((component) => component.uid), ["shared.seo"]);
+  assert.deepEqual(components.map((component) => component.uid), ["shared.quote", "shared.seo"]);
   const uids = contentTypes.map((type) => type.uid);
   for (const type of contentTypes) {
     for (const attribute of Object.values(type.schema.attributes)) {

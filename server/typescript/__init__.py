@@ -1,0 +1,1 @@
+"""TypeScript types for the content of a site: what `quire types` writes."""
