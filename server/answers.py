@@ -1,23 +1,26 @@
-"""Keeps rendered answers in front of Flask: the same question again costs a look into a dictionary.
+"""Answers reading requests in front of Flask: the same question again costs a look into a dictionary.
 
 An answer is kept for a question (path, query, format, origin) and for what its asker may see, as
 long as the state that it came from is the current one; nobody is ever shown what was rendered for
-somebody with other permissions. Here, too, answers get their ETag, 304 and compression.
+somebody with other permissions. Here answers get their ETag, 304 and compression. Whatever is not a
+good answer to a plain question is left to the app.
 """
 
 import gzip
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 import brotli  # type: ignore[import-untyped]
 from werkzeug.http import parse_accept_header
+from werkzeug.test import create_environ, run_wsgi_app
 
-from server.context import Identities
-from server.permissions import Actor
+from server.context import JSON, Identities, parse_query
+from server.reading import Reader, Shown
 from server.site import Site, State
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -27,13 +30,35 @@ SMALLEST_COMPRESSED = 1024
 Headers = list[tuple[str, str]]
 StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+Key = tuple[Any, ...]
 
 # How each encoding is made, the best first.
 ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "br": lambda body: bytes(brotli.compress(body, quality=4)),
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
+_PATH = re.compile(r"/api/([^/]+)(?:/([^/]+))?/?")
+_REPLACED = ("vary", "content-length", "content-type")
 _VARY = "Authorization, Accept-Encoding, Strapi-Response-Format"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A reading request, as far as its answer depends on it."""
+
+    reader: Reader
+    document_id: str | None
+    path: str
+    query: str
+    origin: str
+    private: bool
+
+    @property
+    def key(self) -> Key:
+        """What the answer depends on, the state aside: never who asks, only what that one may do."""
+        actor = self.reader.actor
+        sight = (actor.everything, actor.reading, actor.permissions)
+        return (self.path, self.query, self.reader.v4, self.origin, self.private, *sight)
 
 
 class Answer:
@@ -41,8 +66,8 @@ class Answer:
 
     __slots__ = ("body", "etag", "forms", "headers")
 
-    def __init__(self, headers: Headers, body: bytes, etag: str) -> None:
-        self.headers, self.body, self.etag = headers, body, etag
+    def __init__(self, headers: Headers, shown: Shown) -> None:
+        self.headers, self.body, self.etag = headers, shown.body, shown.etag
         self.forms: dict[str, tuple[Headers, bytes]] = {}
 
     def form(self, encoding: str) -> tuple[Headers, bytes]:
@@ -53,13 +78,12 @@ class Answer:
         return found
 
     def _make(self, encoding: str) -> tuple[Headers, bytes]:
-        body, etag = self.body, self.etag
-        headers = [h for h in self.headers if h[0].lower() not in ("content-length", "etag")]
-        if encoding:
-            body = ENCODINGS[encoding](body)
-            etag = f'{etag[:-1]}-{encoding}"'
-            headers.append(("Content-Encoding", encoding))
-        return [*headers, ("Content-Length", str(len(body))), ("ETag", etag)], body
+        if not encoding:
+            return [*self.headers, ("Content-Length", str(len(self.body))), ("ETag", self.etag)], self.body
+        body = ENCODINGS[encoding](self.body)
+        tag = f'{self.etag[:-1]}-{encoding}"'
+        more = [("Content-Encoding", encoding), ("Content-Length", str(len(body))), ("ETag", tag)]
+        return [*self.headers, *more], body
 
     @property
     def size(self) -> int:
@@ -73,61 +97,65 @@ class Answers:
     def __init__(self, app: Wsgi, site: Site, identities: Identities, most: int = MAX_BYTES) -> None:
         self.app, self.site, self.identities, self.most = app, site, identities, most
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Any, ...], Answer] = OrderedDict()
+        self._kept: OrderedDict[Key, Answer] = OrderedDict()
         self._size = 0
         self._state: State | None = None
+        self._headers = lru_cache(maxsize=256)(self._ask_headers)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         state = self.site.state
-        key = self._key(environ, state)
-        if key is None:
+        asked = self._asked(environ, state)
+        if asked is None:
             return self.app(environ, start_response)
+        key = asked.key
         kept = self._kept.get(key) if state is self._state else None
-        answer = kept or self._ask(environ, start_response, state, key)
-        return _send(answer, environ, start_response) if isinstance(answer, Answer) else answer
+        answer = kept or self._read(asked, key)
+        return _send(answer, environ, start_response) if answer else self.app(environ, start_response)
 
-    def _key(self, environ: dict[str, Any], state: State) -> tuple[Any, ...] | None:
-        """What the answer depends on; None for a request that is not for here."""
+    def _asked(self, environ: dict[str, Any], state: State) -> Asked | None:
+        """What a request asks for; None for a request that is not for here."""
         path: str = environ["PATH_INFO"]
-        if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or not path.startswith("/api/"):
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or state.settings.rate_limit:
             return None
-        if path.split("/", 3)[2] not in state.schema.endpoints or state.settings.rate_limit:
+        parts = _PATH.fullmatch(path)
+        type_ = state.schema.endpoints.get(parts[1]) if parts else None
+        if parts is None or type_ is None or (parts[2] and type_.kind == "singleType"):
             return None
+        authorization = environ.get("HTTP_AUTHORIZATION", "")
         try:
-            actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+            actor = self.identities.identify(authorization, state.settings)
+            document_id = parts[2] and parts[2].encode("latin-1").decode()
         except Exception:
             return None  # whatever is wrong with it, the app says it in the error envelope
-        origin = "" if state.settings.cors == ("*",) else environ.get("HTTP_ORIGIN", "")
         v4 = environ.get("HTTP_STRAPI_RESPONSE_FORMAT", "").lower() == "v4"
+        origin = "" if state.settings.cors == ("*",) else environ.get("HTTP_ORIGIN", "")
         query = environ.get("QUERY_STRING", "")
-        return (path, query, v4, origin, "HTTP_AUTHORIZATION" in environ, *_sight(actor))
+        return Asked(Reader(state, type_, actor, v4), document_id, path, query, origin, bool(authorization))
 
-    def _ask(
-        self, environ: dict[str, Any], start_response: StartResponse, state: State, key: tuple[Any, ...]
-    ) -> Answer | Iterable[bytes]:
-        """Ask the app; keep the answer if it is good and nothing changed meanwhile."""
-        told: list[Any] = []
-
-        def remember(status: str, headers: Headers, exc_info: Any = None) -> None:
-            told[:] = [status, headers]
-
-        asked = {**environ, "REQUEST_METHOD": "GET"}
-        chunks = self.app(asked, remember)
-        body = b"".join(chunks)
-        close = getattr(chunks, "close", None)
-        if close:
-            close()
-        status, headers = told
-        if not status.startswith("200 "):
-            start_response(status, headers)
-            return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
-        answer = Answer(_headers(headers, private=bool(key[4])), body, _etag(headers, body))
-        if self.site.state is state and len(body) <= LARGEST:
-            self._keep(state, key, answer)
+    def _read(self, asked: Asked, key: Key) -> Answer | None:
+        """The answer, kept if nothing changed meanwhile; None where the app has to say what is wrong."""
+        try:
+            shown = asked.reader.get(parse_query(asked.query), asked.document_id)
+        except Exception:
+            return None
+        control = "private, no-cache" if asked.private else "public, max-age=0, must-revalidate"
+        answer = Answer([*self._headers(asked.origin), ("Cache-Control", control)], shown)
+        if self.site.state is asked.reader.state and len(shown.body) <= LARGEST:
+            self._keep(asked.reader.state, key, answer)
         return answer
 
-    def _keep(self, state: State, key: tuple[Any, ...], answer: Answer) -> None:
+    def _ask_headers(self, origin: str) -> Headers:
+        """The headers that every answer of the app has for pages of an origin."""
+        environ = create_environ("/_health", headers={"Origin": origin} if origin else None)
+        headers = run_wsgi_app(self.app, environ)[2]
+        vary = ", ".join([_VARY, *headers.get_all("Vary")])
+        kept = [
+            (k, v) for k, v in headers.items() if k.lower() not in ("vary", "content-length", "content-type")
+        ]
+        return [("Content-Type", JSON), *kept, ("Vary", vary)]
+
+    def _keep(self, state: State, key: Key, answer: Answer) -> None:
         with self._lock:
             if self._state is not state:
                 self._kept.clear()
@@ -138,25 +166,6 @@ class Answers:
             while self._size > self.most:
                 _, oldest = self._kept.popitem(last=False)
                 self._size -= oldest.size
-
-
-def _sight(actor: Actor) -> tuple[Any, ...]:
-    """What decides what an actor sees: never who it is, only what it may do."""
-    return (actor.everything, actor.reading, actor.permissions)
-
-
-def _headers(headers: Headers, *, private: bool) -> Headers:
-    kept = [h for h in headers if h[0].lower() not in ("cache-control", "vary", "content-length")]
-    vary = _VARY + (
-        ", Origin" if any(h[0].lower() == "vary" and "origin" in h[1].lower() for h in headers) else ""
-    )
-    control = "private, no-cache" if private else "public, max-age=0, must-revalidate"
-    return [*kept, ("Cache-Control", control), ("Vary", vary)]
-
-
-def _etag(headers: Headers, body: bytes) -> str:
-    given = next((value for name, value in headers if name.lower() == "etag"), None)
-    return given or f'"{blake2b(body, digest_size=12).hexdigest()}"'
 
 
 def _send(answer: Answer, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:

@@ -18,9 +18,13 @@ JSON = "application/json; charset=utf-8"
 
 def parameters(request: Request) -> dict[str, object]:
     """The query string as nested values. Raises ValidationError."""
-    raw: str = request.environ.get("QUERY_STRING", "")
+    return parse_query(request.environ.get("QUERY_STRING", ""))
+
+
+def parse_query(raw: str) -> dict[str, object]:
+    """A query string, as WSGI has it, as nested values. Raises ValidationError."""
     try:
-        return qs.parse(raw.encode("latin-1").decode())
+        return qs.parse(raw if raw.isascii() else raw.encode("latin-1").decode())
     except UnicodeError as error:
         raise ValidationError("The query is not UTF-8") from error
 

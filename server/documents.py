@@ -12,15 +12,16 @@ PUBLISHED, DRAFT = "published", "draft"
 class Document:
     """One version of a document: of a locale, published or draft. Never changed once made.
 
-    `row` holds the values in the order of `type.columns`; `path` is the file it came from. A plain
-    class with slots, not a dataclass: a site has many thousands of them.
+    `row` holds the values in the order of `type.columns`; `path` is the file it came from. `slot` is
+    its number in the index, given once, -1 before. A plain class with slots, not a dataclass: a site
+    has many thousands of them.
     """
 
-    __slots__ = ("_folded", "path", "row", "status", "type")
+    __slots__ = ("path", "row", "slot", "status", "type")
 
     def __init__(self, type_: Type, row: tuple[Any, ...], status: str, path: str) -> None:
         self.type, self.row, self.status, self.path = type_, row, status, path
-        self._folded: dict[int, str] | None = None
+        self.slot = -1
 
     @property
     def id(self) -> int:
@@ -41,15 +42,9 @@ class Document:
         """The value of a column. KeyError where the type has no such column."""
         return self.row[self.type.position[name]]
 
-    def folded(self, at: int) -> str:
-        """The text of a column without upper and lower case; kept, since it takes long to make."""
-        kept = self._folded
-        if kept is None:
-            kept = self._folded = {}
-        text = kept.get(at)
-        if text is None:
-            text = kept[at] = str(self.row[at]).casefold()
-        return text
+    def copy(self) -> "Document":
+        """The same version, for another index."""
+        return Document(self.type, self.row, self.status, self.path)
 
     def as_draft(self) -> "Document":
         """The same document as `status=draft` shows it when nothing differs from what is published."""

@@ -5,7 +5,7 @@ asked of them, the second for the bytes of the answer. `If-Match` compares the f
 that a client may read with `populate` and write with what it got.
 """
 
-from hashlib import blake2b
+from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 
 from server.documents import Document
 from server.errors import PreconditionError
@@ -13,12 +13,17 @@ from server.errors import PreconditionError
 
 def version_of(document: Document) -> str:
     """The part of a tag that changes whenever the document does."""
-    return blake2b(repr(document.row).encode(), digest_size=9).hexdigest()
+    return xxh3_128_hexdigest(repr(document.row).encode(errors="surrogatepass"))
 
 
 def tag_of(document: Document, body: bytes) -> str:
     """The entity tag of an answer that shows a document."""
-    return f'"{version_of(document)}.{blake2b(body, digest_size=6).hexdigest()}"'
+    return f'"{version_of(document)}.{xxh3_64_hexdigest(body)}"'
+
+
+def tag_of_list(body: bytes) -> str:
+    """The entity tag of an answer that shows several documents."""
+    return f'"{xxh3_128_hexdigest(body)}"'
 
 
 def require_match(wanted: str | None, document: Document | None) -> None:

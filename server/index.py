@@ -5,54 +5,75 @@ change. A request takes one snapshot and keeps it; a reader needs no lock and se
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from immutables import Map
 
 from server.documents import DRAFT, PUBLISHED, Document, default_order
+from server.fragments import Fragments
 from server.media import upload_path
 from server.options import has_unique, unique_values
-from server.ordering import OrderKey, make_order
+from server.ordering import Order, OrderKey, order_of
 from server.schema import UPLOAD, Attribute, Schema, Type
-from server.sequence import Sequence
 from server.settings import Settings
 from server.values import Path
 
 Key = tuple[str, str, str, str]  # uid, documentId, locale, status
+Place = tuple[str, str]  # locale, status
 Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
 
-_NOTHING: Sequence[Document] = Sequence(default_order)
+# (value of the row, document it belongs to, locale of the walk) → what it leads to
+Resolver = Callable[[Any, Document | None, str], list[Document]]
+
+_NOTHING = Order(default_order)
+MOST_ORDERS = 64  # of one type; where more are asked for, the oldest is dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Which slots the documents of one type, locale and status may have: `next`, and those let go of."""
+
+    next: int = 0
+    free: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """The versions of one type: by id, in default order, and by what they point at.
 
-    `versions` is keyed by (documentId, locale, status), `order` by (locale, status), `links`, the
-    reverse edges, by (relation, target, locale, status), and `unique` by (path, value, locale).
-    `orders`, by column, are made when a query first asks for them.
+    `versions` is keyed by (documentId, locale, status), `order` and `slots` by (locale, status),
+    `links`, the reverse edges, by (relation, target, locale, status), and `unique` by (path, value,
+    locale). `orders`, by columns, are made when a query first asks for them.
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
-    order: Mapping[tuple[str, str], Sequence[Document]] = field(default_factory=dict)
-    links: Map[tuple[str, Target, str, str], Sequence[Document]] = field(default_factory=Map)
+    order: Mapping[Place, Order] = field(default_factory=dict)
+    slots: Mapping[Place, Slots] = field(default_factory=dict)
+    links: Map[tuple[str, Target, str, str], Order] = field(default_factory=Map)
     unique: Map[tuple[str, Any, str], tuple[Document, ...]] = field(default_factory=Map)
-    orders: dict[OrderKey, Sequence[Document]] = field(default_factory=dict)
+    orders: dict[OrderKey, Order] = field(default_factory=dict)
 
-    def ordered(self, key: OrderKey) -> Sequence[Document]:
-        """The versions in the order of a column; made on first use, then kept up to date."""
+    def ordered(self, key: OrderKey) -> Order:
+        """The versions in the order of some columns; made on first use, then kept up to date."""
         found = self.orders.get(key)
         if found is None:
             documents = list(self.order.get((key.locale, key.status), _NOTHING))
-            found = self.orders[key] = make_order(documents, key)
+            found = order_of(documents, key.columns)
+            if len(self.orders) >= MOST_ORDERS:
+                self.orders.pop(next(iter(self.orders)), None)
+            self.orders[key] = found
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents of a site at one moment. `number` grows with every snapshot of a process."""
+    """All documents of a site at one moment. `number` grows with every snapshot of a process.
+
+    `fragments` outlives a snapshot, since it is about documents; `walked`, the orders by values that
+    stand in other documents, does not.
+    """
 
     schema: Schema
     tables: Mapping[str, Table]
@@ -60,18 +81,18 @@ class Snapshot:
     claims: Map[Key, tuple[Document, ...]] = field(default_factory=Map)
     contested: frozenset[Key] = frozenset()
     number: int = 0
+    fragments: Fragments = field(default_factory=Fragments)
+    walked: dict[Any, Order] = field(default_factory=dict)
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
         """One version, or None."""
         return self.tables[type_.uid].versions.get((document_id, locale, status))
 
-    def list(self, type_: Type, locale: str, status: str) -> Sequence[Document]:
+    def list(self, type_: Type, locale: str, status: str) -> Order:
         """The versions of a type in a locale and status, in default order."""
         return self.tables[type_.uid].order.get((locale, status), _NOTHING)
 
-    def linking(
-        self, type_: Type, relation: str, target: Target, locale: str, status: str
-    ) -> Sequence[Document]:
+    def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
         """The versions of a type whose `relation` points at `target`, in default order."""
         return self.tables[type_.uid].links.get((relation, target, locale, status), _NOTHING)
 
@@ -112,6 +133,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         claims=claims,
         contested=contested,
         number=snapshot.number + 1,
+        walked={},
     )
 
 
@@ -168,25 +190,53 @@ def _apply_table(
     come: list[Document] = []
     versions = table.versions.mutate()
     for document_id, locale in places:
+        after = {d.status: d for d in _effective(type_, claims, document_id, locale)}
         for status in (PUBLISHED, DRAFT):
-            before = versions.pop((document_id, locale, status), None)
-            if before is not None:
-                gone.append(before)
-        for version in _effective(type_, claims, document_id, locale):
-            versions[(document_id, locale, version.status)] = version
-            come.append(version)
+            key, new = (document_id, locale, status), after.get(status)
+            old = versions.get(key)
+            if old is new:
+                continue
+            if old is not None:
+                gone.append(old)
+                del versions[key]
+            if new is not None:
+                come.append(new)
+    come, slots = _apply_slots(table.slots, gone, come)
+    for document in come:
+        versions[(document.document_id, document.locale, document.status)] = document
     return Table(
         versions.finish(),
         _apply_order(table.order, gone, come),
+        slots,
         _apply_links(type_, table, gone, come),
         _apply_unique(table.unique, gone, come) if unique else table.unique,
         _apply_orders(table.orders, gone, come),
     )
 
 
+def _apply_slots(
+    slots: Mapping[Place, Slots], gone: list[Document], come: list[Document]
+) -> tuple[list[Document], Mapping[Place, Slots]]:
+    """Give a slot to each document that comes; returns them, those that have a slot already copied."""
+    placed: list[Document] = []
+    changed = dict(slots)
+    for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
+        kept = changed.get(key, Slots())
+        free, number = [*kept.free, *(d.slot for d in out)], kept.next
+        for document in in_:
+            new = document if document.slot < 0 else document.copy()
+            if free:
+                new.slot = free.pop()
+            else:
+                new.slot, number = number, number + 1
+            placed.append(new)
+        changed[key] = Slots(number, tuple(free))
+    return placed, changed
+
+
 def _apply_order(
-    order: Mapping[tuple[str, str], Sequence[Document]], gone: list[Document], come: list[Document]
-) -> Mapping[tuple[str, str], Sequence[Document]]:
+    order: Mapping[Place, Order], gone: list[Document], come: list[Document]
+) -> Mapping[Place, Order]:
     changed = dict(order)
     for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
         changed[key] = changed.get(key, _NOTHING).change(out, in_)
@@ -194,8 +244,8 @@ def _apply_order(
 
 
 def _apply_orders(
-    orders: dict[OrderKey, Sequence[Document]], gone: list[Document], come: list[Document]
-) -> dict[OrderKey, Sequence[Document]]:
+    orders: dict[OrderKey, Order], gone: list[Document], come: list[Document]
+) -> dict[OrderKey, Order]:
     changed = {}
     for key, order in list(orders.items()):
         out = [d for d in gone if (d.locale, d.status) == (key.locale, key.status)]
@@ -206,7 +256,7 @@ def _apply_orders(
 
 def _apply_links(
     type_: Type, table: Table, gone: list[Document], come: list[Document]
-) -> Map[tuple[str, Target, str, str], Sequence[Document]]:
+) -> Map[tuple[str, Target, str, str], Order]:
     if not type_.links:
         return table.links
     places = [(a.name, type_.position[a.name]) for a in type_.links]
@@ -288,20 +338,32 @@ class View:
     def related(
         self, attribute: Attribute, value: Any, owner: Document | None, locale: str
     ) -> list[Document]:
-        """The documents or files that a relation or media attribute holds, in order.
+        """The documents or files that a relation or media attribute holds; see `resolver`."""
+        return self.resolver(attribute)(value, owner, locale)
 
-        `value` is what the row has; `owner` the document, which a derived relation needs; `locale`
-        the locale that the walk is in. What points to nothing is left out.
+    def resolver(self, attribute: Attribute) -> Resolver:
+        """What finds the documents or files that a relation or media attribute holds, in order.
+
+        It takes the value that the row has; the document, which a derived relation needs; and the
+        locale that the walk is in. What points to nothing is left out.
         """
         if attribute.type == "media":
-            media = self.snapshot.media
-            return [found for path in value if (found := media.get(path)) is not None]
+            file = self.snapshot.media.get
+            return lambda value, owner, locale: [f for path in value if (f := file(path)) is not None]
         if attribute.derived:
-            return self._derived(attribute, owner, locale) if owner else []
+            return self._derived(attribute)
         if attribute.morph:
-            return [found for uid, i in value if (found := self._one(uid, i, locale)) is not None]
-        uid = attribute.target or ""
-        return [found for i in value if (found := self._one(uid, i, locale)) is not None]
+            return lambda value, owner, locale: [
+                found for uid, i in value if (found := self._one(uid, i, locale)) is not None
+            ]
+        type_ = self.snapshot.schema.types[attribute.target or ""]
+        table = self.snapshot.tables.get(type_.uid)
+        if table is None:
+            return lambda value, owner, locale: []
+        one, status, fixed = table.versions.get, self.status(type_), self.locale_of(type_, "")
+        return lambda value, owner, locale: [
+            d for i in value if (d := one((i, fixed or locale, status))) is not None
+        ]
 
     def _one(self, uid: str, document_id: str, locale: str) -> Document | None:
         type_ = self.snapshot.schema.types.get(uid)
@@ -309,14 +371,19 @@ class View:
             return None
         return self.snapshot.get(type_, document_id, self.locale_of(type_, locale), self.status(type_))
 
-    def _derived(self, attribute: Attribute, owner: Document, locale: str) -> list[Document]:
+    def _derived(self, attribute: Attribute) -> Resolver:
         type_ = self.snapshot.schema.types[attribute.target or ""]
         other = type_.attributes[attribute.mapped_by or ""]
-        target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
-        found = self.snapshot.linking(
-            type_, other.name, target, self.locale_of(type_, locale), self.status(type_)
-        )
-        return found.slice(0, len(found) if attribute.to_many else 1)
+        status, many, name, linking = self.status(type_), attribute.to_many, other.name, self.snapshot.linking
+
+        def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
+            if owner is None:
+                return []
+            target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
+            found = linking(type_, name, target, self.locale_of(type_, locale), status)
+            return found.slice(0, len(found) if many else 1)
+
+        return resolve
 
     def localizations(self, document: Document) -> list[Document]:
         """The same document in the other locales, in the site's order of locales."""

@@ -1,28 +1,105 @@
-"""Documents in the order of one column: nulls first ascending, equal values in default order.
+"""Documents in an order, and sets of them as bits: what answers filters and sorted pages without a scan.
 
-Such an order answers sorted pages without sorting, and comparisons with a value without scanning.
+Each document has a slot, a small number of its own among those of its type, locale and status. A set
+of documents is an integer with the bits of their slots; each chunk of an order notes its own set, so
+that the documents of a range, or those of a set that stand on a page, are found chunk by chunk.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents import Document, default_order
+from server.operators import text_of
 from server.schema import Attribute
-from server.sequence import Sequence
+from server.sequence import Notes, Sequence
 
 _LAST = "\U0010ffff"  # after every moment
+_BITS = tuple(1 << i for i in range(8))
 UNORDERED = frozenset({"json", "array", "blocks"})
 
 
 @dataclass(frozen=True, slots=True)
-class OrderKey:
-    """Which order: of the column at a position, in a locale and status, ascending or descending."""
+class Column:
+    """One column of a sort: its attribute, its position in the row, its direction."""
 
+    attribute: Attribute = field(compare=False)
     at: int
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """Which order: by some columns, of the documents in a locale and status."""
+
+    columns: tuple[Column, ...]
     locale: str
     status: str
-    descending: bool = False
+
+
+class Order(Sequence[Document]):
+    """Documents in an order, asked for sets."""
+
+    __slots__ = ("_all",)
+    _all: int
+
+    @property
+    def all(self) -> int:
+        """The set of all documents in it."""
+        try:
+            return self._all
+        except AttributeError:
+            found = 0
+            for chunk, notes in self.chunks:
+                found |= _mask(chunk, notes)
+            self._all = found
+            return found
+
+    def between(self, low: Any, high: Any) -> int:
+        """The set of the documents whose key is at least `low` and less than `high`."""
+        found = 0
+        for span, notes in self.spans(low, high):
+            found |= bits_of(span) if notes is None else _mask(span, notes)
+        return found
+
+    def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
+        """The documents of a set in this order, from the one at `start` up to, not including, `stop`."""
+        found: list[Document] = []
+        left = bits.bit_count() if stop is None else stop
+        for chunk, notes in self.chunks:
+            if left <= 0:
+                break
+            inside = _mask(chunk, notes) & bits
+            count = inside.bit_count()
+            if count > start:
+                found.extend(_pick(chunk, inside, count)[start:left])
+            start, left = max(start - count, 0), left - count
+        return found
+
+
+def _pick(chunk: tuple[Document, ...], inside: int, count: int) -> list[Document] | tuple[Document, ...]:
+    if count == len(chunk):
+        return chunk
+    data = inside.to_bytes((max(d.slot for d in chunk) >> 3) + 1, "little")
+    return [d for d in chunk if data[d.slot >> 3] & _BITS[d.slot & 7]]
+
+
+def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
+    mask = notes.get("mask")
+    if mask is None:
+        mask = notes["mask"] = bits_of(chunk)
+    return int(mask)
+
+
+def bits_of(documents: Iterable[Document]) -> int:
+    """The set of some documents of one type, locale and status."""
+    slots = [d.slot for d in documents]
+    if not slots:
+        return 0
+    made = bytearray((max(slots) >> 3) + 1)
+    for slot in slots:
+        made[slot >> 3] |= _BITS[slot & 7]
+    return int.from_bytes(made, "little")
 
 
 class _Reversed:
@@ -43,29 +120,89 @@ class _Reversed:
         return hash(self.value)
 
 
-def sort_key(key: OrderKey) -> Callable[[Document], tuple[Any, ...]]:
+def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
+    """The order of documents that are given in default order: nulls first ascending, last descending."""
+    for column in reversed(columns):
+        documents = arranged(documents, value_of(column), descending=column.descending)
+    return Order.presorted(documents, _key(columns))
+
+
+def arranged(
+    documents: list[Document], value: Callable[[Document], Any], *, descending: bool
+) -> list[Document]:
+    """Documents in the order of a value; those of equal value stay as they are."""
+    keyed = [(value(d), d) for d in documents]
+    nulls = [d for v, d in keyed if v is None]
+    rest = [pair for pair in keyed if pair[0] is not None]
+    rest.sort(key=lambda pair: pair[0], reverse=descending)
+    ordered = [d for _, d in rest]
+    return ordered + nulls if descending else nulls + ordered
+
+
+def value_of(column: Column) -> Callable[[Document], Any]:
+    """What is compared of a document in a column; None sorts as null."""
+    at = column.at
+    if column.attribute.name == "id":
+        # The derived number has no meaning; clients that sort by id mean the order of creation.
+        return default_order
+    if column.attribute.type in UNORDERED:
+        return lambda d: None if d.row[at] is None else text_of(d.row[at])
+    return lambda d: d.row[at]
+
+
+def _key(columns: tuple[Column, ...]) -> Callable[[Document], tuple[Any, ...]]:
     """The key by which documents stand in an order."""
-    at = key.at
-    if key.descending:
-        return lambda d: (d.row[at] is None, _Reversed(d.row[at]), *default_order(d))
-    return lambda d: (d.row[at] is not None, d.row[at], *default_order(d))
+    parts = [_key_of(column) for column in columns]
+    if len(parts) == 1:
+        only = parts[0]
+        return lambda d: (*only(d), *default_order(d))
+    return lambda d: (*(v for part in parts for v in part(d)), *default_order(d))
 
 
-def make_order(documents: list[Document], key: OrderKey) -> Sequence[Document]:
-    """The order of documents that are given in default order."""
-    at = key.at
-    nulls = [d for d in documents if d.row[at] is None]
-    rest = [d for d in documents if d.row[at] is not None]
-    rest.sort(key=lambda d: d.row[at], reverse=key.descending)
-    ordered = rest + nulls if key.descending else nulls + rest
-    return Sequence.presorted(ordered, sort_key(key))
+def _key_of(column: Column) -> Callable[[Document], tuple[Any, Any]]:
+    value = value_of(column)
+    if column.descending:
+        return lambda d: ((v := value(d)) is None, _Reversed(v))
+    return lambda d: ((v := value(d)) is not None, v)
 
 
-def equal_to(order: Sequence[Document], value: Any) -> list[Document]:
-    """The documents of an ascending order that have a value, in default order."""
+# --- what an ascending order of one column knows of values ------------------------------------------
+
+
+def nulls(order: Order) -> int:
+    """The documents without a value."""
+    return order.between((False,), (True,))
+
+
+def filled(order: Order) -> int:
+    """The documents with a value."""
+    return order.all & ~nulls(order)
+
+
+def below(order: Order, value: Any) -> int:
+    """The documents whose value is less than `value`."""
+    return order.between((True,), (True, value))
+
+
+def up_to(order: Order, value: Any) -> int:
+    """The documents whose value is less than `value` or equal to it."""
+    return order.between((True,), (True, value, _LAST))
+
+
+def equal(order: Order, value: Any) -> int:
+    """The documents that have a value."""
     return order.between((True, value), (True, value, _LAST))
 
 
+def starting(order: Order, text: str) -> int | None:
+    """The documents whose text begins with some text; None where the order can't tell."""
+    if not text:
+        return filled(order)
+    if text[-1] == _LAST:
+        return None
+    return order.between((True, text), (True, text[:-1] + chr(ord(text[-1]) + 1)))
+
+
 def is_orderable(attribute: Attribute) -> bool:
-    """Whether an attribute's values can be put in order as they are."""
+    """Whether an attribute's values can be compared as they are."""
     return attribute.scalar and attribute.type not in UNORDERED and attribute.name != "id"

@@ -1,83 +1,209 @@
-"""Finds the documents that a filter can leave without looking at all: by what the index knows.
+"""What the index says of a filter without looking at the documents: a set, and what is left to ask.
 
-A plan is a list of candidates in default order; the filter is still asked of each. Where no part of
-a filter can be planned, None: then everything is looked at.
+The set has all documents that meet the filter, and where nothing is left to ask, no others.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from server.documents import Document, default_order
+from server.containing import containing
+from server.documents import Document
 from server.index import View
-from server.ordering import OrderKey, equal_to, is_orderable
-from server.query import And, Compare, Filter, Through
-from server.schema import Type
+from server.matching import compile_filter
+from server.ordering import (
+    Column,
+    Order,
+    OrderKey,
+    below,
+    bits_of,
+    equal,
+    filled,
+    is_orderable,
+    nulls,
+    starting,
+    up_to,
+)
+from server.query import And, Compare, Filter, Or, Through
+from server.schema import Attribute, Type
 
-MOST_TARGETS = 5000  # a relation to more documents than this is looked at from the other end
-Compile = Callable[[View, Filter], Any]
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The documents that may meet a filter (None: all), and what must be asked of each (None: nothing)."""
+
+    bits: int | None = None
+    rest: Filter | None = None
 
 
-def plan(view: View, type_: Type, filter_: Filter, locale: str, compile_: Compile) -> list[Document] | None:
-    """The shortest list of candidates that some part of a filter gives, or None.
+FEW = 50  # so many documents are asked sooner than a set of others is made
 
-    `locale` is the one that the walk is in, which relations through a type without locales keep.
-    """
-    parts = filter_.parts if isinstance(filter_, And) else (filter_,)
-    plans = (_plan_part(view, type_, part, locale, compile_) for part in parts)
-    return min((found for found in plans if found is not None), key=len, default=None)
+# The documents whose value meets an operator, by the order of the column; None where it can't tell.
+_RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
+    "$eq": equal,
+    "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
+    "$lt": below,
+    "$lte": up_to,
+    "$gt": lambda order, value: filled(order) & ~up_to(order, value),
+    "$gte": lambda order, value: filled(order) & ~below(order, value),
+    "$between": lambda order, pair: up_to(order, pair[1]) & ~below(order, pair[0]),
+    "$startsWith": starting,
+}
+# The operators that say the opposite of another.
+_OPPOSITES: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
+# The operators that imply that a text contains their operand; $containsi is just that.
+_TEXTUAL = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
 
 
-def _plan_part(
-    view: View, type_: Type, part: Filter, locale: str, compile_: Compile
-) -> list[Document] | None:
+def _cost(part: Filter) -> int:
+    """Which part to plan first: what an order answers, then relations, then what searches texts."""
     if isinstance(part, Compare):
-        return _plan_compare(view, type_, part, locale)
-    if isinstance(part, Through):
-        return _plan_through(view, type_, part, locale, compile_)
-    return None
+        return 3 if part.operator.name in _TEXTUAL else 0 if part.operator.name in ("$eq", "$in") else 1
+    return 2
 
 
-def _plan_compare(view: View, type_: Type, part: Compare, locale: str) -> list[Document] | None:
-    if part.negated or part.operator.name not in ("$eq", "$in") or not is_orderable(part.attribute):
-        return None
-    here, status = view.locale_of(type_, locale), view.status(type_)
-    values = part.operand if part.operator.name == "$in" else [part.operand]
-    if part.attribute.name == "documentId":
-        found = [view.snapshot.get(type_, value, here, status) for value in dict.fromkeys(values)]
-        return _in_default_order(d for d in found if d is not None)
-    if part.attribute.name == "locale":
-        return None
-    order = view.snapshot.tables[type_.uid].ordered(OrderKey(part.at, here, status))
-    if len(values) == 1:
-        return equal_to(order, values[0])
-    return _in_default_order(d for value in dict.fromkeys(values) for d in equal_to(order, value))
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans filters of documents of one type, in the locale that the walk is in."""
 
+    view: View
+    type: Type
+    locale: str
 
-def _plan_through(
-    view: View, type_: Type, part: Through, locale: str, compile_: Compile
-) -> list[Document] | None:
-    """Which targets meet the inner filter, and who points at them."""
-    attribute, target = part.attribute, part.target
-    if attribute.type != "relation" or attribute.derived or attribute.morph:
-        return None
-    test, status = compile_(view, part.inner), view.status(type_)
-    if test((None,) * len(target.columns), None, locale):
-        return None  # what has no target meets the filter as well
-    targets: Any = plan(view, target, part.inner, locale, compile_)
-    if targets is None:
-        targets = view.snapshot.list(target, view.locale_of(target, locale), view.status(target))
-        if len(targets) > MOST_TARGETS:
-            return None
-    here = view.locale_of(type_, locale)
-    found = [
-        view.snapshot.linking(type_, attribute.name, t.document_id, here, status)
-        for t in targets
-        if test(t.row, t, locale)
-    ]
-    if len(found) == 1:
-        return list(found[0])
-    return _in_default_order(document for sequence in found for document in sequence)
+    @property
+    def order(self) -> Order:
+        """Everything there is to choose from, in default order."""
+        return self.view.snapshot.list(self.type, self._here, self._status)
 
+    @property
+    def _here(self) -> str:
+        return self.view.locale_of(self.type, self.locale)
 
-def _in_default_order(documents: Iterable[Document]) -> list[Document]:
-    return sorted({id(d): d for d in documents}.values(), key=default_order)
+    @property
+    def _status(self) -> str:
+        return self.view.status(self.type)
+
+    def plan(self, filter_: Filter) -> Plan:
+        """The plan of a filter."""
+        if isinstance(filter_, And):
+            return self._all(filter_)
+        if isinstance(filter_, Or):
+            return self._any(filter_)
+        if isinstance(filter_, Compare):
+            return self._compare(filter_)
+        if isinstance(filter_, Through):
+            return self._through(filter_)
+        return Plan(rest=filter_)
+
+    def _all(self, filter_: And) -> Plan:
+        """The parts one after another, the cheapest first; of a few documents the others are just asked."""
+        bits: int | None = None
+        rest: list[Filter] = []
+        for part in sorted(filter_.parts, key=_cost):
+            if bits is not None and bits.bit_count() <= FEW:
+                rest.append(part)
+                continue
+            plan = self.plan(part)
+            if plan.bits is not None:
+                bits = plan.bits if bits is None else bits & plan.bits
+            if plan.rest is not None:
+                rest.append(plan.rest)
+        return Plan(bits, None if not rest else rest[0] if len(rest) == 1 else And(tuple(rest)))
+
+    def _any(self, filter_: Or) -> Plan:
+        plans = [self.plan(part) for part in filter_.parts]
+        exact = all(plan.rest is None for plan in plans)
+        if any(plan.bits is None for plan in plans):
+            return Plan(None, None if any(p.bits is None and p.rest is None for p in plans) else filter_)
+        return Plan(reduce(or_, (plan.bits or 0 for plan in plans), 0), None if exact else filter_)
+
+    # --- comparisons ---------------------------------------------------------------------------
+
+    def _compare(self, part: Compare) -> Plan:
+        name = part.operator.name
+        if part.attribute.name == "documentId" and name in ("$eq", "$in") and not part.negated:
+            values = part.operand if name == "$in" else [part.operand]
+            return Plan(self._by_ids(values))
+        if not is_orderable(part.attribute):
+            return Plan(rest=part)
+        if part.attribute.name == "locale":
+            return self._of_all_alike(part)
+        if part.operator.takes == "flag":
+            return Plan(self._flagged(part))
+        opposite = _OPPOSITES.get(name)
+        negated = part.negated != (opposite is not None)
+        bits, exact = self._positive(part, opposite or name)
+        if bits is None or (negated and not exact):
+            return Plan(rest=part)
+        if negated:
+            bits = filled(self._by(part)) & ~bits
+        return Plan(bits, None if exact else part)
+
+    def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
+        """The documents that meet a comparison that is not negated, and whether that is all of them."""
+        textual = part.attribute.group in ("string", "date")
+        if name in _RANGES and (textual or part.operator.takes != "text"):
+            return _RANGES[name](self._by(part), part.operand), True
+        if name in _TEXTUAL and textual:
+            text = part.operand.casefold()
+            if not text:
+                return filled(self._by(part)), name != "$eqi"
+            return containing(self.order, (part.at,), text), name == "$containsi"
+        return None, False
+
+    def _flagged(self, part: Compare) -> int:
+        order = self._by(part)
+        null = part.operand == (part.operator.name == "$null")
+        return nulls(order) if null != part.negated else filled(order)
+
+    def _by(self, part: Compare) -> Order:
+        """The order of the column that is compared."""
+        return self._ordered(part.attribute, part.at)
+
+    def _ordered(self, attribute: Attribute, at: int) -> Order:
+        key = OrderKey((Column(attribute, at),), self._here, self._status)
+        return self.view.snapshot.tables[self.type.uid].ordered(key)
+
+    def _of_all_alike(self, part: Compare) -> Plan:
+        """A comparison of a column that has one value in all documents."""
+        some = next(iter(self.order), None)
+        met = some is not None and compile_filter(self.view, part)(some.row, some, self.locale)
+        return Plan(None if met else 0)
+
+    def _by_ids(self, ids: Iterable[str]) -> int:
+        get, here, status = self.view.snapshot.get, self._here, self._status
+        return bits_of(d for i in ids if (d := get(self.type, i, here, status)) is not None)
+
+    # --- relations -----------------------------------------------------------------------------
+
+    def _through(self, part: Through) -> Plan:
+        """Which targets meet the inner filter, and who points at them."""
+        attribute = part.attribute
+        if attribute.type != "relation" or attribute.morph:
+            return Plan(rest=part)
+        if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
+            return Plan(rest=part)  # what has no target meets the filter as well
+        targets = Planner(self.view, part.target, self.locale).find(part.inner)
+        if not attribute.derived:
+            links, here, status = self.view.snapshot.linking, self._here, self._status
+            return Plan(
+                bits_of(d for t in targets for d in links(self.type, attribute.name, t.row[1], here, status))
+            )
+        other = part.target.attributes[attribute.mapped_by or ""]
+        if other.morph or not attribute.to_many:  # of several that point here, one is shown
+            return Plan(rest=part)
+        at = part.target.position[other.name]
+        return Plan(self._by_ids({i for t in targets for i in t.row[at]}))
+
+    def find(self, filter_: Filter) -> list[Document]:
+        """The documents that meet a filter, in default order."""
+        plan = self.plan(filter_)
+        if plan.bits is None and plan.rest is None:
+            return list(self.order)
+        found = list(self.order) if plan.bits is None else self.order.members(plan.bits)
+        if plan.rest is None:
+            return found
+        test = compile_filter(self.view, plan.rest)
+        return [d for d in found if test(d.row, d, d.row[-1] if self.type.localized else self.locale)]

@@ -1,146 +1,256 @@
 """Document + selection → JSON, in the flattened format or the previous one (`v4`).
 
-An object is put together from bytes: the columns are written by orjson in one go, what is populated
-is appended. Nothing is built twice, and a document's text is copied once.
+A selection is compiled into functions once for an answer, and each appends bytes to one list. The
+scalar columns of a document are written by orjson in one go and kept, so that a document which many
+answers show is written once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
 import orjson
 
+from server.arrange import sorter
 from server.documents import Document
-from server.find import Found, compile_filter, in_order
+from server.find import Found
 from server.index import View
+from server.matching import compile_filter
 from server.pagination import pagination
 from server.query import EVERYTHING, Node, Query, Selection
 from server.schema import Type
 from server.values import Component
 
 Row = tuple[Any, ...]
+Item = Document | Component
+Start = Callable[[Item], bytes]  # `{` and the columns, without the end of the object
+Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale of the walk, out)
+Member = Callable[[Row, Document | None, str, list[bytes]], None]
+Keep = Callable[[Document, str], bool]
 
 
 class Renderer:
-    """Renders documents for one answer; keeps what it worked out for each type and selection."""
+    """Renders documents for one answer; keeps what it compiled for each type and selection."""
 
     def __init__(self, view: View, *, v4: bool = False) -> None:
         self.view, self.v4 = view, v4
-        self._columns: dict[tuple[str, int], Callable[[Row], bytes]] = {}
-        self._tests: dict[int, Any] = {}
+        self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
     def document(self, document: Document, selection: Selection, locale: str) -> bytes:
         """One document as a JSON object; `locale` is where the walk has come to be."""
-        locale = document.locale if document.type.localized else locale
-        head = _members({"id": document.row[0], "documentId": document.row[1]})
-        body = self._body(document.type, selection, document.row)
-        for node in selection.populate:
-            body += b"," + self._member(node, document.row, document, locale)
-        if self.v4:
-            return b'{%b,"attributes":{%b}}' % (head, body.removeprefix(b","))
-        return b"{%b%b}" % (head, body)
+        out: list[bytes] = []
+        self._object(document.type, selection)(document, locale, out)
+        return b"".join(out)
 
-    def component(self, component: Component, selection: Selection, locale: str, *, named: bool) -> bytes:
-        """One component; `named` adds `__component`, as entries of a dynamic zone have it."""
-        out = _members({"id": component.row[0]}) + self._body(component.type, selection, component.row)
-        for node in selection.populate:
-            out += b"," + self._member(node, component.row, None, locale)
-        if named:
-            out += b',"__component":' + orjson.dumps(component.type.uid)
-        return b"{%b}" % out
+    def documents(self, documents: Iterable[Document], selection: Selection) -> bytes:
+        """Documents as a JSON list."""
+        out = [b"["]
+        for document in documents:
+            self._object(document.type, selection)(document, document.locale, out)
+            out.append(b",")
+        if len(out) > 1:
+            out.pop()
+        out.append(b"]")
+        return b"".join(out)
 
-    def _body(self, type_: Type, selection: Selection, row: Row) -> bytes:
-        """The columns of a row as `,"name":value…`."""
-        key = (type_.uid, id(selection))
-        columns = self._columns.get(key)
-        if columns is None:
-            names = type_.visible if selection.fields is None else selection.fields
-            columns = self._columns[key] = _columns(type_, names)
-        return columns(row)
+    def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
+        """What writes documents or components of a type; `first` and `last` are members to add."""
+        key = (type_.uid, id(selection), first, last)
+        write = self._compiled.get(key)
+        if write is None:
+            write = self._compiled[key] = self._compile(type_, selection, first, last)
+        return write
 
-    def _member(self, node: Node, row: Row, owner: Document | None, locale: str) -> bytes:
-        return orjson.dumps(node.name) + b":" + self._value(node, row, owner, locale)
+    def _compile(self, type_: Type, selection: Selection, first: bytes, last: bytes) -> Write:
+        document = type_.kind != "component"
+        wrapped = self.v4 and document
+        names = type_.visible if selection.fields is None else selection.fields
+        start = self._start(type_, selection.fields, names, wrapped=wrapped)
+        members = [(b',"%b":' % n.name.encode(), self._member(n)) for n in selection.populate]
+        if wrapped and members and not names:
+            members[0] = (members[0][0][1:], members[0][1])
+        end = last + (b"}}" if wrapped else b"}")
+        localized = document and type_.localized
 
-    def _value(self, node: Node, row: Row, owner: Document | None, locale: str) -> bytes:
+        def write(item: Item, locale: str, out: list[bytes]) -> None:
+            out.append(first + start(item)[1:] if first else start(item))
+            inside = item.row[-1] if localized else locale
+            owner = item if document else None
+            for name, member in members:
+                out.append(name)
+                member(item.row, owner, inside, out)  # type: ignore[arg-type]
+            out.append(end)
+
+        def write_flat(item: Item, locale: str, out: list[bytes]) -> None:
+            out.append(first + start(item)[1:] if first else start(item))
+            out.append(end)
+
+        return write if members else write_flat
+
+    def _start(
+        self, type_: Type, fields: tuple[str, ...] | None, names: Sequence[str], *, wrapped: bool
+    ) -> Start:
+        make = _wrapped_columns(type_, names) if wrapped else _columns(type_, names)
+        if wrapped:
+            return make
+        get = self.view.snapshot.fragments.of(fields)
+        return lambda item: get(item, make)
+
+    def _member(self, node: Node) -> Member:
         attribute = node.attribute
         if attribute is None:
-            documents = self.view.localizations(owner) if owner else []
-            return self._documents(node, documents, locale, many=True)
-        value = row[node.at]
+            return self._localizations(node)
         if attribute.type in ("component", "dynamiczone"):
-            return self._components(node, value, locale)
-        related = self.view.related(attribute, value, owner, locale)
-        return self._documents(node, related, locale, many=attribute.to_many)
+            return self._components(node)
+        return self._related(node)
 
-    def _documents(self, node: Node, documents: list[Document], locale: str, *, many: bool) -> bytes:
-        shown = [d for d in documents if d.type.uid in node.selections]
-        for selection in node.selections.values():
-            if selection.filter is not EVERYTHING and selection.filter != EVERYTHING:
-                shown = [d for d in shown if self._passes(selection, d, locale)]
-            if selection.sort:
-                shown = in_order(self.view, shown, selection.sort)
+    def _localizations(self, node: Node) -> Member:
+        write = self._list(node, many=True, morph=False)
+        localizations = self.view.localizations
+
+        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+            write(localizations(owner) if owner else [], locale, out)
+
+        return member
+
+    def _related(self, node: Node) -> Member:
+        attribute, at = node.attribute, node.at
+        assert attribute is not None
         # The other side of a morph relation has one type, which need not be said.
-        morph = node.attribute is not None and node.attribute.morph and not node.attribute.derived
-        out = [self._related(d, node.selections[d.type.uid], locale, morph=morph) for d in shown]
-        data = b"[%b]" % b",".join(out) if many else (out[0] if out else b"null")
-        return b'{"data":%b}' % data if self.v4 else data
+        write = self._list(node, many=attribute.to_many, morph=attribute.morph and not attribute.derived)
+        related = self.view.resolver(attribute)
 
-    def _related(self, document: Document, selection: Selection, locale: str, *, morph: bool) -> bytes:
-        rendered = self.document(document, selection, locale)
-        if not morph:
-            return rendered
-        return b'{"__type":%b,%b' % (orjson.dumps(document.type.uid), rendered[1:])
+        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+            write(related(row[at] or (), owner, locale), locale, out)
 
-    def _passes(self, selection: Selection, document: Document, locale: str) -> bool:
-        inside = document.locale if document.type.localized else locale
-        return bool(self._test(selection)(document.row, document, inside))
+        return member
 
-    def _test(self, selection: Selection) -> Any:
-        test = self._tests.get(id(selection))
-        if test is None:
-            test = self._tests[id(selection)] = compile_filter(self.view, selection.filter)
-        return test
+    def _list(
+        self, node: Node, *, many: bool, morph: bool
+    ) -> Callable[[list[Document], str, list[bytes]], None]:
+        """What writes the documents that a node shows: filtered, sorted, as a list or one or null."""
+        objects = {
+            uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))
+            for uid, selection in node.selections.items()
+        }
+        arrange = self._arrangement(node)
+        opening, closing = (b'{"data":', b"}") if self.v4 else (b"", b"")
+        begin, end = (opening + b"[", b"]" + closing) if many else (opening, closing)
+        nothing = begin + end if many else opening + b"null" + closing
 
-    def _components(self, node: Node, value: Any, locale: str) -> bytes:
-        attribute = node.attribute
+        def write(documents: list[Document], locale: str, out: list[bytes]) -> None:
+            shown = arrange(documents, locale) if arrange else documents
+            if not shown:
+                out.append(nothing)
+                return
+            out.append(begin)
+            for document in shown if many else shown[:1]:
+                objects[document.type.uid](document, locale, out)
+                out.append(b",")
+            out[-1] = end
+
+        return write
+
+    def _arrangement(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
+        """What leaves out and sorts the documents of a node; None where all are shown as they come."""
+        attribute, selections = node.attribute, node.selections
+        one_type = len(selections) == 1 and (attribute is None or not attribute.morph or attribute.derived)
+        keep = {uid: self._keep(s) for uid, s in selections.items()}
+        sorts = [sorter(self.view, s.sort) for s in selections.values() if s.sort]
+        if one_type and not sorts and not any(keep.values()):
+            return None
+
+        def arrange(documents: list[Document], locale: str) -> list[Document]:
+            shown = []
+            for document in documents:
+                uid = document.type.uid
+                if uid in keep and ((test := keep[uid]) is None or test(document, locale)):
+                    shown.append(document)
+            for sort in sorts:
+                shown = sort(shown)
+            return shown
+
+        return arrange
+
+    def _keep(self, selection: Selection) -> Keep | None:
+        if selection.filter is EVERYTHING or selection.filter == EVERYTHING:
+            return None
+        test = compile_filter(self.view, selection.filter)
+        return lambda d, locale: bool(test(d.row, d, d.locale if d.type.localized else locale))
+
+    def _components(self, node: Node) -> Member:
+        attribute, at = node.attribute, node.at
         assert attribute is not None
         zone = attribute.type == "dynamiczone"
-        shown = [
-            (component, selection)
-            for component in (value if isinstance(value, tuple) else (value,))
-            if component is not None
-            and (selection := node.selections.get(component.type.uid)) is not None
-            and (selection.filter == EVERYTHING or self._test(selection)(component.row, None, locale))
-        ]
-        out = [self.component(c, selection, locale, named=zone) for c, selection in shown]
-        if zone or attribute.repeatable:
-            return b"[%b]" % b",".join(out)
-        return out[0] if out else b"null"
+        types = self.view.snapshot.schema.types
+        objects = {
+            uid: (self._object(types[uid], selection, b"", _component_member(uid, zone=zone)), keep)
+            for uid, selection in node.selections.items()
+            for keep in [self._component_test(selection)]
+        }
+        many = zone or attribute.repeatable
+        begin, end, nothing = (b"[", b"]", b"[]") if many else (b"", b"", b"null")
+
+        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+            held = row[at]
+            before = len(out)
+            for component in held if isinstance(held, tuple) else () if held is None else (held,):
+                write, keep = objects.get(component.type.uid, (None, None))
+                if write is not None and (keep is None or keep(component.row, None, locale)):
+                    out.append(b"," if len(out) > before else begin)
+                    write(component, locale, out)
+            out.append(end if len(out) > before else nothing)
+
+        return member
+
+    def _component_test(self, selection: Selection) -> Any:
+        return None if selection.filter == EVERYTHING else compile_filter(self.view, selection.filter)
 
 
-def _members(values: dict[str, Any]) -> bytes:
-    return orjson.dumps(values)[1:-1]
+def _type_member(uid: str, *, morph: bool) -> bytes:
+    """What says of which type a document of a morph relation is: the first member of its object."""
+    return b'{"__type":%b,' % orjson.dumps(uid) if morph else b""
 
 
-def _columns(type_: Type, names: Sequence[str]) -> Callable[[Row], bytes]:
-    """A function that writes some columns of a type's rows as `,"name":value…`."""
+def _component_member(uid: str, *, zone: bool) -> bytes:
+    """What says which component an entry of a dynamic zone is: the last member of its object."""
+    return b',"__component":' + orjson.dumps(uid) if zone else b""
+
+
+def _columns(type_: Type, names: Sequence[str]) -> Start:
+    """A function that writes `{`, the ids and some columns of a document or component."""
+    shown = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
+    values = _values(type_, shown)
+    return lambda item: dumps(values(item.row))[:-1]
+
+
+def _wrapped_columns(type_: Type, names: Sequence[str]) -> Start:
+    """The same in the previous format, where the columns are an object of their own."""
+    head, values = _values(type_, ("id", "documentId")), _values(type_, tuple(names))
+    return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
+
+
+def _values(type_: Type, names: tuple[str, ...]) -> Callable[[Row], dict[str, Any]]:
+    """A function that picks some columns of a type's rows by name."""
     if not names:
-        return lambda row: b""
+        return lambda row: {}
     positions = [type_.position[name] for name in names]
-    pick: Callable[[Row], Any] = (
-        itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
-    )
     big = [name for name in names if type_.columns[name].type == "biginteger"]
+    if len(positions) == 1:
+        only, at = names[0], positions[0]
+        pick: Callable[[Row], dict[str, Any]] = lambda row: {only: row[at]}  # noqa: E731
+    else:
+        get = itemgetter(*positions)
+        pick = lambda row: dict(zip(names, get(row), strict=True))  # noqa: E731
+    return (lambda row: _with_text(pick(row), big)) if big else pick
 
-    def write(row: Row) -> bytes:
-        values = dict(zip(names, pick(row), strict=True))
-        for name in big:
-            if values[name] is not None:
-                values[name] = str(values[name])
-        return b"," + dumps(values)[1:-1]
 
-    return write
+def _with_text(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    for name in names:
+        if values[name] is not None:
+            values[name] = str(values[name])
+    return values
 
 
 def dumps(value: Any) -> bytes:
@@ -176,7 +286,6 @@ def render_one(view: View, document: Document, query: Query, *, v4: bool) -> byt
 
 def render_list(view: View, found: Found, query: Query, *, v4: bool) -> bytes:
     """The answer that holds a page of documents (spec.md 2.5)."""
-    renderer, selection = Renderer(view, v4=v4), query.selection
-    rendered = b",".join([renderer.document(d, selection, d.locale) for d in found.documents])
+    rendered = Renderer(view, v4=v4).documents(found.documents, query.selection)
     meta = orjson.dumps({"pagination": pagination(query.page, found.total)})
-    return b'{"data":[%b],"meta":%b}' % (rendered, meta)
+    return b'{"data":%b,"meta":%b}' % (rendered, meta)

@@ -2,16 +2,18 @@
 
 Documents of a type stand in one of these, in their default order. Items are kept in chunks; adding
 or removing one copies one chunk and the list of chunks, so the cost of a change hardly grows with
-the number of documents, and a reader of the old sequence never notices.
+the number of documents, and a reader of the old sequence never notices. Each chunk has notes: what
+was worked out of its items, which is right for as long as the chunk is.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 Key = Callable[[T], Any]
+Notes = dict[Any, Any]
 
 CHUNK = 256
 
@@ -19,21 +21,22 @@ CHUNK = 256
 class Sequence(Generic[T]):
     """Items in the order of `key(item)`, which must be unique and never change."""
 
-    __slots__ = ("_chunks", "_firsts", "_key", "_length")
+    __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
     def __init__(self, key: Key[T], chunks: tuple[tuple[T, ...], ...] = (), length: int = 0) -> None:
         self._key = key
         self._chunks = chunks
         self._firsts = [key(chunk[0]) for chunk in chunks]
+        self._notes: list[Notes | None] = [None] * len(chunks)
         self._length = length
 
     @classmethod
-    def of(cls, items: Iterable[T], key: Key[T]) -> "Sequence[T]":
+    def of(cls, items: Iterable[T], key: Key[T]) -> Self:
         """A sequence of items given in any order."""
         return cls.presorted(sorted(items, key=key), key)
 
     @classmethod
-    def presorted(cls, ordered: list[T], key: Key[T]) -> "Sequence[T]":
+    def presorted(cls, ordered: list[T], key: Key[T]) -> Self:
         """A sequence of items that are in order already."""
         chunks = tuple(tuple(ordered[i : i + CHUNK]) for i in range(0, len(ordered), CHUNK))
         return cls(key, chunks, len(ordered))
@@ -56,37 +59,51 @@ class Sequence(Generic[T]):
             stop -= len(chunk)
         return found
 
-    def between(self, low: Any, high: Any) -> list[T]:
-        """The items whose key is at least `low` and less than `high`."""
+    @property
+    def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
+        """The chunks, each with its notes, which anybody may add to."""
+        for i, chunk in enumerate(self._chunks):
+            yield chunk, self._notes[i] or self._note(i)
+
+    def _note(self, i: int) -> Notes:
+        notes = self._notes[i]
+        if notes is None:
+            notes = self._notes[i] = {}
+        return notes
+
+    def spans(self, low: Any, high: Any) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
+        """The items from the key `low` up to, not including, `high`: whole chunks, or parts without notes."""
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = bisect_left(self._firsts, high)
-        found: list[T] = []
-        for chunk in self._chunks[first:last]:
-            start = bisect_left(chunk, low, key=self._key)
-            found.extend(chunk[start : bisect_left(chunk, high, key=self._key)])
-        return found
+        for i in range(first, last):
+            chunk = self._chunks[i]
+            if first < i < last - 1:
+                yield chunk, self._note(i)
+            else:
+                start = bisect_left(chunk, low, key=self._key)
+                yield chunk[start : bisect_left(chunk, high, key=self._key)], None
 
-    def change(self, remove: Iterable[T], add: Iterable[T]) -> "Sequence[T]":
+    def change(self, remove: Iterable[T], add: Iterable[T]) -> Self:
         """A sequence without the items of `remove` (by key) and with those of `add`."""
         remove, add = list(remove), list(add)
         if len(remove) + len(add) > max(8, self._length // 8):
             gone = {self._key(item) for item in remove}
-            return Sequence.of([*(i for i in self if self._key(i) not in gone), *add], self._key)
-        chunks = list(self._chunks)
-        firsts = list(self._firsts)
-        length = self._length
+            return type(self).of([*(i for i in self if self._key(i) not in gone), *add], self._key)
+        changed = type(self).__new__(type(self))
+        changed._key, changed._length = self._key, self._length
+        chunks, changed._firsts, changed._notes = list(self._chunks), list(self._firsts), list(self._notes)
         for item in remove:
-            length -= _discard(chunks, firsts, self._key, self._key(item))
+            changed._length -= _discard(chunks, changed._firsts, changed._notes, self._key, self._key(item))
         for item in add:
-            _insert(chunks, firsts, self._key, item)
-            length += 1
-        changed = Sequence.__new__(Sequence)
-        changed._key, changed._chunks = self._key, tuple(chunks)
-        changed._firsts, changed._length = firsts, length
+            _insert(chunks, changed._firsts, changed._notes, self._key, item)
+            changed._length += 1
+        changed._chunks = tuple(chunks)
         return changed
 
 
-def _discard(chunks: list[tuple[T, ...]], firsts: list[Any], key: Key[T], at: Any) -> int:
+def _discard(
+    chunks: list[tuple[T, ...]], firsts: list[Any], notes: list[Notes | None], key: Key[T], at: Any
+) -> int:
     where = bisect_right(firsts, at) - 1
     if where < 0:
         return 0
@@ -96,24 +113,28 @@ def _discard(chunks: list[tuple[T, ...]], firsts: list[Any], key: Key[T], at: An
         return 0
     left = chunk[:i] + chunk[i + 1 :]
     if left:
-        chunks[where], firsts[where] = left, key(left[0])
+        chunks[where], firsts[where], notes[where] = left, key(left[0]), None
     else:
-        del chunks[where], firsts[where]
+        del chunks[where], firsts[where], notes[where]
     return 1
 
 
-def _insert(chunks: list[tuple[T, ...]], firsts: list[Any], key: Key[T], item: T) -> None:
+def _insert(
+    chunks: list[tuple[T, ...]], firsts: list[Any], notes: list[Notes | None], key: Key[T], item: T
+) -> None:
     at = key(item)
     if not chunks:
         chunks.append((item,))
         firsts.append(at)
+        notes.append(None)
         return
     where = max(bisect_right(firsts, at) - 1, 0)
     chunk = chunks[where]
     i = bisect_left(chunk, at, key=key)
     grown = (*chunk[:i], item, *chunk[i:])
     if len(grown) <= 2 * CHUNK:
-        chunks[where], firsts[where] = grown, key(grown[0])
+        chunks[where], firsts[where], notes[where] = grown, key(grown[0]), None
         return
     chunks[where : where + 1] = [grown[:CHUNK], grown[CHUNK:]]
     firsts[where : where + 1] = [key(grown[0]), key(grown[CHUNK])]
+    notes[where : where + 1] = [None, None]

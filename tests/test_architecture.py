@@ -21,11 +21,11 @@ LAYERS: dict[str, str] = {
     "generated": "sentences typescript.names typescript.shapes typescript.module",
     "questions": "query reach sorting filters pagination populate ask permissions etags",
     "storage": "journal pending edit edit_json accounts store users sessions compose",
-    "index": "ordering index dangling plan",
+    "index": "fragments ordering index dangling containing matching plan arrange",
     "answers": "find render validate versions context people",
     "changes": "relink write uploading",
     "site": "site",
-    "entrances": "watch scaling answers cli_accounts cli_types",
+    "entrances": "watch scaling reading answers cli_accounts cli_types",
     "api": "api.auth api.builder api.content api.i18n api.upload api.uploads api.users",
     "app": "app",
     "server": "serve",
@@ -55,6 +55,7 @@ OWNERS = {
     "sqlalchemy": {"accounts", "users"},
     "watchfiles": {"watch"},
     "werkzeug": {"app", "answers", "api"},
+    "xxhash": {"etags"},
     "yaml": {"tree", "outline", "emit"},
 }
 

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.arrange import sorter
 from server.ask import read_query
 from server.content_types import read_content_types
 from server.documents import Document, make
-from server.find import candidates, compile_filter, find, in_order
+from server.find import candidates, find
 from server.index import Snapshot, View, apply, build
+from server.matching import compile_filter
 from server.query import And
 from server.schema import Schema
 from server.settings import Settings
@@ -97,7 +99,7 @@ def check(schema: Schema, snapshot: Snapshot, wanted: dict[str, Any], sort: str)
         test = compile_filter(view, query.selection.filter)
         everything = [d for d in everything if test(d.row, d, d.locale)]
     found = find(view, query)
-    assert ids(found.documents) == ids(in_order(view, everything, query.selection.sort))
+    assert ids(found.documents) == ids(sorter(view, query.selection.sort)(everything))
     assert found.total == len(everything)
 
 

@@ -40,7 +40,10 @@ def test_it_is_a_sorted_list_under_any_changes(
         assert len(version) == len(expected)
         low, high = data.draw(st.integers(-2, 62)), data.draw(st.integers(-2, 62))
         assert version.slice(low, high) == expected[max(low, 0) : max(high, 0)]
-        assert version.between((low,), (high,)) == [item for item in expected if low <= item < high]
+        between = [item for span, _ in version.spans((low,), (high,)) for item in span]
+        assert between == [item for item in expected if low <= item < high]
+        for chunk, notes in version.chunks:
+            assert notes.setdefault("items", chunk) == chunk  # nobody else's notes
 
 
 def test_what_is_not_there_can_be_removed() -> None:

@@ -1,90 +1,49 @@
 """The content API: collections, documents and single types (spec.md 4.1 to 4.3)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
-from flask import Blueprint, Request, Response, request
+from flask import Blueprint, Response, request
 
-from server.ask import read_locale, read_query, read_status, written_locale
+from server.ask import read_locale, read_status, written_locale
 from server.context import Identities, answer, is_v4, json_body, parameters
 from server.documents import DRAFT, PUBLISHED, Document
 from server.errors import MethodNotAllowedError, NotFoundError
-from server.etags import require_match, tag_of
-from server.find import find, find_one, find_single
-from server.index import View
-from server.permissions import Actor, narrow, require, subject_of
+from server.etags import require_match
+from server.permissions import require, subject_of
 from server.query import Query
-from server.render import render_list, render_one
-from server.schema import Type
+from server.reading import Reader, Shown
 from server.site import Site, State
 from server.validate import Change, Validator, read_data
 from server.versions import Versions
 from server.write import Place, Writer
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One request: the state that it begins with, its type, its actor."""
-
-    state: State
-    type: Type
-    actor: Actor
-
-    def query(self, incoming: Request, *, many: bool = False, own_draft: bool = False) -> Query:
-        """The request's query, narrowed to what its actor may see."""
-        state = self.state
-        query = read_query(state.schema, state.settings, self.type, parameters(incoming), many=many)
-        return narrow(query, self.actor, state.schema, own_draft=own_draft)
-
-    def view(self, query: Query, state: State | None = None) -> View:
-        """A snapshot as the query sees it."""
-        state = state or self.state
-        return View(state.snapshot, state.settings, query.drafts)
-
-    def place(self, incoming: Request, document_id: str | None) -> Place:
-        """The version that a write is about."""
-        params = parameters(incoming)
-        locale = written_locale(params.get("locale"), self.type, self.state.settings)
-        draft = read_status(params.get("status")) == DRAFT and self.type.draft_publish
-        return Place(self.type, document_id, locale, draft)
-
-
 def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The routes of `/api/:pluralApiId`, `/api/:pluralApiId/:documentId` and `/api/:singularApiId`."""
     bp = Blueprint("content", __name__, url_prefix="/api")
 
-    def asked(api_id: str, kind: str = "") -> _Asked:
+    def asked(api_id: str, kind: str = "") -> Reader:
         state = site.state
         type_ = state.schema.endpoints.get(api_id)
         if type_ is None or (kind and type_.kind != kind):
             raise NotFoundError() if request.method in ("GET", "HEAD") else MethodNotAllowedError()
-        return _Asked(state, type_, identities.actor(request, state.settings))
+        actor = identities.actor(request, state.settings)
+        return Reader(state, type_, actor, v4=is_v4(request))
 
     @bp.get("/<api_id>", strict_slashes=False)
     def find_many(api_id: str) -> Response:
-        ask = asked(api_id)
-        require(ask.actor, ask.type, "find")
-        if ask.type.kind == "singleType":
-            return _single(ask)
-        query = ask.query(request, many=True)
-        found = find(ask.view(query), query)
-        return answer(render_list(ask.view(query), found, query, v4=is_v4(request)))
+        return _shown(asked(api_id).get(parameters(request)))
 
     @bp.get("/<api_id>/<document_id>", strict_slashes=False)
     def find_document(api_id: str, document_id: str) -> Response:
-        ask = asked(api_id, "collectionType")
-        require(ask.actor, ask.type, "findOne")
-        query = ask.query(request)
-        found = find_one(ask.view(query), query, document_id)
-        if found is None:
-            raise NotFoundError()
-        return _shown(ask, query, found)
+        return _shown(asked(api_id, "collectionType").get(parameters(request), document_id))
 
     @bp.post("/<api_id>", strict_slashes=False)
     def create(api_id: str) -> Response:
         ask = asked(api_id, "collectionType")
         require(ask.actor, ask.type, "create")
-        query, place = ask.query(request, own_draft=True), ask.place(request, None)
+        query, place = _query(ask), _place(ask, None)
         act = _changing(ask, place, lambda writer, change: writer.create(place, change))
         return _written(ask, query, place, *site.write(act), status=201)
 
@@ -92,7 +51,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def update(api_id: str, document_id: str) -> Response:
         ask = asked(api_id, "collectionType")
         require(ask.actor, ask.type, "update")
-        query, place = ask.query(request, own_draft=True), ask.place(request, document_id)
+        query, place = _query(ask), _place(ask, document_id)
         act = _changing(ask, place, lambda writer, change: writer.update(place, change))
         return _written(ask, query, place, *site.write(act))
 
@@ -100,7 +59,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def update_single(api_id: str) -> Response:
         ask = asked(api_id, "singleType")
         require(ask.actor, ask.type, "update")
-        query, place = ask.query(request, own_draft=True), ask.place(request, None)
+        query, place = _query(ask), _place(ask, None)
         act = _changing(ask, place, lambda writer, change: writer.put_single(place, change))
         return _written(ask, query, place, *site.write(act))
 
@@ -121,24 +80,27 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     return bp
 
 
-def _shown(ask: _Asked, query: Query, document: Document, state: State | None = None) -> Response:
-    """The answer that shows one document, with its entity tag."""
-    body = render_one(ask.view(query, state), document, query, v4=is_v4(request))
-    shown = answer(body)
-    shown.headers["ETag"] = tag_of(document, body)
-    return shown
+def _shown(shown: Shown, status: int = 200) -> Response:
+    response = answer(shown.body, status)
+    response.headers["ETag"] = shown.etag
+    return response
 
 
-def _single(ask: _Asked) -> Response:
-    query = ask.query(request)
-    found = find_single(ask.view(query), query)
-    if found is None:
-        raise NotFoundError()
-    return _shown(ask, query, found)
+def _query(ask: Reader) -> Query:
+    """How the answer to a write shows the document."""
+    return ask.query(parameters(request), own_draft=True)
+
+
+def _place(ask: Reader, document_id: str | None) -> Place:
+    """The version that a write is about."""
+    params = parameters(request)
+    locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
+    draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
+    return Place(ask.type, document_id, locale, draft)
 
 
 def _changing(
-    ask: _Asked, place: Place, act: Callable[[Writer, Change], str]
+    ask: Reader, place: Place, act: Callable[[Writer, Change], str]
 ) -> Callable[[State, Versions], str]:
     """What `site.write` calls under its lock: validate against the state there is then, and act."""
     data, wanted = read_data(json_body(request)), request.headers.get("If-Match")
@@ -155,16 +117,12 @@ def _changing(
 
 
 def _written(
-    ask: _Asked, query: Query, place: Place, state: State, document_id: str, status: int = 200
+    ask: Reader, query: Query, place: Place, state: State, document_id: str, status: int = 200
 ) -> Response:
     """The version that a request has just written, in the state after it."""
     wanted = DRAFT if place.draft else PUBLISHED
     found: Document | None = state.snapshot.get(place.type, document_id, place.locale, wanted)
-    if found is None:
-        raise NotFoundError()
-    shown = _shown(ask, query, found, state)
-    shown.status_code = status
-    return shown
+    return _shown(replace(ask, state=state).show(query, found), status)
 
 
 def _current(state: State, place: Place) -> Document | None:
@@ -175,7 +133,7 @@ def _current(state: State, place: Place) -> Document | None:
     return next(iter(state.snapshot.list(place.type, place.locale, status)), None)
 
 
-def _delete(site: Site, ask: _Asked, document_id: str | None) -> Response:
+def _delete(site: Site, ask: Reader, document_id: str | None) -> Response:
     """Delete a document, or one locale of it; 204 also where there is none (spec.md 4.3.7)."""
     require(ask.actor, ask.type, "delete")
     locale = read_locale(parameters(request).get("locale"), ask.state.settings, many=True)
