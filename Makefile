@@ -23,6 +23,9 @@ check: .venv/.ready-dev ## Check format, lint and types
 bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
+bench-peers: .venv/.ready-dev ## Measure Quire beside other servers, which npm installs; takes minutes
+	$(BIN)/python -m bench.peer
+
 format: .venv/.ready-dev ## Format the code
 	$(BIN)/ruff format server tests bench
 	$(BIN)/ruff check --fix server tests bench
@@ -43,4 +46,4 @@ clean: ## Remove what the other targets made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help serve test test-clients check bench format clean
+.PHONY: help serve test test-clients check bench bench-peers format clean

@@ -6,6 +6,7 @@ knows its answers by their request: it sends the very bytes that Quire sent, and
 
 import logging
 import multiprocessing
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -56,7 +57,7 @@ def run_granian(app: App, port: int) -> None:
         address=HOST,
         port=port,
         interface=Interfaces.WSGI,
-        workers=1,
+        workers=int(os.environ.get("BENCH_WORKERS", 1)),
         blocking_threads=THREADS,
         log_level=LogLevels.warning,
     )

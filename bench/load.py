@@ -17,6 +17,7 @@ CONNECTIONS = 4  # as many as Quire has threads: latency is then the answer's, n
 
 _SCRIPT = """
 local paths, n = {}, %(start)d
+wrk.headers["Host"] = "%(host)s"
 for line in io.lines("%(paths)s") do paths[#paths + 1] = wrk.format("GET", line) end
 request = function()
   n = n + 1
@@ -54,21 +55,26 @@ def generator() -> str:
     return "wrk" if shutil.which("wrk") else "built in (threads of Python: its own limit is low)"
 
 
-def run(serving: Serving, requests: Requests, seconds: int, turn: int = 0) -> Result:
+def run(
+    serving: Serving, requests: Requests, seconds: int, turn: int = 0, connections: int = CONNECTIONS
+) -> Result:
     """Load a server for some seconds; each `turn` begins elsewhere in the list."""
     start = turn * 1_000_003
     if shutil.which("wrk"):
-        return _run_wrk(serving.port, requests, seconds, start)
-    return _run_threads(serving, requests, seconds, start)
+        return _run_wrk(serving.port, requests, seconds, start, connections)
+    return _run_threads(serving, requests, seconds, start, connections)
 
 
-def _run_wrk(port: int, requests: Requests, seconds: int, start: int) -> Result:
+def _run_wrk(port: int, requests: Requests, seconds: int, start: int, connections: int) -> Result:
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
         paths, script = Path(folder, "paths"), Path(folder, "requests.lua")
         paths.write_text("\n".join(requests.paths) + "\n")
         unique = "true" if requests.unique else "false"
-        script.write_text(_SCRIPT % {"start": start, "paths": paths, "unique": unique})
-        command = ["wrk", "--threads", "1", "--connections", str(CONNECTIONS), "--duration", f"{seconds}s"]
+        script.write_text(
+            _SCRIPT % {"start": start, "paths": paths, "unique": unique, "host": f"{HOST}:{port}"}
+        )
+        command = ["wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s"]
+        command += ["--timeout", "30s"]  # a slow answer is none that failed
         url = f"http://{HOST}:{port}/"
         done = subprocess.run(
             [*command, "--script", str(script), url], capture_output=True, text=True, check=True
@@ -80,7 +86,7 @@ def _run_wrk(port: int, requests: Requests, seconds: int, start: int) -> Result:
     return Result(count / (micros / 1e6), median / 1000, p99 / 1000)
 
 
-def _run_threads(serving: Serving, requests: Requests, seconds: int, start: int) -> Result:
+def _run_threads(serving: Serving, requests: Requests, seconds: int, start: int, connections: int) -> Result:
     taken: list[float] = []
     began = time.perf_counter()
     end = began + seconds
@@ -91,10 +97,10 @@ def _run_threads(serving: Serving, requests: Requests, seconds: int, start: int)
             path = requests.paths[n % len(requests.paths)]
             fetch(connection, f"{path}&n={n}" if requests.unique else path)
             taken.append(time.perf_counter() - sent)
-            n += CONNECTIONS
+            n += connections
         connection.close()
 
-    threads = [threading.Thread(target=send, args=(number,)) for number in range(CONNECTIONS)]
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,29 +56,36 @@ def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
 
 
 @contextmanager
-def quire(root: Path) -> Iterator[Serving]:
+def quire(root: Path, workers: int | None = None) -> Iterator[Serving]:
     """`quire serve` of a site."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)]
-    with _running(command, port) as serving:
+    command += ["--workers", str(workers)] if workers else []
+    with running(command, port) as serving:
         yield serving
 
 
 @contextmanager
-def hosted(server: str, kind: str, path: Path, packages: Path | None = None) -> Iterator[Serving]:
+def hosted(
+    server: str, kind: str, path: Path, packages: Path | None = None, workers: int | None = None
+) -> Iterator[Serving]:
     """One of the servers compared with the empty app or a site; `packages` is where it is installed."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "bench.host", server, str(port), kind, str(path)]
-    with _running(command, port, packages) as serving:
+    environment = {"PYTHONPATH": str(packages)} if packages else {}
+    if workers:
+        environment["BENCH_WORKERS"] = str(workers)
+    with running(command, port, environment) as serving:
         yield serving
 
 
 @contextmanager
-def _running(command: list[str], port: int, packages: Path | None = None) -> Iterator[Serving]:
-    environment = dict(os.environ)
-    if packages:
-        environment["PYTHONPATH"] = str(packages)
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+def running(
+    command: list[str], port: int, environment: Mapping[str, str] | None = None, folder: Path | None = None
+) -> Iterator[Serving]:
+    """A server that a command starts, from when it listens on a port until it is stopped."""
+    surroundings = {**os.environ, **(environment or {})}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=surroundings, cwd=folder)
     try:
         _wait(process, port)
         yield Serving(port, process.pid)
@@ -105,7 +112,8 @@ def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
     raise RuntimeError(f"no server on port {port} after {START_S:.0f} s")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

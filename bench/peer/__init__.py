@@ -1,0 +1,1 @@
+"""The peers that Quire is measured against: `make bench-peers`."""

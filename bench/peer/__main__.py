@@ -1,0 +1,111 @@
+"""`python -m bench.peer` (`make bench-peers`): Quire beside the reference implementation and json-server.
+
+All three are installed, filled with the same documents and measured in turns, on 127.0.0.1, in one run.
+The first run takes minutes, since npm installs and compiles; what it made is kept in a cache folder.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench.load import generator
+from bench.peer import compare, filling
+from bench.peer.install import APP, JSON_SERVER, STRAPI, install_json_server, install_strapi, node
+from bench.peer.jsonserver import json_server
+from bench.peer.rows import rows
+from bench.peer.strapi import make_project, strapi, token
+from bench.serving import Serving, quire
+from bench.sites import make_site
+
+BEGAN = time.perf_counter()
+
+
+def main() -> int:
+    """Measure what the command line asks for; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.peer", description=__doc__)
+    parser.add_argument("--articles", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3, help="how many turns each of them gets")
+    parser.add_argument("--seconds", type=int, default=2, help="how long a turn is")
+    parser.add_argument("--workers", type=int, help="of Quire and of the empty app; as they are by default")
+    parser.add_argument("--json", type=Path, default=Path("build/bench-peers.json"), help="where to write")
+    options = parser.parse_args()
+    if not node():
+        print("bench-peers: SKIPPED, there is no Node.js with npm on this machine")
+        return 0
+    about = _about(options.articles)
+    print(" ".join((about["python"], about["system"])) + f"; load by {about['load']}; {about['date']}")
+    with tempfile.TemporaryDirectory(prefix="quire-peers-") as folder:
+        measured = _measure(Path(folder), options)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({"about": about, "rows": measured}, indent=1) + "\n")
+    print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s; {options.json} has the figures")
+    return 0
+
+
+def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object]]:
+    packages, other = install_strapi(), install_json_server()
+    _say(f"making {options.articles:,} articles")
+    root = folder / "site"
+    root.mkdir()
+    make_site(root, options.articles)
+    with ExitStack() as stack:
+        ours = stack.enter_context(quire(root, options.workers))
+        documents = filling.read_documents(ours)
+        reference, ids = stack.enter_context(_filled(packages, root / "content-types", documents))
+        filling.write_db(folder / "db.json", documents)
+        third = stack.enter_context(json_server(other, folder / "db.json"))
+        servers = compare.Servers(ours, reference, third)
+        asked = rows(documents, ids)
+        _say("comparing what they answer")
+        compare.check(servers, asked)
+        _say("measuring")
+        return compare.measure(servers, asked, folder, options.rounds, options.seconds, options.workers)
+
+
+@contextmanager
+def _filled(
+    packages: Path, types: Path, documents: filling.Documents
+) -> Iterator[tuple[Serving, filling.Ids]]:
+    """The reference implementation with the documents in it; one that was filled before is kept."""
+    parts = [json.dumps(documents).encode()]
+    parts += [path.read_bytes() for path in sorted(APP.rglob("*")) if path.is_file()]
+    project = packages / "projects" / f"bench-{hashlib.sha256(b''.join(parts)).hexdigest()[:12]}"
+    done = project / "ids.json"
+    if not done.exists():
+        shutil.rmtree(project, ignore_errors=True)
+        make_project(project, types)
+    with strapi(packages, project) as serving:
+        if not done.exists():
+            ids = filling.fill_strapi(serving, token(project), documents, _say)
+            done.write_text(json.dumps(ids))
+        yield serving, json.loads(done.read_text())
+
+
+def _say(what: str) -> None:
+    """Tell whoever looks on; the tables alone go to standard output."""
+    print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
+
+
+def _about(articles: int) -> dict[str, str]:
+    return {
+        "python": f"Python {platform.python_version()}",
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "load": f"{generator()}, {compare.CONNECTIONS} connections",
+        "date": time.strftime("%Y-%m-%d"),
+        "articles": f"{articles}",
+        "strapi": STRAPI,
+        "json-server": JSON_SERVER,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""Asks all three the same, first to see that they answer alike, then to measure how fast."""
+
+import json
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+from urllib.parse import unquote
+
+from bench.load import Requests, Result, run
+from bench.peer.rows import Row
+from bench.serving import Serving, hosted
+from bench.tables import count, ratio, show, size
+
+CONNECTIONS = 16
+_CHECKED = 5  # so many requests of each row are compared
+Turns = dict[str, list[Result]]
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The three that are measured."""
+
+    quire: Serving
+    strapi: Serving
+    json_server: Serving
+
+    def each(self, row: Row) -> dict[str, tuple[Serving, Sequence[str]]]:
+        """Every server by name, with the requests that it gets in a row."""
+        return {
+            "quire": (self.quire, row.quire),
+            "strapi": (self.strapi, row.strapi),
+            "json-server": (self.json_server, row.json_server),
+        }
+
+
+def check(servers: Servers, asked: Sequence[Row]) -> None:
+    """See that the servers answer the same documents. RuntimeError where they do not."""
+    for row in asked:
+        for i in range(_CHECKED):
+            ours, reference = (
+                json.loads(serving.get(paths[i]))
+                for serving, paths in ((servers.quire, row.quire), (servers.strapi, row.strapi))
+            )
+            third = json.loads(servers.json_server.get(row.json_server[i]))
+            if _told(ours) != _told(reference) or ours["meta"] != reference["meta"]:
+                raise RuntimeError(f"{row.name}: other documents at {unquote(row.strapi[i])}")
+            same = _told({"data": third}) == _told(ours)
+            if not same and row.name != "_q":  # json-server looks into ids and numbers as well
+                raise RuntimeError(f"{row.name}: other documents at {row.json_server[i]}")
+
+
+def _told(answer: Mapping[str, Any]) -> list[str]:
+    data = answer["data"]
+    return [document["slug"] for document in (data if isinstance(data, list) else [data])]
+
+
+def measure(
+    servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int | None
+) -> list[dict[str, object]]:
+    """Measure every row in turns and print two tables; what they show, to be kept as JSON."""
+    answers = {row.quire[0]: servers.quire.get(row.quire[0]) for row in asked}
+    file = folder / "answers"
+    file.write_bytes(pickle.dumps(answers))
+    measured: list[dict[str, object]] = []
+    with hosted("granian", "empty", file, workers=workers) as empty:
+        for kind, unique in (("again", False), ("new", True)):
+            found = []
+            for row in asked:
+                each = servers.each(row)
+                if not unique:
+                    each["empty"] = (empty, row.quire[:1])
+                turns = _turns(each, rounds, seconds, unique)
+                found.append(_figures(row, kind, len(answers[row.quire[0]]), turns))
+            _PRINTED[kind](found)
+            measured += found
+    return measured
+
+
+def _turns(
+    each: Mapping[str, tuple[Serving, Sequence[str]]], rounds: int, seconds: int, unique: bool
+) -> Turns:
+    """What the turns came to; the very first is left out, since engines that compile get faster."""
+    turns: Turns = {name: [] for name in each}
+    for turn in range(rounds if unique else rounds + 1):
+        for name, (serving, paths) in each.items():
+            requests = Requests(paths if unique else paths[:1], unique)
+            turns[name].append(run(serving, requests, seconds, turn, CONNECTIONS))
+    return {name: results[-rounds:] for name, results in turns.items()}
+
+
+def _figures(row: Row, kind: str, length: int, turns: Turns) -> dict[str, Any]:
+    """What is kept of one row: figures of each server, and Quire's ratio to each other one."""
+    servers = {
+        name: {
+            "rate": round(median(r.rate for r in results), 1),
+            "median_ms": round(median(r.median_ms for r in results), 3),
+            "p99_ms": round(median(r.p99_ms for r in results), 3),
+        }
+        for name, results in turns.items()
+    }
+    ratios = {
+        name: round(median(a.rate / b.rate for a, b in zip(turns["quire"], results, strict=True)), 3)
+        for name, results in turns.items()
+        if name != "quire"
+    }
+    return {
+        "row": row.name,
+        "requests": kind,
+        "bytes": length,
+        "json-server asked": row.as_json_server,
+        "servers": servers,
+        "ratios": ratios,
+    }
+
+
+def _print_again(found: Sequence[Mapping[str, Any]]) -> None:
+    rows = []
+    for row in found:
+        servers, ratios = row["servers"], row["ratios"]
+        rows.append(
+            [
+                row["row"],
+                size(row["bytes"]),
+                *(_cell(servers[name]) for name in ("quire", "empty", "strapi", "json-server")),
+                *(ratio(ratios[name]) for name in ("empty", "strapi", "json-server")),
+            ]
+        )
+    head = ["request", "answer", "Quire", "empty app", "Strapi", "json-server"]
+    show("The same request again", [*head, "to empty", "to Strapi", "to json-server"], rows, _NOTE)
+
+
+def _print_new(found: Sequence[Mapping[str, Any]]) -> None:
+    rows = []
+    for row in found:
+        servers, ratios = row["servers"], row["ratios"]
+        rows.append(
+            [
+                row["row"],
+                row["json-server asked"],
+                *(_cell(servers[name]) for name in ("quire", "strapi", "json-server")),
+                *(ratio(ratios[name]) for name in ("strapi", "json-server")),
+            ]
+        )
+    head = ["request", "of json-server", "Quire", "Strapi", "json-server", "to Strapi", "to json-server"]
+    show("Requests never seen before", head, rows, _NOTE)
+
+
+_NOTE = (
+    f"Requests a second, median / p99 in milliseconds, with {CONNECTIONS} connections;"
+    " the median of the turns."
+)
+_PRINTED: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], None]] = {
+    "again": _print_again,
+    "new": _print_new,
+}
+
+
+def _cell(figures: Mapping[str, float]) -> str:
+    return f"{count(figures['rate'])}/s, {figures['median_ms']:.1f} / {figures['p99_ms']:.1f}"

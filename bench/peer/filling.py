@@ -1,0 +1,100 @@
+"""Fills the peers with what Quire serves: every document of a site, over the peers' own API or file."""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.host import HOST
+from bench.model import REFERRED
+from bench.serving import Serving
+
+Documents = dict[str, list[dict[str, Any]]]  # plural → documents, populated one level deep
+Ids = dict[str, str]  # Quire's documentId → the peer's
+_OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations")
+_SINGLE, _MANY = ("author", "category"), ("tags", "related")
+_PAGE = 100
+
+
+def read_documents(serving: Serving) -> Documents:
+    """Every document of a site that Quire serves, in its order."""
+    return {plural: list(_pages(serving, plural)) for plural in (*REFERRED, "articles")}
+
+
+def _pages(serving: Serving, plural: str) -> Iterator[dict[str, Any]]:
+    populate = "&populate=*" if plural == "articles" else ""
+    page, pages = 1, 1
+    while page <= pages:
+        where = f"pagination[page]={page}&pagination[pageSize]={_PAGE}{populate}"
+        answer = json.loads(serving.get(f"/api/{plural}?{where}"))
+        yield from answer["data"]
+        page, pages = page + 1, answer["meta"]["pagination"]["pageCount"]
+
+
+def fill_strapi(serving: Serving, token: str, documents: Documents, say: Callable[[str], None]) -> Ids:
+    """Create every document through the API, in order; then relate articles to each other."""
+    ids: Ids = {}
+    api = Api(serving.port, token)
+    for plural, found in documents.items():
+        say(f"creating {len(found):,} {plural}")
+        for document in found:
+            made = api.send("POST", f"/api/{plural}", _body(document, ids))
+            ids[document["documentId"]] = made["documentId"]
+    say("relating articles")
+    for document in documents["articles"]:
+        body = {"related": [ids[other["documentId"]] for other in document["related"]]}
+        api.send("PUT", f"/api/articles/{ids[document['documentId']]}", body)
+    return ids
+
+
+def _body(document: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
+    """What a document says, without what a server adds to it."""
+    body = {name: value for name, value in document.items() if name not in _OURS}
+    for name in _SINGLE:
+        if name in body:
+            body[name] = ids[body[name]["documentId"]]
+    if "tags" in body:
+        body["tags"] = [ids[tag["documentId"]] for tag in body["tags"]]
+        del body["related"]
+    return {name: _without_ids(value) for name, value in body.items()}
+
+
+def _without_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_ids(item) for key, item in value.items() if key != "id"}
+    return [_without_ids(item) for item in value] if isinstance(value, list) else value
+
+
+class Api:
+    """A JSON API, with a token, on one connection."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self._connection = http.client.HTTPConnection(HOST, port, timeout=60)
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def send(self, method: str, path: str, data: object) -> Any:
+        """The data of the answer. RuntimeError where it is an error."""
+        self._connection.request(method, path, json.dumps({"data": data}), self._headers)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        if answer.status not in (200, 201):
+            raise RuntimeError(f"{method} {path}: {answer.status} {body[:300]!r}")
+        return json.loads(body)["data"]
+
+
+def write_db(path: Path, documents: Documents) -> None:
+    """The file of json-server: the same documents, each with the ids of what it refers to."""
+    db: dict[str, list[dict[str, Any]]] = {}
+    for plural, found in documents.items():
+        db[plural] = []
+        for document in found:
+            row = {**document, "id": document["documentId"]}
+            for name in _SINGLE:
+                if name in row:
+                    row[f"{name}Id"] = row.pop(name)["documentId"]
+            for name in _MANY:
+                if name in row:
+                    row[name] = [other["documentId"] for other in row[name]]
+            db[plural].append(row)
+    path.write_text(json.dumps(db, indent=1))

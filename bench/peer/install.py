@@ -1,0 +1,53 @@
+"""Installs what is measured beside Quire from npm, once, into a cache folder outside of the repository."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+APP = Path(__file__).parent / "app"
+STRAPI = str(json.loads((APP / "package.json").read_bytes())["dependencies"]["@strapi/strapi"])
+JSON_SERVER = "0.17.4"
+_COMPILED = "node_modules/better-sqlite3/build/Release/better_sqlite3.node"
+
+
+def cache() -> Path:
+    """$QUIRE_PEERS, else a folder of the user's cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("QUIRE_PEERS") or Path(home, "quire", "peers"))
+
+
+def node() -> str | None:
+    """The path of Node.js, where it and npm are installed."""
+    return shutil.which("node") if shutil.which("npm") else None
+
+
+def install_strapi() -> Path:
+    """The folder whose node_modules have the reference implementation."""
+    folder = cache() / f"strapi-{STRAPI}"
+    _install(folder, json.loads((APP / "package.json").read_bytes()))
+    if not (folder / _COMPILED).exists():
+        raise SystemExit(f"better-sqlite3 did not compile in {folder}: it needs a C++ compiler and Python")
+    return folder
+
+
+def install_json_server() -> Path:
+    """The folder whose node_modules have json-server."""
+    folder = cache() / f"json-server-{JSON_SERVER}"
+    _install(folder, {"name": "peer", "private": True, "dependencies": {"json-server": JSON_SERVER}})
+    return folder
+
+
+def _install(folder: Path, package: dict[str, object]) -> None:
+    """`npm install` of a package.json, unless that was done; it takes minutes the first time."""
+    text, done = json.dumps(package, indent=2), folder / "installed.json"
+    if done.exists() and done.read_text() == text:
+        return
+    print(f"installing into {folder}", flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_text(text)
+    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
+    if subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL).returncode:
+        raise SystemExit(f"npm could not install into {folder}; its own words are above")
+    done.write_text(text)
