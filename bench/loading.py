@@ -11,6 +11,7 @@ from statistics import median
 import frontmatter
 
 from bench.tables import count, ratio, show
+from server.check.survey import survey
 from server.content_types import read_content_types
 from server.documents import Document
 from server.files import walk
@@ -46,6 +47,7 @@ def measure(root: Path) -> list[Step]:
     state = root / ".quire"
     fresh = _seconds(lambda: Site(root).load(), before=lambda: shutil.rmtree(state, ignore_errors=True))
     again = _seconds(lambda: Site(root).load())
+    checking = _seconds(lambda: survey(root, lambda load: load(lambda done, total: None)))
     stats = _seconds(lambda: [path.stat() for path in root.joinpath("content").rglob("*")])
     return [
         Step("read documents (one core)", n / reading, "python-frontmatter with libyaml", n / plain),
@@ -54,6 +56,7 @@ def measure(root: Path) -> list[Step]:
         Step("build the index", n / building),
         Step("whole load, nothing cached", n / fresh),
         Step("whole load, history cached", n / again),
+        Step("quire check", n / checking),
     ]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from server.ask import PUBLICATION_FILTERS
 from server.errors import ApiError
 from server.operators import LOGIC, OPERATORS
+from server.problems import RULES
 from server.schema import ATTRIBUTE_TYPES
 from server.settings import ACTIONS, KEYS
 
@@ -48,6 +49,10 @@ def _settings() -> str:
     return _table(["key", "holds", "says"], rows)
 
 
+def _rules() -> str:
+    return _table(["rule", "says"], ([f"`{name}`", sentence] for name, sentence in RULES.items()))
+
+
 def _actions() -> str:
     rows = (
         [_SUBJECTS.get(subject, f"`{subject}`"), ", ".join(f"`{a}`" for a in actions)]
@@ -76,4 +81,5 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "settings": _settings,
     "actions": _actions,
     "errors": _errors,
+    "rules": _rules,
 }

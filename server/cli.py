@@ -1,4 +1,4 @@
-"""The command line: `quire serve`, `quire token …`. Errors are one line and exit status 1."""
+"""The command line: `quire serve`, `quire check`, `quire token …`. Errors are one line and exit status 1."""
 
 import sys
 import time
@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from server import __version__
+from server.check.command import check
 from server.cli_accounts import token, user
 from server.cli_types import types
-from server.commands import check_folder, one_line_errors, site_option
+from server.commands import check_folder, one_line_errors, progress_bar, site_option
 from server.serve import check_accounts, check_port, serve
 from server.site import Change, Site
 
-SLOW_S = 1.0  # loading that takes longer shows a progress bar
 SHOWN_PROBLEMS = 10
 
 
@@ -38,28 +38,10 @@ def serve_command(root: Path, host: str, port: int, workers: int, reload: bool) 
     site = Site(root)
     check_accounts(site)
     site.recover()
-    _load(site)
+    with progress_bar("Reading files") as progress:
+        site.load(progress)
     seconds = time.perf_counter() - began
     serve(site, host, port, lambda: _report_ready(site, seconds, host, port), _report_change)
-
-
-def _load(site: Site) -> None:
-    """Load a site, with a progress bar on a terminal once that has taken SLOW_S."""
-    began, bar = time.perf_counter(), None
-
-    def progress(done: int, total: int) -> None:
-        nonlocal bar
-        if bar is None and time.perf_counter() - began > SLOW_S and sys.stderr.isatty():
-            bar = click.progressbar(length=total, label="Reading files", file=sys.stderr)
-            bar.__enter__()
-        if bar is not None:
-            bar.update(done - bar.pos)
-
-    try:
-        site.load(progress)
-    finally:
-        if bar is not None:
-            bar.__exit__(None, None, None)
 
 
 def _report_ready(site: Site, seconds: float, host: str, port: int) -> None:
@@ -112,6 +94,7 @@ def _report_change(change: Change, seconds: float) -> None:
     sys.stdout.flush()
 
 
+main.add_command(check)
 main.add_command(token)
 main.add_command(user)
 main.add_command(types)

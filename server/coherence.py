@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.errors import SetupError
+from server.errors import SetupError, noting
 from server.marks import Lines, nearest
 from server.schema import MIRROR, RELATIONS, Attribute, Schema, Type
 from server.spelling import suggestion
@@ -32,11 +32,13 @@ class Source:
         return SetupError(self.path, line, message, mend, column)
 
 
-def check_type(source: Source, type_: Type, schema: Schema) -> None:
-    """Refuse a type whose API ids or attributes don't fit the others. Raises SetupError."""
-    _check_api_ids(source, type_, schema)
+def check_type(source: Source, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
+    """Note what of a type's API ids and attributes does not fit the others."""
+    with noting(wrong):
+        _check_api_ids(source, type_, schema)
     for attribute in type_.attributes.values():
-        _check_attribute(source, type_, attribute, schema.types)
+        with noting(wrong):
+            _check_attribute(source, type_, attribute, schema.types)
 
 
 def _check_api_ids(source: Source, type_: Type, schema: Schema) -> None:

@@ -1,7 +1,10 @@
-"""What the commands of the command line share: the --site option, and errors as one line."""
+"""What the commands of the command line share: the --site option, errors as one line, styled output."""
 
+import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,12 @@ from typing import Any
 import click
 
 from server.errors import SetupError
+
+SLOW_S = 1.0  # what takes longer shows a progress bar
+
+# What makes text stand out, as `click.style` takes it.
+Style = Mapping[str, Any]
+Part = tuple[str, Style]
 
 site_option = click.option(
     "--site",
@@ -39,3 +48,30 @@ def check_folder(root: Path) -> None:
     """Raise SetupError where there is no such folder."""
     if not root.is_dir():
         raise SetupError(str(root), None, "there is no such folder", "name the site's folder with --site")
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A function to call with (done, total), which shows a bar on a terminal once that has taken SLOW_S."""
+    began, bar = time.perf_counter(), None
+
+    def progress(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None and time.perf_counter() - began > SLOW_S and sys.stderr.isatty():
+            bar = click.progressbar(length=total, label=label, file=sys.stderr)
+            bar.__enter__()
+        if bar is not None:
+            bar.update(done - bar.pos)
+
+    try:
+        yield progress
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
+
+
+def show(lines: Iterable[list[Part]]) -> None:
+    """Print lines of styled parts; NO_COLOR and FORCE_COLOR count for more than what the output is."""
+    colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
+    for parts in lines:
+        click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)

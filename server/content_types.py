@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from server.coherence import Source, check_cycles, check_type
-from server.errors import SetupError
+from server.errors import SetupError, noting
 from server.marks import Lines
 from server.schema import ATTRIBUTE_TYPES, BUILT_IN, Attribute, Kind, Schema, Type
 from server.spelling import suggestion
@@ -20,22 +20,34 @@ _API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 def read_content_types(root: Path) -> Schema:
     """The schema of the site at `root`. Raises SetupError for the first thing wrong with it."""
+    schema, wrong = survey_content_types(root)
+    if wrong:
+        raise wrong[0]
+    return schema
+
+
+def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
+    """The schema of the site at `root`, as far as it can be read, and everything that is wrong with it."""
     types: dict[str, Type] = dict(BUILT_IN)
     sources: dict[str, Source] = {}
+    wrong: list[SetupError] = []
     folder = root / "content-types"
     for path in _schema_files(folder):
-        source = _read(root, path)
-        made = _read_type(source, path.relative_to(folder))
-        if made.uid in types:
-            other = types[made.uid].path
-            raise source.refuse(f"{made.uid} is defined in {other} as well", "remove one of the two", "info")
-        types[made.uid] = made
-        sources[made.uid] = source
+        with noting(wrong):
+            source = _read(root, path)
+            made = _read_type(source, path.relative_to(folder), wrong)
+            if made.uid in types:
+                what = f"{made.uid} is defined in {types[made.uid].path} as well"
+                raise source.refuse(what, "remove one of the two", "info")
+            types[made.uid] = made
+            sources[made.uid] = source
     schema = Schema(types)
-    for uid, source in sources.items():
-        check_type(source, types[uid], schema)
-    check_cycles(types, sources)
-    return schema
+    if not wrong:  # what could not be read would seem to be missing
+        for uid, source in sources.items():
+            check_type(source, types[uid], schema, wrong)
+        with noting(wrong):
+            check_cycles(types, sources)
+    return schema, wrong
 
 
 def _schema_files(folder: Path) -> Iterator[Path]:
@@ -80,7 +92,7 @@ def _json_lines(text: str) -> Lines:
         return {}
 
 
-def _read_type(source: Source, place: Path) -> Type:
+def _read_type(source: Source, place: Path, wrong: list[SetupError]) -> Type:
     attributes = _section(source, source.data, "attributes")
     if place.parts[0] == "components":
         if len(place.parts) != 3:
@@ -89,25 +101,34 @@ def _read_type(source: Source, place: Path) -> Type:
             )
         uid = f"{place.parts[1]}.{place.stem}"
         display = str(_section(source, source.data, "info").get("displayName", place.stem))
-        made = {name: _read_attribute(source, name, False) for name in attributes}
+        made = _read_attributes(source, attributes, False, wrong)
         return Type(uid, "component", place.stem, "", display, made, path=source.path, raw=source.data)
-    return _read_content_type(source, list(attributes))
+    localized = _is_localized(source.data)
+    return _read_content_type(source, _read_attributes(source, attributes, localized, wrong), localized)
 
 
-def _read_content_type(source: Source, names: list[str]) -> Type:
+def _read_attributes(
+    source: Source, names: Iterable[str], localized: bool, wrong: list[SetupError]
+) -> dict[str, Attribute]:
+    made = {}
+    for name in names:
+        with noting(wrong):
+            made[name] = _read_attribute(source, name, localized)
+    return made
+
+
+def _read_content_type(source: Source, attributes: Mapping[str, Attribute], localized: bool) -> Type:
     kind: Kind = source.data.get("kind", "collectionType")
     if kind not in ("collectionType", "singleType"):
         raise source.refuse(f'the kind "{kind}" is not known', "use collectionType or singleType", "kind")
     info = _section(source, source.data, "info")
     options = _section(source, source.data, "options")
     singular, plural = (_api_id(source, info, key) for key in ("singularName", "pluralName"))
-    localized = _is_localized(source.data)
     format_ = options.get("format", "md")
     if format_ not in FORMATS:
         raise source.refuse(
             f'the format "{format_}" is not known', f"use {', '.join(FORMATS)}", "options", "format"
         )
-    attributes = {name: _read_attribute(source, name, localized) for name in names}
     return Type(
         uid=f"api::{singular}.{singular}",
         kind=kind,

@@ -1,6 +1,6 @@
 """Relations and media that point to nothing: they read as absent, and are problems of their files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from server.documents import PUBLISHED, Document
@@ -15,27 +15,34 @@ from server.values import Component, Path, Unreadable, read_target
 Parsed = Callable[[str], tuple[Tree, Lines]]
 
 
-def dangling(snapshot: Snapshot, parsed: Parsed) -> Iterator[Problem]:
-    """A warning for each target, in any file, that no document or media file has.
+def dangling(
+    snapshot: Snapshot, parsed: Parsed, documents: Iterable[Document] | None = None
+) -> Iterator[Problem]:
+    """A warning for each target, in some documents or in all, that no document or media file has.
 
     `parsed` reads the tree of a file and where everything in it stands.
     """
     known = {uid: {key[0] for key in table.versions} for uid, table in snapshot.tables.items()}
+    for document in _all(snapshot) if documents is None else documents:
+        lost = [
+            (attribute, path, target)
+            for attribute, path, target in _targets(document.type, document.row[2:-4], ())
+            if not _exists(snapshot, known, attribute, target)
+        ]
+        tree, lines = parsed(document.path) if lost else ({}, {})
+        for attribute, path, target in lost:
+            what, mend = _sentences(snapshot, known, attribute, path, target)
+            mark = _mark(tree, lines, attribute, path, target)
+            line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
+            yield Problem(document.path, line, what, mend, "warning", column, "dangling")
+
+
+def _all(snapshot: Snapshot) -> Iterator[Document]:
+    """The version of each file, once."""
     for table in snapshot.tables.values():
         for document in table.versions.values():
-            if document.status != PUBLISHED and _is_copy(snapshot, document):
-                continue
-            lost = [
-                (attribute, path, target)
-                for attribute, path, target in _targets(document.type, document.row[2:-4], ())
-                if not _exists(snapshot, known, attribute, target)
-            ]
-            tree, lines = parsed(document.path) if lost else ({}, {})
-            for attribute, path, target in lost:
-                what, mend = _sentences(snapshot, known, attribute, path, target)
-                mark = _mark(tree, lines, attribute, path, target)
-                line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
-                yield Problem(document.path, line, what, mend, "warning", column, "dangling")
+            if document.status == PUBLISHED or not _is_copy(snapshot, document):
+                yield document
 
 
 def _mark(tree: Tree, lines: Lines, attribute: Attribute, path: Path, target: Any) -> Mark | None:
@@ -93,4 +100,9 @@ def _sentences(
         return f"{name}: there is no content/uploads/{target}", mend
     uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
     mend = suggestion(document_id, known.get(uid, ())) or "mend the id, or remove it"
-    return f'{name}: there is no document "{document_id}" of {uid}', mend
+    return f"{name}: {no_document(uid, document_id)}", mend
+
+
+def no_document(uid: str, document_id: str) -> str:
+    """The sentence that says that a document is not there."""
+    return f'there is no document "{document_id}" of {uid}'

@@ -20,7 +20,8 @@
 Only `app` turns an ApiError into HTTP; only `cli` prints a SetupError.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -37,6 +38,15 @@ class SetupError(QuireError):
         self.path, self.line, self.column, self.message, self.mend = path, line, column, message, mend
         where = f"{path}:{line}" if line else path
         super().__init__(f"{where}: {message}" + (f" ({mend})" if mend else ""))
+
+
+@contextmanager
+def noting(found: list[SetupError]) -> Iterator[None]:
+    """Note a SetupError in the block, and go on behind it."""
+    try:
+        yield
+    except SetupError as error:
+        found.append(error)
 
 
 class ApiError(QuireError):

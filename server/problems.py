@@ -17,6 +17,11 @@ RULES: Mapping[str, str] = {
     "unknown-key": "A key that the type does not have; it is not served.",
     "dangling": "A relation or a media path points to nothing; it reads as absent.",
     "duplicate-id": "Two files claim one document; the first by path is served.",
+    "duplicate-value": "Two documents have one value of an attribute that is unique, or a `uid`.",
+    "missing-id": "A file says no `documentId`, and another locale or draft of its name does.",
+    "translation": "A document is not there in the default locale; with `--translations`, in any other.",
+    "stale-draft": "A draft is older than what is published.",
+    "unclaimed": "No type claims the file.",
 }
 
 

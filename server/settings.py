@@ -4,13 +4,14 @@ The table KEYS says what there is; docs/settings.md is checked against it.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.errors import SetupError
+from server.errors import SetupError, noting
 from server.marks import Lines, nearest
+from server.problems import RULES, Problem
 from server.spelling import suggestion
 from server.tree import SyntaxProblem, is_null, read_yaml, typed
 
@@ -45,6 +46,7 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "mail.user": ("text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD."),
     "mail.tls": ("flag", "Whether to use STARTTLS."),
     "mail.from": ("text", "The sender's address."),
+    "check.ignore": ("rules", "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text."),
     "accounts": ("url", "The accounts database, where it is not `.quire/accounts.db`."),
     "roles": ("roles", "What each role may do: `role: {subject: [actions]}`."),
 }
@@ -90,6 +92,8 @@ class Settings:
     mail_tls: bool = False
     mail_from: str = "no-reply@localhost"
     roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
+    ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         roles = {"public": frozenset[str](), "authenticated": frozenset[str](), **(self.roles or {})}
@@ -165,12 +169,29 @@ class _Reader:
 
 def read_settings(root: Path) -> Settings:
     """The settings of the site at `root`. Raises SetupError with the line of what is wrong."""
+    settings, wrong = survey_settings(root)
+    if wrong:
+        raise wrong[0]
+    return settings
+
+
+def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
+    """The settings of the site at `root`, or the default ones, and what is wrong with site.yaml."""
+    settings, wrong = Settings(), list[SetupError]()
+    with noting(wrong):
+        reader = _read(root)
+        wrong.extend(_unknown(reader))
+        settings = _settings(reader)
+    return settings, wrong
+
+
+def _read(root: Path) -> _Reader:
     lines: Lines = {}
     try:
         text = (root / FILE).read_bytes().decode("utf-8-sig")
         data = read_yaml(text, lines)
     except FileNotFoundError:
-        return Settings()
+        return _Reader({}, lines)
     except OSError as error:
         raise SetupError(FILE, None, f"can't be read: {error.strerror}", "look at its permissions") from error
     except UnicodeDecodeError as error:
@@ -180,21 +201,20 @@ def read_settings(root: Path) -> Settings:
     reader = _Reader({} if is_null(data) else data, lines)
     if not isinstance(reader.data, dict):
         raise reader.refuse("is no mapping", "write it as key: value lines")
-    _refuse_unknown(reader)
-    return _settings(reader)
+    return reader
 
 
-def _refuse_unknown(reader: _Reader) -> None:
-    """Refuse any key that the table KEYS does not have, level by level."""
+def _unknown(reader: _Reader) -> Iterator[SetupError]:
+    """A refusal of each key that the table KEYS does not have."""
     known = {tuple(key.split(".")[:end]) for key in KEYS for end in range(1, key.count(".") + 2)}
     leaves = {tuple(key.split(".")) for key in KEYS}
     for at in reader.lines:
         names = tuple(str(part) for part in at)
         inside_leaf = any(names[:end] in leaves for end in range(1, len(names)))
-        if names not in known and not inside_leaf:
+        if names not in known and not inside_leaf and (not names[:-1] or names[:-1] in known):
             siblings = [key[-1] for key in known if len(key) == len(names) and key[:-1] == names[:-1]]
             mend = suggestion(names[-1], siblings) or "known here: " + ", ".join(sorted(siblings))
-            raise reader.refuse(f'the key "{".".join(names)}" is not known', mend, *at)
+            yield reader.refuse(f'the key "{".".join(names)}" is not known', mend, *at)
 
 
 def _settings(reader: _Reader) -> Settings:
@@ -235,6 +255,8 @@ def _settings(reader: _Reader) -> Settings:
         mail_tls=reader.flag(False, "mail", "tls"),
         mail_from=reader.text("no-reply@localhost", "mail", "from"),
         roles=_roles(reader),
+        ignored=_ignored(reader),
+        lines=reader.lines,
     )
 
 
@@ -289,14 +311,24 @@ def _roles(reader: _Reader) -> Mapping[str, frozenset[str]]:
     return roles
 
 
-def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[str]:
-    """The subjects that roles name and no content type has, as sentences."""
+def _ignored(reader: _Reader) -> Mapping[str, tuple[str, ...]]:
+    at = ("check", "ignore")
+    for rule in reader.section("check") and reader.section(*at):
+        if rule not in RULES:
+            mend = suggestion(rule, RULES) or "known are " + ", ".join(RULES)
+            raise reader.refuse(f'there is no rule "{rule}" of quire check', mend, *at, rule)
+    return {rule: tuple(reader.texts(*at, rule, default=[])) for rule in reader.section(*at)}
+
+
+def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
+    """A warning for each subject that a role names and no content type has."""
     wrong = []
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
-                hint = suggestion(subject, [*singulars, *ACTIONS])
-                wrong.append(
-                    f'role {role} names "{subject}", which is no content type' + (f"; {hint}" if hint else "")
-                )
+                what = f'role {role} names "{subject}", which is no content type'
+                mend = suggestion(subject, [*singulars, *ACTIONS]) or "mend the name"
+                mark = nearest(settings.lines, ("roles", role, subject))
+                line, column = (mark.line, mark.column) if mark else (None, None)
+                wrong.append(Problem(FILE, line, what, mend, "warning", column, "settings"))
     return wrong

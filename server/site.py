@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,7 +31,7 @@ from server.problems import Problem
 from server.schema import Schema
 from server.settings import FILE, Settings, check_subjects, read_settings
 from server.state import FOLDER, state_folder
-from server.store import Entry, Store
+from server.store import Entry, Store, parsed
 from server.versions import Versions
 
 Progress = Callable[[int, int], None]  # (files read, files in all)
@@ -105,7 +106,7 @@ class Site:
                 *held.config,
                 *held.walked,
                 *_contested(snapshot),
-                *dangling(snapshot, self._store.parsed),
+                *dangling(snapshot, partial(parsed, self.root)),
             }
             for entry in held.entries.values():
                 found.update(entry.problems)
@@ -237,8 +238,7 @@ class Site:
         return Change(problems=self._held.config, reloaded=True)
 
     def _subject_problems(self, settings: Settings, schema: Schema) -> tuple[Problem, ...]:
-        sentences = check_subjects(settings, schema.subjects)
-        return tuple(Problem(FILE, None, s, "mend the name", "warning") for s in sentences)
+        return tuple(check_subjects(settings, schema.subjects))
 
     def _load(self, settings: Settings, schema: Schema, progress: Progress | None) -> None:
         store = self._make_store(settings, schema)

@@ -96,14 +96,6 @@ class Store:
             what = f"can't be read: {type(error).__name__}: {error}"
             return self.unreadable(path, Problem(path, None, what, "take out what is unusual in it"))
 
-    def parsed(self, path: str) -> tuple[dict[str, Tree], Lines]:
-        """The tree of a document's file and where all of it stands; both empty where it can't be read."""
-        try:
-            text = read_text(self.root, path)[0]
-            return parse(path, text, None), lines_of(path, text)
-        except (OSError, SyntaxProblem):
-            return {}, {}
-
     def unreadable(self, path: str, problem: Problem) -> Entry:
         """The entry of a file that is there and can't be read."""
         try:
@@ -151,8 +143,10 @@ class Store:
         values = read_attributes(claim.type, tree, (), reading)
         warn_unknown(claim.type, tree, (), reading, allowed=OURS)
         if not claim.draft:
+            unread = {wrong.path for wrong in reading.wrong}
             for at, sentence in broken_within(claim.type, values):
-                reading.fail(at, sentence, warning=True, rule="option")
+                if at not in unread:
+                    reading.fail(at, sentence, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = ("", "") if written else self.moments(path, found[0] / 1e9)
         created, updated = self._written_moments(tree, derived, reading)
@@ -245,7 +239,8 @@ def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line, column, _ = place(data[: error.start].decode("utf-8-sig"), len(data))
+        before = data[: error.start].decode("utf-8-sig")
+        line, column, _ = place(before, len(before))
         what = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
         raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
 
@@ -260,6 +255,15 @@ def lines_of(path: str, text: str) -> Lines:
     except SyntaxProblem:
         return {}
     return lines
+
+
+def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Lines]:
+    """The tree of a document's file and where all of it stands; both empty where it can't be read."""
+    try:
+        text = read_text(root, path)[0]
+        return parse(path, text, None), lines_of(path, text)
+    except (OSError, SyntaxProblem):
+        return {}, {}
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:

@@ -58,7 +58,8 @@ def read_json(text: str) -> Tree:
             json.dumps(tree, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg} (column {error.colno})"
-        raise SyntaxProblem(what, error.lineno, column=error.colno) from error
+        mend = "look at the commas, quotes and brackets near it"
+        raise SyntaxProblem(what, error.lineno, mend, error.colno) from error
     except UnicodeEncodeError as error:
         raise SyntaxProblem(
             "half of a surrogate pair has no UTF-8 form", None, "write both halves"

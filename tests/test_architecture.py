@@ -29,6 +29,7 @@ LAYERS: dict[str, str] = {
     "api": "api.auth api.builder api.content api.i18n api.upload api.uploads api.users",
     "app": "app",
     "server": "serve",
+    "tools": "check.audit check.survey check.fixes check.report check.formats check.command",
     "command": "cli",
 }
 LEVEL = {name: i for i, names in enumerate(LAYERS.values()) for name in names.split()}
@@ -36,7 +37,7 @@ OWNERS = {
     "argon2": {"passwords"},
     "babel": {"locales"},
     "brotli": {"answers"},
-    "click": {"cli", "cli_accounts", "cli_types", "commands"},
+    "click": {"check", "cli", "cli_accounts", "cli_types", "commands"},
     "email_validator": {"options"},
     "filetype": {"images"},
     "flask": {"app", "context", "api"},

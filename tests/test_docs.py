@@ -6,6 +6,7 @@ import pytest
 
 from server.ask import PUBLICATION_FILTERS
 from server.operators import LOGIC, OPERATORS
+from server.problems import RULES
 from server.schema import ATTRIBUTE_TYPES
 from server.settings import KEYS
 
@@ -14,6 +15,7 @@ NAMED = {
     "querying.md": [*OPERATORS, *LOGIC, *PUBLICATION_FILTERS],
     "settings.md": list(KEYS),
     "modelling.md": list(ATTRIBUTE_TYPES),
+    "check.md": list(RULES),
 }
 
 

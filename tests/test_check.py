@@ -1,0 +1,644 @@
+"""`quire check`: what it finds and where, how it says so, and what --fix mends."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from server.cli import main
+from server.problems import RULES
+from server.site import Site
+from tests.sites import STRING, Files, collection, component, relation, write
+
+ROOT = Path(__file__).parent.parent
+MEDIA = {"type": "media", "multiple": True}
+TYPES = {
+    **collection(
+        "page",
+        {
+            "title": {**STRING, "required": True},
+            "slug": {"type": "uid"},
+            "count": {"type": "integer"},
+            "author": relation("manyToOne", "author"),
+            "authors": relation("manyToMany", "author"),
+            "pictures": MEDIA,
+            "parts": {"type": "component", "component": "shared.part", "repeatable": True},
+            "body": {"type": "richtext"},
+        },
+        drafts=True,
+        localized=True,
+    ),
+    **collection("author", {"name": STRING}),
+    **component("shared.part", {"by": relation("manyToOne", "author"), "label": STRING}),
+    **collection("home", {"title": STRING}, single=True),
+    "site.yaml": "locales: {default: en, available: [en, fr]}\n",
+    "content/authors/nell.yaml": "name: Nell\n",
+    "content/authors/team/ida.yaml": "name: Ida\n",
+    "content/uploads/knots.txt": "knots",
+}
+
+
+def check(root: Path, *options: str) -> Result:
+    """Run the command as a terminal that shows no colours would."""
+    arguments = ["check", "--site", str(root), *options]
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def found(root: Path, *options: str) -> list[dict[str, Any]]:
+    """The problems as JSON."""
+    return list(json.loads(check(root, "--format", "json", *options).stdout)["problems"])
+
+
+def places(root: Path, *options: str) -> list[tuple[str, int | None, int | None, str, str]]:
+    """Path, line, column, severity and rule of each problem."""
+    names = ("path", "line", "column", "severity", "rule")
+    return [tuple(problem[name] for name in names) for problem in found(root, *options)]  # type: ignore[misc]
+
+
+def page(*lines: str, body: str = "Text.") -> str:
+    return "---\n" + "".join(f"{line}\n" for line in lines) + f"---\n\n{body}\n"
+
+
+# --- what is found -------------------------------------------------------------------------------
+
+
+def test_a_sound_site(tmp_path: Path) -> None:
+    write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "author: nell")})
+    done = check(tmp_path, "--strict")
+    assert done.exit_code == 0
+    assert re.fullmatch(r"✓ nothing is wrong; 4 files looked at in \d+\.\d\d s\n", done.stdout)
+
+
+# What is in a site, and the problems of it: (path below content/, line, column, rule), errors with a "!".
+CASES: dict[str, tuple[Files, list[tuple[str, int | None, int | None, str]]]] = {
+    "no YAML": (
+        {"content/pages/a.md": page("title: A: B")},
+        [("pages/a.md", 2, 9, "syntax!")],
+    ),
+    "no JSON": ({"content/pages/a.json": '{"title":\n  "A",}'}, [("pages/a.json", 2, 7, "syntax!")]),
+    "a key twice in JSON": (
+        {"content/pages/a.json": '{"title": "A",\n  "title": "B"}'},
+        [("pages/a.json", 2, 3, "syntax!")],
+    ),
+    "front matter without an end": ({"content/pages/a.md": "---\na"}, [("pages/a.md", 1, 1, "syntax!")]),
+    "binary": ({"content/pages/a.md": b"a\nb\0"}, [("pages/a.md", 2, 1, "syntax!")]),
+    "not UTF-8": ({"content/pages/a.md": "a\nä".encode() + b"\xc3"}, [("pages/a.md", 2, 2, "syntax!")]),
+    "a value of another type": (
+        {"content/pages/a.md": page("title: A", "count: many")},
+        [("pages/a.md", 3, 8, "value!")],
+    ),
+    "a value of another type, in JSON behind tabs": (
+        {"content/pages/a.json": '{\n\t"title": "A",\n\t"count": "many"\n}'},
+        [("pages/a.json", 3, 11, "value!")],
+    ),
+    "a required value that is missing": (
+        {"content/pages/a.md": page("slug: a")},
+        [("pages/a.md", None, None, "option")],
+    ),
+    "a value that breaks an option": (
+        {"content/pages/a.md": page("title: A", "slug: a b")},
+        [("pages/a.md", 3, 7, "option")],
+    ),
+    "an unknown key": (
+        {"content/pages/a.md": page("title: A", "titel: B")},
+        [("pages/a.md", 3, 1, "unknown-key")],
+    ),
+    "an unknown key in a component": (
+        {"content/pages/a.md": page("title: A", "parts:", "  - label: x", "    lable: y")},
+        [("pages/a.md", 5, 5, "unknown-key")],
+    ),
+    "a relation to nothing": (
+        {"content/pages/a.md": page("title: A", "author: nel")},
+        [("pages/a.md", 3, 9, "dangling")],
+    ),
+    "relations to nothing, in a list, in a component": (
+        {
+            "content/pages/a.md": page(
+                "title: A", "authors: [nell, nobody]", "parts:", "  - label: x", "    by: noone"
+            )
+        },
+        [("pages/a.md", 3, 17, "dangling"), ("pages/a.md", 6, 9, "dangling")],
+    ),
+    "media that is not there": (
+        {"content/pages/a.md": page("title: A", "pictures:", "  - knots.txt", "  - knot.txt")},
+        [("pages/a.md", 5, 5, "dangling")],
+    ),
+    "one id twice": (
+        {
+            "content/pages/a.md": page("title: A"),
+            "content/pages/b.md": page("title: B", "documentId: a"),
+            "content/pages/a.yaml": "title: C\n",
+        },
+        [("pages/a.yaml", None, None, "duplicate-id!"), ("pages/b.md", 3, 13, "duplicate-id!")],
+    ),
+    "one unique value twice": (
+        {
+            "content/pages/a.md": page("title: A", "slug: x"),
+            "content/pages/b.md": page("title: B", "slug: x"),
+            "content/pages/a.fr.md": page("title: A", "slug: x"),
+        },
+        [("pages/b.md", 3, 7, "duplicate-value")],
+    ),
+    "a translation of nothing": (
+        {"content/pages/a.fr.md": page("title: A")},
+        [("pages/a.fr.md", None, None, "translation")],
+    ),
+    "a translation of a broken file": (
+        {"content/pages/a.md": "---\n", "content/pages/a.fr.md": page("title: A")},
+        [("pages/a.md", 1, 1, "syntax!")],
+    ),
+    "a translation without the id": (
+        {
+            "content/pages/a.md": page("documentId: x1", "title: A"),
+            "content/pages/a.fr.md": page("title: A"),
+        },
+        [("pages/a.fr.md", None, None, "missing-id")],
+    ),
+    "a draft without the id": (
+        {
+            "content/pages/a.md": page("documentId: x1", "title: A"),
+            "content/pages/a.draft.md": page("title: A"),
+        },
+        [("pages/a.draft.md", None, None, "missing-id")],
+    ),
+    "a draft that is older than what is published": (
+        {
+            "content/pages/a.md": page("title: A", "updatedAt: 2024-03-01T00:00:00Z"),
+            "content/pages/a.draft.md": page("title: A", "updatedAt: 2024-02-01T00:00:00Z"),
+            "content/pages/b.md": page("title: A", "updatedAt: 2024-03-01T00:00:00Z"),
+            "content/pages/b.draft.md": page("title: A", "updatedAt: 2024-03-02T00:00:00Z"),
+        },
+        [("pages/a.draft.md", 3, 12, "stale-draft")],
+    ),
+    "files that no type claims": (
+        {
+            "content/page/a.md": page("title: A"),
+            "content/hme.yaml": "title: A\n",
+            "content/pages/picture.png": b"x",
+            "content/uploads/knot.txt.yaml": "caption: x\n",
+        },
+        [
+            ("hme.yaml", None, None, "unclaimed"),
+            ("page/a.md", None, None, "unclaimed"),
+            ("pages/picture.png", None, None, "unclaimed"),
+            ("uploads/knot.txt.yaml", None, None, "dangling"),
+        ],
+    ),
+    "everything in one file": (
+        {"content/pages/a.md": page("count: many", "authors: [nell, nobody]", "tilte: A")},
+        [
+            ("pages/a.md", None, None, "option"),
+            ("pages/a.md", 2, 8, "value!"),
+            ("pages/a.md", 3, 17, "dangling"),
+            ("pages/a.md", 4, 1, "unknown-key"),
+        ],
+    ),
+    "a relation to a document whose file is broken": (
+        {"content/pages/a.md": page("title: A", "author: bad"), "content/authors/bad.yaml": "name: [\n"},
+        [("authors/bad.yaml", 2, 1, "syntax!")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_problem_is_found_with_its_place(tmp_path: Path, name: str) -> None:
+    files, expected = CASES[name]
+    write(tmp_path, {**TYPES, **files})
+    told = [(p, line, at, rule + "!" * (s == "error")) for p, line, at, s, rule in places(tmp_path)]
+    assert told == [(f"content/{path}", line, at, rule) for path, line, at, rule in expected]
+    assert all(problem["mend"] for problem in found(tmp_path) if problem["rule"] not in ("value", "option"))
+
+
+def test_a_link_out_of_the_site_and_a_file_without_permission(tmp_path: Path) -> None:
+    write(tmp_path / "site", TYPES)
+    (tmp_path / "site/content/pages").mkdir()
+    (tmp_path / "site/content/pages/a.md").symlink_to(tmp_path)
+    assert places(tmp_path / "site") == [("content/pages/a.md", None, None, "error", "unreadable")]
+
+
+def test_what_a_name_may_have_meant(tmp_path: Path) -> None:
+    wrong = {
+        "content/pages/a.md": page("titel: A", "author: nel", "title: A", "pictures: knot.txt"),
+        "content/page/b.md": page("title: B"),
+        "content/autors/c.yaml": "name: C\n",
+        "content/hom.yaml": "title: A\n",
+        "content/pages/aa.fr.md": page("title: A"),
+    }
+    write(tmp_path, {**TYPES, **wrong})
+    assert [problem["mend"] for problem in found(tmp_path)] == [
+        'did you mean "authors"?',
+        'did you mean "home"?',
+        'did you mean "content/pages"?',
+        'did you mean "title"?',
+        'did you mean "nell"?',
+        'did you mean "knots.txt"?',
+        'did you mean "a"?',
+    ]
+
+
+def test_documents_that_a_locale_lacks_are_told_when_asked_for(tmp_path: Path) -> None:
+    files = {
+        "content/pages/a.md": page("title: A"),
+        "content/pages/b.md": page("title: B"),
+        "content/pages/b.fr.md": page("title: B"),
+        "content/pages/c.draft.md": page("title: C"),
+    }
+    write(tmp_path, {**TYPES, **files})
+    assert places(tmp_path) == []
+    (problem,) = found(tmp_path, "--translations")
+    assert (problem["path"], problem["message"], problem["mend"]) == (
+        "content/pages/a.md",
+        "has no fr version",
+        "add content/pages/a.fr.md",
+    )
+
+
+def test_a_tree_of_another_tool_keeps_its_other_files(tmp_path: Path) -> None:
+    doc = collection("doc", {"title": STRING}, localized=True, files="docs/{locale}/{name}.md")
+    tree = {
+        "docs/en/a.md": page("title: A"),
+        "docs/en/picture.png": b"x",
+        "docs/en/a.mdx": page("title: A"),
+        "docs/xx/a.md": page("title: A"),
+    }
+    write(tmp_path, {**TYPES, **doc, **tree})
+    assert [p[0] for p in places(tmp_path)] == ["docs/en/a.mdx", "docs/xx/a.md"]
+    assert "docs/{locale}/{name}.md" in found(tmp_path)[0]["mend"]
+
+
+# --- site.yaml and schemas -----------------------------------------------------------------------
+
+BROKEN: Files = {
+    **TYPES,
+    "content-types/page.json": json.dumps(
+        {
+            "info": {"singularName": "page", "pluralName": "pages"},
+            "attributes": {"a": {"type": "strng"}, "b": {"type": "string", "min": []}},
+        },
+        indent=1,
+    ),
+    "content-types/author.json": "{",
+    "site.yaml": "nmae: x\napi: {pagesize: {max: 3}}\n",
+}
+
+
+def test_everything_wrong_with_the_configuration_is_told(tmp_path: Path) -> None:
+    write(tmp_path, BROKEN)
+    assert places(tmp_path) == [
+        ("content-types/author.json", 1, 2, "error", "schema"),
+        ("content-types/page.json", 8, 12, "error", "schema"),
+        ("content-types/page.json", 12, 4, "error", "schema"),
+        ("site.yaml", 1, 1, "error", "settings"),
+        ("site.yaml", 2, 7, "error", "settings"),
+    ]
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "github", "sarif"])
+def test_a_broken_configuration_is_a_problem_in_every_format(tmp_path: Path, format_: str) -> None:
+    write(tmp_path, BROKEN)
+    done = check(tmp_path, "--format", format_)
+    assert done.exit_code == 1
+    assert "strng" in done.stdout
+    assert "page.json" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "rule"),
+    [
+        ("site.yaml", "a: [", "settings"),
+        ("site.yaml", "- a", "settings"),
+        ("site.yaml", b"\xff", "settings"),
+        ("site.yaml", "check: {ignore: {unclaimd: [a]}}", "settings"),
+        ("content-types/page.json", "[]", "schema"),
+        ("content-types/page.json", '{"info": 3}', "schema"),
+    ],
+)
+def test_each_way_to_break_it(tmp_path: Path, path: str, text: str | bytes, rule: str) -> None:
+    write(tmp_path, {**TYPES, path: text})
+    assert [(p[0], p[4]) for p in places(tmp_path)] == [(path, rule)]
+
+
+def test_types_that_do_not_fit_together(tmp_path: Path) -> None:
+    attributes = {"a": relation("manyToOne", "nothing"), "b": {"type": "component", "component": "x.y"}}
+    write(tmp_path, {**TYPES, **collection("note", attributes)})
+    assert [(p[0], p[4]) for p in places(tmp_path)] == [("content-types/note.json", "schema")] * 2
+
+
+def test_a_folder_that_is_no_site(tmp_path: Path) -> None:
+    done = check(tmp_path)
+    assert done.exit_code == 1
+    assert "the site has no content types" in done.stdout
+    assert check(tmp_path / "nothing").exit_code == 1
+
+
+def test_a_role_for_a_type_that_is_not_there(tmp_path: Path) -> None:
+    write(tmp_path, {**TYPES, "site.yaml": "roles:\n  public: {page: [find], pag: [find]}\n"})
+    assert places(tmp_path) == [("site.yaml", 2, 26, "warning", "settings")]
+
+
+# --- how it is said ------------------------------------------------------------------------------
+
+ODD: Files = {
+    **TYPES,
+    "content/pages/a.md": page("title: A", "count: 'x, 50%: \\n'", "colour: red"),
+    "content/pages/b.md": page("title: B", "author: nobody"),
+}
+
+
+def test_the_report_is_grouped_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, ODD)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["check"])
+    assert done.exit_code == 1
+    assert re.sub(r"\d+\.\d\d s", "N s", done.stdout) == (
+        "content/pages/a.md\n"
+        '  3:8  ✗ count: expected a whole number, found "x, 50%: \\n"\n'
+        '  4:1  ! "colour" is no attribute of api::page.page\n'
+        "         add it to content-types/page.json or remove it\n"
+        "\n"
+        "content/pages/b.md\n"
+        '  3:9  ! author: there is no document "nobody" of api::author.author\n'
+        "         mend the id, or remove it\n"
+        "\n"
+        "✗ 1 error and 2 warnings in 2 files; 5 files looked at in N s\n"
+    )
+
+
+def test_warnings_fail_only_where_asked_to(tmp_path: Path) -> None:
+    write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "colour: red")})
+    assert check(tmp_path).exit_code == 0
+    assert check(tmp_path, "--strict").exit_code == 1
+
+
+def test_colours_are_for_terminals_and_for_those_who_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, ODD)
+    assert "\x1b[" not in check(tmp_path).stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[31m✗ \x1b[0m" in check(tmp_path).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in check(tmp_path).stdout
+
+
+def test_what_is_in_a_file_can_not_drive_a_terminal(tmp_path: Path) -> None:
+    write(tmp_path, {**TYPES, "content/pages/a.yaml": 'title: A\n"\\e]0;x\\a\\u202e": 1\n'})
+    done = check(tmp_path)
+    assert "\x1b" not in done.stdout
+    assert '"\\x1b]0;x\\x07\\u202e" is no attribute' in done.stdout
+
+
+def test_annotations_of_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "a site, with: signs", ODD)
+    monkeypatch.chdir(tmp_path)
+    done = check(Path("a site, with: signs"), "--format", "github")
+    assert done.exit_code == 1
+    path = "a site%2C with%3A signs/content/pages"
+    assert done.stdout.splitlines() == [
+        f"::error file={path}/a.md,line=3,col=8,title=quire%3A value::"
+        'count: expected a whole number, found "x, 50%25: \\n"',
+        f"::warning file={path}/a.md,line=4,col=1,title=quire%3A unknown-key::"
+        '"colour" is no attribute of api::page.page (add it to content-types/page.json or remove it)',
+        f"::warning file={path}/b.md,line=3,col=9,title=quire%3A dangling::"
+        'author: there is no document "nobody" of api::author.author (mend the id, or remove it)',
+    ]
+
+
+def test_a_sound_site_has_no_annotations_and_an_empty_log(tmp_path: Path) -> None:
+    write(tmp_path, TYPES)
+    assert check(tmp_path, "--format", "github").stdout == ""
+    assert json.loads(check(tmp_path, "--format", "sarif").stdout)["runs"][0]["results"] == []
+
+
+# Of SARIF 2.1.0's schema, the objects that a log of ours has: what each must have, and what it may.
+# The name behind a colon is the object or the kind of value that is there; `*` marks a list.
+SARIF: dict[str, dict[str, str]] = {
+    "log": {"$schema": "uri", "version!": "2.1.0", "runs!": "*run"},
+    "run": {"tool!": "tool", "results": "*result", "columnKind": "columnKind"},
+    "tool": {"driver!": "toolComponent"},
+    "toolComponent": {
+        "name!": "text",
+        "semanticVersion": "text",
+        "rules": "*reportingDescriptor",
+        "informationUri": "uri",
+    },
+    "reportingDescriptor": {
+        "id!": "text",
+        "shortDescription": "multiformatMessageString",
+        "defaultConfiguration": "reportingConfiguration",
+    },
+    "multiformatMessageString": {"text!": "text", "markdown": "text"},
+    "reportingConfiguration": {"level": "level"},
+    "result": {
+        "ruleId": "text",
+        "ruleIndex": "index",
+        "level": "level",
+        "message!": "message",
+        "locations": "*location",
+        "partialFingerprints": "texts",
+    },
+    "message": {"text": "text", "markdown": "text", "id": "text"},
+    "location": {"physicalLocation": "physicalLocation"},
+    "physicalLocation": {"artifactLocation": "artifactLocation", "region": "region"},
+    "artifactLocation": {"uri": "uri", "uriBaseId": "text"},
+    "region": {"startLine": "position", "startColumn": "position"},
+}
+KINDS: dict[str, Any] = {
+    "text": lambda v: isinstance(v, str) and v,
+    "texts": lambda v: all(isinstance(k, str) and isinstance(t, str) for k, t in v.items()),
+    "uri": lambda v: re.fullmatch(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+", v),
+    "2.1.0": lambda v: v == "2.1.0",
+    "columnKind": lambda v: v in ("utf16CodeUnits", "unicodeCodePoints"),
+    "level": lambda v: v in ("none", "note", "warning", "error"),
+    "index": lambda v: type(v) is int and v >= -1,
+    "position": lambda v: type(v) is int and v >= 1,
+}
+
+
+def assert_sarif(value: Any, kind: str) -> None:
+    """Hold a value against the schema of SARIF 2.1.0."""
+    if kind.startswith("*"):
+        assert isinstance(value, list)
+        for item in value:
+            assert_sarif(item, kind[1:])
+    elif kind in KINDS:
+        assert KINDS[kind](value), (kind, value)
+    else:
+        members = SARIF[kind]
+        assert isinstance(value, dict)
+        assert {name[:-1] for name in members if name.endswith("!")} <= value.keys()
+        for name, inner in value.items():
+            assert_sarif(inner, members.get(name) or members[f"{name}!"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sarif_is_valid_and_says_the_same(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "ä site"
+    write(root, {**TYPES, **CASES[name][0]})
+    monkeypatch.chdir(tmp_path)
+    log = json.loads(check(root, "--format", "sarif").stdout)
+    assert_sarif(log, "log")
+    (run,) = log["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(RULES)
+    for result, problem in zip(run["results"], found(root), strict=True):
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == problem["rule"]
+        assert result["level"] == problem["severity"]
+        (location,) = (each["physicalLocation"] for each in result["locations"])
+        assert location["artifactLocation"]["uri"] == f"%C3%A4%20site/{problem['path']}"
+        assert location["region"]["startLine"] == (problem["line"] or 1)
+
+
+def test_a_site_elsewhere_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "site", ODD)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    log = json.loads(check(Path("../site"), "--format", "sarif").stdout)
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": (tmp_path / "site/content/pages/a.md").as_uri()}
+
+
+# --- what may be left out ------------------------------------------------------------------------
+
+
+def test_warnings_that_are_meant_to_be_are_left_out_and_errors_never(tmp_path: Path) -> None:
+    ignore = (
+        "check: {ignore: {unclaimed: [content/README.md], unknown-key: 'content/pages/*', value: ['*']}}\n"
+    )
+    files = {
+        "content/README.md": "For editors.\n",
+        "content/pages/2024/a.md": page("title: A", "colour: red"),
+        "content/pages/b.md": page("title: B", "count: many"),
+        "content/authors/c.yaml": "colour: red\n",
+    }
+    write(tmp_path, {**TYPES, **files, "site.yaml": f"{TYPES['site.yaml']}{ignore}"})
+    assert [(p[0], p[4]) for p in places(tmp_path)] == [
+        ("content/authors/c.yaml", "unknown-key"),
+        ("content/pages/b.md", "value"),
+    ]
+
+
+# --- mending -------------------------------------------------------------------------------------
+
+# A file before and after --fix, byte by byte.
+MENDED: dict[str, tuple[str, str, str]] = {
+    "in front matter": (
+        "content/pages/a.md",
+        "---\n# first\ntitle:   A   # the title\nauthor:  '/nell'  # her\n"
+        'authors:\n- team/ida # and\n- ../authors/nell.yaml\n- "nobody"\n'
+        "pictures: [ /uploads/knots.txt,content/uploads/knots.txt ]\n---\n\n\n   Text.  \n\n",
+        "---\n# first\ntitle:   A   # the title\nauthor:  'nell'  # her\n"
+        'authors:\n- team--ida\n- nell\n- "nobody"\n'
+        "pictures: [knots.txt, knots.txt]\n---\n\n\n   Text.  \n\n",
+    ),
+    "with other line ends and no end of the last line": (
+        "content/pages/a.yaml",
+        "title: A\r\nauthor: authors/nell.yaml\r\ncount: 1",
+        "title: A\r\nauthor: nell\r\ncount: 1",
+    ),
+    "in JSON": (
+        "content/pages/a.json",
+        '{"title":"A",\n\n  "authors": ["nell", "content/authors/team/ida"],"count":1}',
+        '{"title":"A",\n\n  "authors": ["nell", "team--ida"],"count":1}',
+    ),
+    "in a component": (
+        "content/pages/a.yaml",
+        "title: A\nparts:\n  - label: x   # one\n    by: authors/nell\n\n  - label: y\n    by: nell\n",
+        "title: A\nparts:\n  - label: x   # one\n    by: nell\n\n  - label: y\n    by: nell\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_paths_become_ids_and_every_other_byte_stays(tmp_path: Path, name: str) -> None:
+    path, before, after = MENDED[name]
+    write(tmp_path, {**TYPES, path: before})
+    check(tmp_path, "--fix", "--dry-run")
+    assert (tmp_path / path).read_bytes().decode() == before
+    done = check(tmp_path, "--fix")
+    assert "✓" in done.stdout
+    assert (tmp_path / path).read_bytes().decode() == after
+    again = check(tmp_path, "--fix")
+    assert "→" not in again.stdout
+    assert (tmp_path / path).read_bytes().decode() == after
+
+
+def test_missing_ids_are_written(tmp_path: Path) -> None:
+    files = {
+        "content/pages/a.md": page("title: A", "documentId: x1", "author: nell"),
+        "content/pages/a.fr.md": page("title: A # fr"),
+        "content/pages/a.draft.md": "---\ntitle: A\n---\n",
+    }
+    write(tmp_path, {**TYPES, **files})
+    done = check(tmp_path, "--fix", "--strict")
+    assert done.exit_code == 0
+    assert done.stdout.count("✓ documentId: x1") == 2
+    assert (tmp_path / "content/pages/a.fr.md").read_text() == page("title: A # fr", "documentId: x1")
+    site = Site(tmp_path)
+    site.load()
+    assert {key[0] for key in site.state.snapshot.tables["api::page.page"].versions} == {"x1"}
+
+
+def test_what_is_not_certain_is_left(tmp_path: Path) -> None:
+    files = {
+        "content/pages/a.md": page("title: A", "author: nel", "titel: B", "pictures: [knot.txt]"),
+        "content/pages/b.md": page("documentId: one", "title: B"),
+        "content/pages/b.fr.md": page("documentId: two", "title: B"),
+        "content/pages/b.draft.md": page("title: B"),
+    }
+    write(tmp_path, {**TYPES, **files})
+    assert "✓ " not in check(tmp_path, "--fix").stdout
+    assert {path: (tmp_path / path).read_text() for path in files} == files
+
+
+def test_a_tree_of_another_tool_is_not_changed(tmp_path: Path) -> None:
+    doc = collection(
+        "doc", {"title": STRING, "author": relation("manyToOne", "author")}, files="docs/{name}.md"
+    )
+    text = page("title: A", "author: authors/nell.yaml")
+    write(tmp_path, {**TYPES, **doc, "docs/a.md": text})
+    check(tmp_path, "--fix")
+    assert (tmp_path / "docs/a.md").read_text() == text
+    assert [p[4] for p in places(tmp_path)] == ["dangling"]
+
+
+def test_a_dry_run_shows_a_diff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "author: authors/nell")})
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(main, ["check", "--fix", "--dry-run"]).stdout
+    assert "--- content/pages/a.md\n" in shown
+    assert "-author: authors/nell\n+author: nell\n" in shown
+
+
+def test_a_file_that_can_not_be_changed_holds_up_no_other(tmp_path: Path) -> None:
+    write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "author: authors/nell")})
+    (tmp_path / "content/pages/a.md").chmod(0o444)
+    done = check(tmp_path, "--fix")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("quire: --fix: ")
+    assert "nothing was changed" in done.stderr
+
+
+# --- this repository -----------------------------------------------------------------------------
+
+
+def test_the_site_of_this_repository_is_sound(tmp_path: Path) -> None:
+    for name in ("content", "content-types"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "site.yaml", tmp_path)
+    done = check(tmp_path, "--strict")
+    assert done.exit_code == 0, done.stdout
+
+
+def test_the_hook_for_pre_commit_runs_a_command_that_there_is() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    command, *arguments = hook["entry"].split()
+    assert (hook["id"], command, hook["language"]) == ("quire-check", "quire", "python")
+    assert CliRunner().invoke(main, [*arguments, "--help"]).exit_code == 0
+    assert hook["pass_filenames"] is False
+    paths = ["content/articles/a.md", "src/docs/a.mdx", "site.yaml", "content-types/a.json", "a/b.yml"]
+    assert all(re.search(hook["files"], path) for path in paths)
