@@ -9,6 +9,7 @@ import click
 from server import __version__
 from server.check.command import check
 from server.cli_accounts import token, user
+from server.cli_export import export_command
 from server.cli_types import types
 from server.commands import check_folder, one_line_errors, progress_bar, site_option
 from server.serve import check_accounts, check_port, serve
@@ -95,6 +96,7 @@ def _report_change(change: Change, seconds: float) -> None:
 
 
 main.add_command(check)
+main.add_command(export_command)
 main.add_command(token)
 main.add_command(user)
 main.add_command(types)

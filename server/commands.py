@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from server.errors import SetupError
+from server.errors import BusyError, SetupError, StorageError
 
 SLOW_S = 1.0  # what takes longer shows a progress bar
 
@@ -31,13 +31,13 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Print a SetupError as one line and end with status 1."""
+    """Print an error that is the site's or the disk's as one line and end with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-        except SetupError as error:
+        except (SetupError, StorageError, BusyError) as error:
             click.echo(f"quire: {error}", err=True)
             sys.exit(1)
 

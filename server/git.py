@@ -45,6 +45,11 @@ def git_folder(root: Path) -> Path | None:
     return Path(found.strip()) if found else None
 
 
+def is_shallow(root: Path) -> bool:
+    """Whether a clone lacks the older part of its history."""
+    return (_git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+
+
 def read_history(root: Path, cache: Path | None = None, before: History | None = None) -> History:
     """The history at HEAD, as far as possible from `before` or the file `cache`."""
     commit = (_git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip()

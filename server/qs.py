@@ -1,14 +1,15 @@
-"""Bracket notation: a query string → nested dictionaries and lists of text (spec.md 4.4).
+"""Bracket notation: a query string → nested dictionaries and lists of text (spec.md 4.4), and back.
 
 `qs-codec` does the work, with the settings that clients of this API rely on (depth 20, lists up to
 100, a key without `=` is None). What it would guess at or cut off silently is refused here first.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from qs_codec import DecodeOptions, decode
+from qs_codec import DecodeOptions, EncodeOptions, decode, encode
 
 from server.errors import ValidationError
 
@@ -23,6 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _OPTIONS = DecodeOptions(
     depth=DEPTH, list_limit=LIST_LIMIT, parameter_limit=PARAMETERS, strict_null_handling=True
 )
+_WRITING = EncodeOptions(encode_values_only=True, strict_null_handling=True)
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -43,6 +45,11 @@ def parse(text: str) -> dict[str, Any]:
     if _CONTROL.search(plain):
         raise ValidationError("The query has a control character in it")
     return decode(text, _OPTIONS)
+
+
+def write(params: Mapping[str, Any]) -> str:
+    """Nested values, of text and None, → the query string that `parse` reads as them."""
+    return str(encode(dict(params), _WRITING))
 
 
 def _refuse_excess(text: str) -> None:

@@ -6,6 +6,7 @@ answers show is written once.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any
@@ -18,7 +19,7 @@ from server.find import Found
 from server.index import View
 from server.matching import compile_filter
 from server.pagination import pagination
-from server.query import EVERYTHING, Node, Query, Selection
+from server.query import EVERYTHING, Node, Page, Query, Selection
 from server.schema import Type
 from server.values import Component
 
@@ -280,12 +281,28 @@ def _with_large_integers(value: Any) -> Any:
 
 def render_one(view: View, document: Document, query: Query, *, v4: bool) -> bytes:
     """The answer that holds one document (spec.md 2.1)."""
-    body = Renderer(view, v4=v4).document(document, query.selection, document.locale)
-    return b'{"data":%b,"meta":{}}' % body
+    return one_answer(Renderer(view, v4=v4).document(document, query.selection, document.locale))
+
+
+def one_answer(rendered: bytes) -> bytes:
+    """The answer that holds a rendered document."""
+    return b'{"data":%b,"meta":{}}' % rendered
 
 
 def render_list(view: View, found: Found, query: Query, *, v4: bool) -> bytes:
     """The answer that holds a page of documents (spec.md 2.5)."""
     rendered = Renderer(view, v4=v4).documents(found.documents, query.selection)
-    meta = orjson.dumps({"pagination": pagination(query.page, found.total)})
+    return list_answer(rendered, query.page, found.total)
+
+
+def list_answer(rendered: bytes, page: Page, total: int) -> bytes:
+    """The answer that holds a page of documents, rendered as a list."""
+    meta = orjson.dumps({"pagination": pagination(page, total)})
     return b'{"data":%b,"meta":%b}' % (rendered, meta)
+
+
+def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
+    """Media files as the upload API shows them, which has no locale and no envelope."""
+    fields = query.selection.fields or tuple(n for n in query.type.visible if n != "locale")
+    selection, renderer = replace(query.selection, fields=fields), Renderer(view)
+    return [renderer.document(file, selection, file.locale) for file in files]

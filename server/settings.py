@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from server.errors import SetupError, noting
+from server.export.section import Export, read_export
 from server.marks import Lines, nearest
 from server.problems import RULES, Problem
 from server.spelling import suggestion
@@ -49,6 +50,8 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "check.ignore": ("rules", "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text."),
     "accounts": ("url", "The accounts database, where it is not `.quire/accounts.db`."),
     "roles": ("roles", "What each role may do: `role: {subject: [actions]}`."),
+    "export.types": ("types", "What `quire export` asks of each type: `article: {populate: author}`."),
+    "export.queries": ("queries", "Further requests that it exports: `NAME: /api/articles?…`."),
 }
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
@@ -94,6 +97,7 @@ class Settings:
     roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
+    export: Export = field(default_factory=Export)
 
     def __post_init__(self) -> None:
         roles = {"public": frozenset[str](), "authenticated": frozenset[str](), **(self.roles or {})}
@@ -109,6 +113,11 @@ class _Reader:
     def refuse(self, message: str, mend: str, *at: str | int) -> SetupError:
         mark = nearest(self.lines, at)
         return SetupError(FILE, mark.line if mark else 1, message, mend, mark.column if mark else 1)
+
+    def line(self, *at: str | int) -> int | None:
+        """The line of a path of keys, or of the nearest one above it."""
+        mark = nearest(self.lines, at)
+        return mark.line if mark else None
 
     def section(self, *at: str) -> Mapping[str, Any]:
         value = self.get(*at)
@@ -257,6 +266,7 @@ def _settings(reader: _Reader) -> Settings:
         roles=_roles(reader),
         ignored=_ignored(reader),
         lines=reader.lines,
+        export=read_export(reader, largest),
     )
 
 
@@ -321,7 +331,7 @@ def _ignored(reader: _Reader) -> Mapping[str, tuple[str, ...]]:
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """A warning for each subject that a role names and no content type has."""
+    """A warning for each subject of a role, and each type to export, that is no content type."""
     wrong = []
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -331,4 +341,9 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
                 mark = nearest(settings.lines, ("roles", role, subject))
                 line, column = (mark.line, mark.column) if mark else (None, None)
                 wrong.append(Problem(FILE, line, what, mend, "warning", column, "settings"))
+    for name, wanted in settings.export.types.items():
+        if name not in singulars:
+            what = f'export.types names "{name}", which is no content type'
+            mend = suggestion(name, singulars) or "mend the name"
+            wrong.append(Problem(FILE, wanted.line, what, mend, "warning", None, "settings"))
     return wrong

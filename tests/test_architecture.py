@@ -16,7 +16,7 @@ MODULES = {
 LAYERS: dict[str, str] = {
     "words": "errors moments spelling words ids passwords state sequence problems marks",
     "texts": "qs tree outline emit frontmatter images",
-    "schema": "schema operators settings coherence content_types commands builder mail",
+    "schema": "schema operators export.section settings coherence content_types commands builder mail",
     "values": "values options documents encode links layout files gallery media git locales",
     "generated": "sentences typescript.names typescript.shapes typescript.module",
     "questions": "query reach sorting filters pagination populate ask permissions etags",
@@ -26,6 +26,8 @@ LAYERS: dict[str, str] = {
     "changes": "relink write uploading",
     "site": "site",
     "entrances": "watch scaling reading answers cli_accounts cli_types",
+    "export": "export.asking export.contents export.manifest export.folder export.uploads export.run"
+    " cli_export",
     "api": "api.auth api.builder api.content api.i18n api.upload api.uploads api.users",
     "app": "app",
     "server": "serve",
@@ -37,7 +39,7 @@ OWNERS = {
     "argon2": {"passwords"},
     "babel": {"locales"},
     "brotli": {"answers"},
-    "click": {"check", "cli", "cli_accounts", "cli_types", "commands"},
+    "click": {"check", "cli", "cli_accounts", "cli_export", "cli_types", "commands"},
     "email_validator": {"options"},
     "filetype": {"images"},
     "flask": {"app", "context", "api"},

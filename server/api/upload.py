@@ -22,7 +22,7 @@ from server.index import View
 from server.media import refusal, upload_path
 from server.permissions import Actor, narrow, require
 from server.query import Page, Query
-from server.render import Renderer
+from server.render import render_files
 from server.schema import UPLOAD, Type
 from server.site import Site, State
 from server.state import FOLDER, state_folder
@@ -61,19 +61,19 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def find_files() -> Response:
         query = asked(allowed("find"))
         view = View(site.state.snapshot, site.state.settings)
-        return answer(b"[%b]" % b",".join(_rendered(view, query, list(find(view, query).documents))))
+        return answer(b"[%b]" % b",".join(render_files(view, query, list(find(view, query).documents))))
 
     @bp.get("/files/<key>", strict_slashes=False)
     def find_file(key: str) -> Response:
         query = asked(allowed("findOne"))
         view = View(site.state.snapshot, site.state.settings)
-        return answer(_rendered(view, query, [_file(site.state, key)])[0])
+        return answer(render_files(view, query, [_file(site.state, key)])[0])
 
     @bp.delete("/files/<key>", strict_slashes=False)
     def delete_file(key: str) -> Response:
         query = asked(allowed("destroy"))
         view = View(site.state.snapshot, site.state.settings)
-        found = _rendered(view, query, [_file(site.state, key)])[0]
+        found = render_files(view, query, [_file(site.state, key)])[0]
         site.write(lambda state, versions: uploading.remove(versions, _file(state, key)))
         return answer(found)
 
@@ -101,13 +101,6 @@ def _file(state: State, key: object) -> Document:
     if found is None:
         raise NotFoundError(_NO_FILE)
     return found
-
-
-def _rendered(view: View, query: Query, files: list[Document]) -> list[bytes]:
-    fields = query.selection.fields or tuple(n for n in query.type.visible if n != "locale")
-    selection = replace(query.selection, fields=fields)
-    renderer = Renderer(view)
-    return [renderer.document(file, selection, file.locale) for file in files]
 
 
 def _sweep(folder: Path) -> None:
@@ -166,7 +159,7 @@ def _add(site: Site, received: list[uploading.Incoming], form: Form, actor: Acto
     state = site.state
     files = [state.snapshot.media[upload_path(path) or ""] for path in paths]
     view = View(state.snapshot, state.settings)
-    return answer(b"[%b]" % b",".join(_rendered(view, query, files)), 201)
+    return answer(b"[%b]" % b",".join(render_files(view, query, files)), 201)
 
 
 def _change(site: Site, key: str, received: list[uploading.Incoming], form: Form, query: Query) -> Response:
@@ -185,7 +178,7 @@ def _change(site: Site, key: str, received: list[uploading.Incoming], form: Form
     site.scale(path)
     state = site.state
     view = View(state.snapshot, state.settings)
-    return answer(_rendered(view, query, [state.snapshot.media[upload_path(path) or ""]])[0])
+    return answer(render_files(view, query, [state.snapshot.media[upload_path(path) or ""]])[0])
 
 
 def _attach(state: State, versions: Versions, form: Form, actor: Actor, new: list[str]) -> None:
