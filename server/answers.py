@@ -104,7 +104,7 @@ class Answers:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
-        state = self.site.state
+        state = self.site.current()
         asked = self._asked(environ, state)
         if asked is None:
             return self.app(environ, start_response)

@@ -12,7 +12,7 @@ from server.cli_accounts import token, user
 from server.cli_export import export_command
 from server.cli_types import types
 from server.commands import check_folder, one_line_errors, progress_bar, site_option
-from server.serve import check_accounts, check_port, serve
+from server.serve import check_accounts, check_port, cores, serve, worker_count
 from server.site import Change, Site
 
 SHOWN_PROBLEMS = 10
@@ -28,10 +28,12 @@ def main() -> None:
 @site_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=1337, show_default=True, type=click.IntRange(1, 65535), help="The port.")
-@click.option("--workers", default=1, type=click.IntRange(1), hidden=True)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="Processes that answer. [default: the cores, up to 4]"
+)
 @click.option("--reload", is_flag=True, hidden=True)
 @one_line_errors
-def serve_command(root: Path, host: str, port: int, workers: int, reload: bool) -> None:
+def serve_command(root: Path, host: str, port: int, workers: int | None, reload: bool) -> None:
     """Serve a site. Files that change are served changed, without a restart."""
     check_folder(root)
     check_port(host, port)
@@ -40,9 +42,12 @@ def serve_command(root: Path, host: str, port: int, workers: int, reload: bool) 
     check_accounts(site)
     site.recover()
     with progress_bar("Reading files") as progress:
-        site.load(progress)
+        site.load(progress, cores())
     seconds = time.perf_counter() - began
-    serve(site, host, port, lambda: _report_ready(site, seconds, host, port), _report_change)
+    count = worker_count(workers, site.state.settings)
+    if workers and count < workers:
+        click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
+    serve(site, (host, port), count, lambda: _report_ready(site, seconds, host, port), _report_change)
 
 
 def _report_ready(site: Site, seconds: float, host: str, port: int) -> None:

@@ -9,11 +9,14 @@ import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 from server.problems import Problem
 
 SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+DIGEST = 16  # bytes
 
 Signature = tuple[int, int, int]  # mtime in ns, size in bytes, inode
 
@@ -30,6 +33,19 @@ class Walk:
 def signature(status: os.stat_result) -> Signature:
     """The signature of a file's stat."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def digest_of(data: bytes) -> bytes:
+    """What tells the bytes of a file from others."""
+    return blake2b(data, digest_size=DIGEST).digest()
+
+
+def signature_of(path: Path) -> Signature | None:
+    """The signature of the file at a path; None where there is none to be seen."""
+    try:
+        return signature(os.stat(path))
+    except OSError:
+        return None
 
 
 def ignored(name: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from server.files import signature_of
 from server.moments import from_seconds
 
 _MARK = "\x01"
@@ -48,6 +49,22 @@ def git_folder(root: Path) -> Path | None:
 def is_shallow(root: Path) -> bool:
     """Whether a clone lacks the older part of its history."""
     return (_git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+
+
+def head_mark(folder: Path) -> object:
+    """What differs whenever another commit is checked out or made; None where that can't be told."""
+    try:
+        head = (folder / "HEAD").read_text().strip()
+        common = folder / "commondir"
+        shared = folder / common.read_text().strip() if common.exists() else folder
+        if (shared / "reftable").exists():
+            return None
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not head.startswith("ref: "):
+        return head
+    name = head.removeprefix("ref: ")
+    return (head, signature_of(shared / name), signature_of(shared / "packed-refs"))
 
 
 def read_history(root: Path, cache: Path | None = None, before: History | None = None) -> History:

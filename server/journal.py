@@ -66,11 +66,10 @@ class Journal:
         self._threads = threading.Lock()
         self._count = 0
         self._umask = _umask()
-        self.generation = -1
 
     @contextmanager
-    def writing(self) -> Iterator[bool]:
-        """Hold the site's write lock; yields whether another process wrote since this one last did.
+    def writing(self) -> Iterator[int]:
+        """Hold the site's write lock; yields the number of this write, which is one more than the last.
 
         Raises BusyError when the lock can't be had within WAIT_S.
         """
@@ -80,11 +79,9 @@ class Journal:
             descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 _lock(descriptor)
-                found = _number(os.pread(descriptor, 20, 0))
-                others = found != self.generation
-                self.generation = found + 1
-                os.pwrite(descriptor, b"%-20d" % self.generation, 0)
-                yield others
+                number = _number(os.pread(descriptor, 20, 0)) + 1
+                os.pwrite(descriptor, b"%-20d" % number, 0)
+                yield number
             finally:
                 os.close(descriptor)
         finally:

@@ -1,7 +1,7 @@
-"""Runs the WSGI server: granian, one process with a few threads (docs/performance.md says why).
+"""Runs the WSGI server: granian, with a few processes of a few threads (docs/performance.md says why).
 
-The site is loaded before the socket opens; the process that answers is forked from the one that
-loaded it, watches the files, and ends when its parent does, however that ended.
+The site is loaded before the socket opens; the workers are forked from the process that loaded it,
+and end when that does, however it ended. One of them leads: it watches the files for all.
 """
 
 import logging
@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,13 +22,18 @@ from granian.server import Server
 from server.accounts import Accounts
 from server.app import create_app
 from server.errors import SetupError
+from server.feed import Feed
+from server.following import Follower
 from server.scaling import Scaler
 from server.sessions import Sessions
+from server.settings import Settings
 from server.site import Site
 from server.watch import Report, Watcher
 
 GRACE_S = 4
 THREADS = 4
+MOST_WORKERS = 4
+SWITCH_S = 0.0005  # after so long a thread that computes lets others go on: no write delays reads
 
 
 def check_port(host: str, port: int) -> None:
@@ -49,37 +55,73 @@ def check_accounts(site: Site) -> None:
     Sessions(site.root, 0)
 
 
-def serve(site: Site, host: str, port: int, ready: Callable[[], None], report: Report) -> None:
-    """Serve a loaded site until SIGTERM or SIGINT, then finish what is being answered."""
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def worker_count(wanted: int | None, settings: Settings) -> int:
+    """How many processes answer: as wanted, else one for each core up to MOST_WORKERS.
+
+    One alone where requests are limited, since each would count for itself.
+    """
+    if settings.rate_limit:
+        return 1
+    return wanted or min(
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, MOST_WORKERS
+    )
+
+
+def serve(
+    site: Site, listen: tuple[str, int], workers: int, ready: Callable[[], None], report: Report
+) -> None:
+    """Serve a loaded site until SIGTERM or SIGINT, then finish what is being answered.
+
+    Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
+    called once, and `report`, of what changed on disk, in one process alone.
+    """
     multiprocessing.set_start_method("fork", force=True)
+    feed = Feed()
     server = Server(
         "server",
-        address=host,
-        port=port,
+        address=listen[0],
+        port=listen[1],
         interface=Interfaces.WSGI,
-        workers=1,
+        workers=workers,
         blocking_threads=THREADS,
         workers_kill_timeout=GRACE_S,
+        respawn_failed_workers=workers > 1,
         log_level=LogLevels.warning,
     )
 
     def load_app(*_: Any) -> Any:
-        return _start(site, ready, report)
+        return _start(site, feed, ready, report)
 
     server.serve(target_loader=load_app, wrap_loader=False)
 
 
-def _start(site: Site, ready: Callable[[], None], report: Report) -> Any:
-    """What the answering process does before its first request; returns the WSGI app."""
+def _start(site: Site, feed: Feed, ready: Callable[[], None], report: Report) -> Any:
+    """What an answering process does before its first request; returns the WSGI app."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    sys.setswitchinterval(SWITCH_S)
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
-    watcher = Watcher(site, report)
-    watcher.start()
-    Scaler(site).start()
-    site.refresh()  # what changed between loading and watching
+    site.join(feed)
+    site.refresh()  # what changed between loading and now
+    Follower(site).start()
+    threading.Thread(target=_lead, args=(site, feed, report), name="leader", daemon=True).start()
     app = create_app(site, Accounts(site.root, site.state.settings.accounts))
-    ready()
+    if feed.enter() == 1:
+        ready()
     return app
+
+
+def _lead(site: Site, feed: Feed, report: Report) -> None:
+    """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
+    feed.lead()
+    Watcher(site, report).start()
+    Scaler(site).start()
+    site.announce(None)
+    site.refresh()  # what changed before there was a watcher
 
 
 def _follow_parent(parent: int) -> None:

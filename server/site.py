@@ -1,44 +1,47 @@
 """The site: the one mutable thing. It holds the current state and lets files change it.
 
 Whoever wants to read takes `site.state` once and keeps it. Whatever changes the files, `refresh`
-finds out what, and one assignment publishes the next state.
+finds out what, and one assignment publishes the next state. Where several processes serve one site,
+each has a Site of its own, and a Feed tells each what the others changed.
 """
 
 import gc
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from server.content_types import read_content_types
+from server.configure import Configuration, configuration_mark, configure
 from server.dangling import dangling
-from server.documents import Document
 from server.errors import ConflictError, SetupError, StorageError
-from server.files import Walk, ignored, link_problem, needs_walk, signature, walk
+from server.feed import Feed
 from server.gallery import Gallery
-from server.git import History, changed_paths, git_folder, read_history
+from server.git import git_folder, head_mark, read_history
+from server.held import Held, Taken, history_cache
 from server.index import Snapshot, apply, build, empty
 from server.journal import Journal, Write
 from server.layout import UPLOADS
+from server.loading import Progress, read_all
 from server.media import upload_path
 from server.moments import now
+from server.parsed import ParseCache
 from server.pending import Pending
 from server.problems import Problem
 from server.schema import Schema
-from server.settings import FILE, Settings, check_subjects, read_settings
-from server.state import FOLDER, state_folder
-from server.store import Entry, Store, parsed
+from server.settings import Settings
+from server.state import FOLDER, cache_folder, state_folder
+from server.store import Store, parsed
 from server.versions import Versions
 
-Progress = Callable[[int, int], None]  # (files read, files in all)
-TYPES = "content-types"
+log = logging.getLogger("quire")
+
 Result = TypeVar("Result")
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
-FEW = 200  # so many changed paths are looked at one by one; for more, everything is walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,47 +66,43 @@ class Change:
         return bool(self.read or self.removed or self.problems or self.reloaded)
 
 
-@dataclass(slots=True)
-class _Held:
-    """What the site knows of its files between two refreshes."""
-
-    entries: dict[str, Entry] = field(default_factory=dict)
-    walked: tuple[Problem, ...] = ()
-    config: tuple[Problem, ...] = ()
-    config_signature: object = None
-    history: History = field(default_factory=History)
-
-
 class Site:
     """One site, from its folder. Make it, `load` it, then `refresh` it whenever files changed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self.git = git_folder(self.root)
         self._lock = threading.RLock()
-        self._held = _Held()
         self.started = now()
         self.gallery = Gallery(self.root / UPLOADS, self.root / FOLDER / "formats")
         self._journal: Journal | None = None
+        self._number = -1  # of the last write, as far as this process knows
         self._loaded = False
-        settings = read_settings(self.root)
-        schema = read_content_types(self.root)
+        self._feed: Feed | None = None
+        self._heard = 0  # the position in the feed up to which everything is known
+        self._hints: list[tuple[str, ...] | None] = []  # heard, and not looked at yet
+        self._odd: tuple[Problem, ...] = ()
+        self._configuration = configure(self.root)
+        settings, schema = self._configuration.settings, self._configuration.schema
         self.state = State(settings, schema, empty(schema))
-        self._store = self._make_store(settings, schema)
+        self._held = Held(self.root, git_folder(self.root), self._make_store(settings, schema))
+
+    @property
+    def git(self) -> Path | None:
+        """The repository's folder whose HEAD and index belong to the site, or None."""
+        return self._held.git
 
     @property
     def roots(self) -> tuple[str, ...]:
         """The folders that documents can be in, relative to the site."""
-        return self._store.layout.roots
+        return self._held.store.layout.roots
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything that is wrong with the site's files now, by path and line."""
         with self._lock:
-            held = self._held
-            snapshot = self.state.snapshot
+            held, snapshot = self._held, self.state.snapshot
             found = {
-                *held.config,
+                *self._odd,
                 *held.walked,
                 *_contested(snapshot),
                 *dangling(snapshot, partial(parsed, self.root)),
@@ -112,14 +111,10 @@ class Site:
                 found.update(entry.problems)
         return tuple(sorted(found, key=lambda p: (p.path, p.line or 0, p.column or 0, p.message)))
 
-    def load(self, progress: Progress | None = None) -> None:
-        """Read the whole site. Raises SetupError for a broken site.yaml or schema."""
+    def load(self, progress: Progress | None = None, cores: int = 1) -> None:
+        """Read the whole site, on several cores. Raises SetupError for a broken site.yaml or schema."""
         with self._lock, _uncollected():
-            settings, schema = read_settings(self.root), read_content_types(self.root)
-            before = self._config_signature()
-            self._held.config = self._subject_problems(settings, schema)
-            self._load(settings, schema, progress)
-            self._held.config_signature = before
+            self._load(configure(self.root), progress, cores)
             self._loaded = True
 
     def refresh(self, hints: Iterable[str] | None = None) -> Change:
@@ -128,11 +123,12 @@ class Site:
         Publishes at most one new state, when all of the change has been read.
         """
         with self._lock:
-            if self._config_signature() != self._held.config_signature:
+            if configuration_mark(self.root) != self._configuration.mark:
                 return self._reconfigure()
-            paths = self._changed_paths(hints)
-            moved = self._follow_git(paths)
-            return self._take_over(paths | moved)
+            paths = self._held.changed(hints)
+            moved = self._held.follow_git(paths)
+            taken = self._publish(paths | moved)
+            return Change(tuple(taken.read), tuple(taken.gone), tuple(taken.problems))
 
     def write(self, prepare: Callable[[State, Versions], Result]) -> tuple[State, Result]:
         """Let `prepare` change files, in one step that is done or not done (docs/files.md).
@@ -140,7 +136,7 @@ class Site:
         It is called under the site's write lock, and again where a file was changed by somebody
         else meanwhile. Returns the state that shows the change, and what `prepare` returned.
         """
-        with self._writing() as journal, self._lock:
+        with self._writing() as (journal, changed), self._lock:
             for left in reversed(range(TRIES)):
                 versions = self._versions()
                 try:
@@ -149,13 +145,14 @@ class Site:
                     stale = {w.path for w in writes if self._is_stale(w)}
                     if stale:
                         raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
+                    changed.update(w.path for w in writes)
                     journal.commit(writes)
                 except ConflictError:
                     if not left:
                         raise
                     self.refresh(versions.pending.paths)
                 else:
-                    self._take_over({self._store.owner(w.path, self._exists) for w in writes})
+                    self._publish({self._held.owner(path) for path in changed})
                     return self.state, result
         raise AssertionError("unreachable")
 
@@ -163,7 +160,9 @@ class Site:
         """Make the formats of a picture that has none yet, and show them."""
         inside = upload_path(path) or ""
         if self.gallery.missing(inside) and self.gallery.make(inside):
-            self.refresh([path])
+            with self._lock:
+                self._publish({path})
+            self.announce([path])
 
     def unscaled(self) -> list[str]:
         """The paths of the pictures whose formats are still to be made."""
@@ -174,34 +173,90 @@ class Site:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
         if not (self.root / FOLDER / "journal").is_dir():
             return 0
-        with self._writing() as journal:
+        with self._writing() as (journal, _):
             return journal.recover()
 
+    # --- other processes -----------------------------------------------------------------------
+
+    def join(self, feed: Feed) -> None:
+        """Hear from now on what other processes change, and tell them what this one does."""
+        with self._lock:
+            self._feed, self._heard = feed, feed.position
+
+    def current(self) -> State:
+        """The state, with everything in it that any process has answered to have written."""
+        if self._feed is not None and self._feed.demanded > self._heard:
+            with self._lock:
+                self._listen(self._feed)
+        return self.state
+
+    def follow(self) -> Change:
+        """Take over what other processes said may have changed."""
+        feed = self._feed
+        if feed is None or (feed.position == self._heard and not self._hints):
+            return Change()
+        with self._lock:
+            self._listen(feed)
+            hints, self._hints = self._hints, []
+            paths = None if None in hints else {path for told in hints for path in told or ()}
+            return self.refresh(paths) if hints else Change()
+
+    def announce(self, hints: Iterable[str] | None) -> None:
+        """Tell other processes which paths may have changed; None is all."""
+        if self._feed is not None:
+            self._feed.tell(hints)
+
+    def _listen(self, feed: Feed) -> None:
+        """Take over what others wrote; keep their hints, which may take longer, for `follow`."""
+        heard, records = feed.since(self._heard)
+        written: set[str] = set()
+        for record in records or ():
+            if record.worker == os.getpid():
+                continue
+            if record.write is None:
+                self._hints.append(record.paths)
+            else:
+                written.update(record.paths or ())
+                self._number += record.write == self._number + 1
+        if records is None or any(r.write is not None and r.paths is None for r in records):
+            self.refresh()  # more was told than could be said or kept
+        held = self._held
+        self._publish({held.owner(path) for path in written if not held.is_current(path)})
+        self._heard = heard  # last: until then, other threads wait for what they must know
+
     @contextmanager
-    def _writing(self) -> Iterator[Journal]:
+    def _writing(self) -> Iterator[tuple[Journal, set[str]]]:
+        """The journal, locked; and a set for the paths that are written, of which others are told."""
         try:
             if self._journal is None:
                 self._journal = Journal(self.root, state_folder(self.root))
         except OSError as error:
             raise StorageError(f"The site can't be written to: {error.strerror}") from error
-        with self._journal.writing() as others:
-            if others and self._loaded:
+        changed: set[str] = set()
+        with self._journal.writing() as number:
+            self.current()
+            if self._loaded and number != self._number + 1:  # somebody wrote who does not tell us
                 self._journal.recover()
                 self.refresh()
-            yield self._journal
+            self._number = number
+            try:
+                yield self._journal, changed
+            finally:
+                if self._feed is not None:
+                    self._feed.tell(changed, number)
 
     def _versions(self) -> Versions:
         state = self.state
-        return Versions(state.snapshot, state.settings, self._store.layout, Pending(self.root), now())
+        return Versions(state.snapshot, state.settings, self._held.store.layout, Pending(self.root), now())
 
     def _is_stale(self, write: Write) -> bool:
         """Whether a file is not as the index knows it; a description has no entry of its own."""
-        if self._store.owner(write.path, self._exists) != write.path:
+        if self._held.owner(write.path) != write.path:
             return False
         entry = self._held.entries.get(write.path)
         return write.before != (entry.signature if entry else None)
 
-    # --- configuration -------------------------------------------------------------------------
+    # --- configuration and content -------------------------------------------------------------
 
     def _make_store(self, settings: Settings, schema: Schema) -> Store:
         def moments(path: str, modified: float) -> tuple[str, str]:
@@ -209,151 +264,42 @@ class Site:
 
         return Store(self.root, schema, settings, moments, self.gallery)
 
-    def _config_signature(self) -> object:
-        """Changes whenever site.yaml or a schema file does."""
-        found: list[object] = []
-        try:
-            found.append(signature(os.stat(self.root / FILE)))
-        except OSError:
-            found.append(None)
-        found.extend(sorted(walk(self.root, [TYPES]).files.items()))
-        return found
-
     def _reconfigure(self) -> Change:
         """site.yaml or a schema changed: use it if it is sound, else keep what there was and say so."""
-        before = self._config_signature()
-        self._held.config_signature = before
+        mark = configuration_mark(self.root)
         try:
-            settings, schema = read_settings(self.root), read_content_types(self.root)
+            found = configure(self.root)
         except SetupError as error:
             mend = error.mend + ("; " if error.mend else "") + "until then the last good one is used"
-            problem = Problem(error.path, error.line, error.message, mend, column=error.column)
-            self._held.config = (problem,)
-            return Change(problems=(problem,))
-        self._held.config = self._subject_problems(settings, schema)
-        if _shape(settings, schema) == _shape(self.state.settings, self.state.schema):
-            self.state = replace(self.state, settings=settings)
+            self._odd = (Problem(error.path, error.line, error.message, mend, column=error.column),)
+            self._configuration = replace(self._configuration, mark=mark)
+            return Change(problems=self._odd)
+        if found.shape == self._configuration.shape:
+            self._odd, self._configuration = found.problems, found
+            self.state = replace(self.state, settings=found.settings)
         else:
-            self._load(settings, schema, None)
-        return Change(problems=self._held.config, reloaded=True)
+            self._load(found, None, 1)
+        return Change(problems=self._odd, reloaded=True)
 
-    def _subject_problems(self, settings: Settings, schema: Schema) -> tuple[Problem, ...]:
-        return tuple(check_subjects(settings, schema.subjects))
+    def _load(self, found: Configuration, progress: Progress | None, cores: int) -> None:
+        held = Held(self.root, git_folder(self.root), self._make_store(found.settings, found.schema))
+        held.head = head_mark(held.git) if held.git else None
+        held.history = self._held.history = read_history(self.root, history_cache(self.root))
+        folder = cache_folder(self.root)
+        cache = ParseCache(folder / "documents", found.shape) if folder else None
+        read_all(held, cache, progress, cores)
+        documents = [entry.document for entry in held.entries.values() if entry.document]
+        snapshot = replace(build(found.schema, documents), number=self.state.snapshot.number + 1)
+        self._odd, self._configuration, self._held = found.problems, found, held
+        self.state = State(found.settings, found.schema, snapshot)
 
-    def _load(self, settings: Settings, schema: Schema, progress: Progress | None) -> None:
-        store = self._make_store(settings, schema)
-        self._held.history = read_history(self.root, self._history_cache())
-        found = walk(self.root, store.layout.roots)
-        entries: dict[str, Entry] = {}
-        paths = {store.owner(path, found.files.__contains__) for path in found.files}
-        for done, path in enumerate(sorted(paths)):
-            if progress and done % 100 == 0:
-                progress(done, len(paths))
-            entry = store.read(path)
-            if entry is not None:
-                entries[path] = entry
-        if progress:
-            progress(len(paths), len(paths))
-        documents = [entry.document for entry in entries.values() if entry.document]
-        snapshot = replace(build(schema, documents), number=self.state.snapshot.number + 1)
-        self._held.entries, self._held.walked, self._store = entries, tuple(found.problems), store
-        self.state = State(settings, schema, snapshot)
-
-    def _history_cache(self) -> Path | None:
-        try:
-            return state_folder(self.root) / "cache" / "git.json"
-        except OSError:
-            return None
-
-    # --- content -------------------------------------------------------------------------------
-
-    def _changed_paths(self, hints: Iterable[str] | None) -> set[str]:
-        """The paths, of those hinted at or of all, whose file is not as it was read."""
-        hinted = None if hints is None else {h for h in hints if not any(map(ignored, h.split("/")))}
-        if hinted is None or len(hinted) > FEW or needs_walk(self.root, hinted, self._held.walked):
-            return self._compare_all()
-        changed: set[str] = set()
-        for path in hinted:
-            below = path + "/"
-            changed.update(p for p in self._held.entries if p == path or p.startswith(below))
-            if (self.root / path).is_dir():
-                found = walk(self.root, [path])
-                if found.problems:
-                    return self._compare_all()
-                changed.update(self._store.owner(p, self._exists) for p in found.files)
-            else:
-                known = self._exists if self._exists(path) else self._held.entries.__contains__
-                changed.add(self._store.owner(path, known))
-        return changed
-
-    def _exists(self, path: str) -> bool:
-        return (self.root / path).is_file()
-
-    def _compare_all(self) -> set[str]:
-        found: Walk = walk(self.root, self.roots)
-        self._held.walked = tuple(found.problems)
-        held = self._held.entries
-        owners = {path: self._store.owner(path, found.files.__contains__) for path in found.files}
-        changed = {
-            owner
-            for path, owner in owners.items()
-            if owner != path or owner not in held or held[owner].signature != found.files[path]
-        }
-        unread = tuple(f"{folder}/" for folder in found.unread)
-        changed.update(path for path in held if path not in found.files and not path.startswith(unread))
-        # A path that no type claims is never held; reading it again costs nothing but a look.
-        return {path for path in changed if path in held or self._store.claimed(path)}
-
-    def _follow_git(self, paths: set[str]) -> set[str]:
-        """Take over new commits; returns the held paths whose moments they changed."""
-        if self.git is None:
-            return set()
-        before = self._held.history
-        after = read_history(self.root, self._history_cache(), before)
-        if after.commit == before.commit:
-            dirty = before.changed - paths | changed_paths(self.root, paths)
-            self._held.history = replace(before, changed=dirty)
-            return set()
-        self._held.history = after
-        held = self._held.entries
-        return {
-            p
-            for p in held
-            if after.times.get(p) != before.times.get(p) or (p in after.changed) != (p in before.changed)
-        }
-
-    def _take_over(self, paths: set[str]) -> Change:
+    def _publish(self, paths: Iterable[str]) -> Taken:
         """Read some paths again and publish what came of it, in one step."""
-        entries = self._held.entries
-        replaced: list[tuple[Document | None, Document | None]] = []
-        read: list[str] = []
-        gone: list[str] = []
-        problems: list[Problem] = []
-        for path in sorted(paths):
-            before, after = entries.get(path), self._read(path)
-            if after is None:
-                if entries.pop(path, None):
-                    gone.append(path)
-            else:
-                after = entries[path] = _keep_good(before, after)
-                known = before.problems if before else ()
-                problems.extend(p for p in after.problems if p not in known)
-                if before is None or after.document is not before.document or after.problems != known:
-                    read.append(path)
-            replaced.append((before.document if before else None, after.document if after else None))
-        self._publish([pair for pair in replaced if pair[0] is not pair[1]])
-        return Change(tuple(read), tuple(gone), tuple(problems))
-
-    def _read(self, path: str) -> Entry | None:
-        wrong = link_problem(str(self.root / path), path, str(self.root))
-        return self._store.unreadable(path, wrong) if wrong else self._store.read(path)
-
-    def _publish(self, replaced: list[tuple[Document | None, Document | None]]) -> None:
-        removed = [old for old, _ in replaced if old]
-        added = [new for _, new in replaced if new]
-        if removed or added:
-            snapshot = apply(self.state.snapshot, removed, added)
+        taken = self._held.take_over(paths)
+        if taken.removed or taken.added:
+            snapshot = apply(self.state.snapshot, taken.removed, taken.added)
             self.state = replace(self.state, snapshot=snapshot)
+        return taken
 
 
 @contextmanager
@@ -367,25 +313,6 @@ def _uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _keep_good(before: Entry | None, after: Entry) -> Entry:
-    """An entry as it is held: broken, or the same as before, it keeps the document there was."""
-    if before is None or before.document is None:
-        return after
-    if after.broken or (after.document and _equal(before.document, after.document)):
-        return replace(after, document=before.document)
-    return after
-
-
-def _equal(old: Document, new: Document) -> bool:
-    return old.row == new.row and old.status == new.status and old.type is new.type
-
-
-def _shape(settings: Settings, schema: Schema) -> object:
-    """What the reading of documents depends on: where it is the same, no file need be read again."""
-    types = sorted((uid, t.path, repr(t.raw)) for uid, t in schema.types.items())
-    return (settings.default_locale, settings.locales, types)
 
 
 def _contested(snapshot: Snapshot) -> Iterable[Problem]:

@@ -13,3 +13,13 @@ def state_folder(root: Path) -> Path:
     if not ignore.exists():
         ignore.write_text("*\n")
     return folder
+
+
+def cache_folder(root: Path) -> Path | None:
+    """Where caches are kept, each of which may be deleted; None where nothing can be written."""
+    try:
+        folder = state_folder(root) / "cache"
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return folder

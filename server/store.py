@@ -13,7 +13,7 @@ from pathlib import Path
 
 from server import frontmatter
 from server.documents import Document, make
-from server.files import Signature, link_problem, signature
+from server.files import Signature, digest_of, link_problem, signature
 from server.gallery import Gallery
 from server.layout import MARKDOWN, Claim, Layout
 from server.marks import Lines, nearest, place
@@ -37,12 +37,18 @@ Moments = Callable[[str, float], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one file came to: its document, if it holds one, and what is wrong with it."""
+    """What one file came to: its document, if it holds one, and what is wrong with it.
+
+    `digest` is of a document's file, and `derived` has the moments that it took from git or from the
+    file system, having none of its own.
+    """
 
     path: str
     signature: Signature | None
     document: Document | None = None
     problems: tuple[Problem, ...] = ()
+    digest: bytes = b""
+    derived: tuple[str, str] | None = None
 
     @property
     def broken(self) -> bool:
@@ -137,7 +143,8 @@ class Store:
         return Entry(path, signature(status), document, tuple(problems))
 
     def _read_document(self, path: str, claim: Claim) -> Entry:
-        text, found = read_text(self.root, path)
+        data, found = read_bytes(self.root, path)
+        text, digest = decode(data), digest_of(data)
         tree = parse(path, text, claim.type.body)
         document_id, reading = self._document_id(claim, tree)
         values = read_attributes(claim.type, tree, (), reading)
@@ -148,8 +155,8 @@ class Store:
                 if at not in unread:
                     reading.fail(at, sentence, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
-        derived = ("", "") if written else self.moments(path, found[0] / 1e9)
-        created, updated = self._written_moments(tree, derived, reading)
+        derived = None if written else self.moments(path, found[0] / 1e9)
+        created, updated = self._written_moments(tree, derived or ("", ""), reading)
         if not (created and updated):  # written, and no moments
             derived = self.moments(path, found[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
@@ -158,10 +165,10 @@ class Store:
         if reading.wrong:
             problems = problems_of(path, text, reading.wrong)
         if any(not wrong.warning for wrong in reading.wrong):
-            return Entry(path, found, None, problems)
+            return Entry(path, found, None, problems, digest, derived)
         moments = (created, updated, published)
         document = make(claim.type, document_id, values, moments, claim.locale, path)
-        return Entry(path, found, document, problems)
+        return Entry(path, found, document, problems, digest, derived)
 
     def _document_id(self, claim: Claim, tree: Mapping[str, Tree]) -> tuple[str, Reading]:
         written = tree.get("documentId")
@@ -207,10 +214,19 @@ def parse(path: str, text: str, body: str | None, lines: Lines | None = None) ->
     return tree
 
 
-def read_text(root: Path, path: str, tries: int = 5) -> tuple[str, Signature]:
+def read_text(root: Path, path: str) -> tuple[str, Signature]:
     """A file's text without its byte order mark, and the signature that it had while it was read.
 
     Raises OSError, and SyntaxProblem for what is no text, no UTF-8, or larger than MAX_BYTES.
+    """
+    data, found = read_bytes(root, path)
+    return decode(data), found
+
+
+def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
+    """A file's bytes, and the signature that it had while they were read.
+
+    Raises OSError, and SyntaxProblem for what is no file, or larger than MAX_BYTES.
     """
     for again in range(tries):
         with open(root / path, "rb", opener=_open_without_waiting) as file:
@@ -225,14 +241,15 @@ def read_text(root: Path, path: str, tries: int = 5) -> tuple[str, Signature]:
         if signature(before) == signature(after) and len(data) == after.st_size:
             break
         time.sleep(0.01 * (again + 1))
-    return _decode(data), signature(after)
+    return data, signature(after)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _decode(data: bytes) -> str:
+def decode(data: bytes) -> str:
+    """The text of a file without its byte order mark. Raises SyntaxProblem for what is none."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)

@@ -42,6 +42,9 @@ class Component:
     def __hash__(self) -> int:
         return hash(self.type.uid)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Component, (self.type, self.row)
+
     def __repr__(self) -> str:
         return f"{self.type.uid}{self.row[1:]!r}"
 

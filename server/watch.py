@@ -15,8 +15,9 @@ from pathlib import Path
 from watchfiles import Change as FileChange
 from watchfiles import watch
 
+from server.configure import TYPES
 from server.git import wait_for_git
-from server.site import TYPES, Change, Site
+from server.site import Change, Site
 
 log = logging.getLogger("quire")
 
@@ -116,6 +117,8 @@ class Watcher:
         wait_for_git(self.site.git)
         if hints is not None and any(self._just_emptied(path) for path in hints):
             time.sleep(SETTLE_S)
+        self.site.announce(hints)
+        self.site.current()  # what other workers wrote is no news of the disk
         began = time.perf_counter()
         change = self.site.refresh(hints)
         if change and self.report:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from server import passwords
 from server.accounts import Accounts, read_span
 from server.errors import SetupError
 from tests.conftest import MakeApi
@@ -223,3 +224,8 @@ def test_spans(text: str, span: timedelta) -> None:
 def test_no_spans(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text) or "^$"):
         read_span(text)
+
+
+def test_where_nobody_is_the_password_takes_as_long() -> None:
+    assert not passwords._HASHER.check_needs_rehash(passwords._NOBODY)
+    assert not passwords.check_password(None, "")

@@ -112,7 +112,7 @@ def test_a_checkout_is_one_step(made: Made) -> None:
     write(made.root, {path: str(text).replace("old", "new") for path, text in old.items()})
     git(made.root, "commit", "-qam", "second")
     git(made.root, "checkout", "-q", "main")
-    made.site.git = made.root / ".git"
+    made.site.load()
     made.site.refresh()
     watcher = Watcher(made.site)
     watcher.start()

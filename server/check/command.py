@@ -15,9 +15,9 @@ from server.check.report import mended, printable, report
 from server.check.survey import Survey, look, survey
 from server.commands import check_folder, one_line_errors, progress_bar, show, site_option
 from server.errors import ApiError, SetupError
+from server.loading import Progress
 from server.moments import now
 from server.pending import Pending
-from server.site import Progress
 from server.versions import Versions
 
 

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from server.check.audit import AUDITS, Audit, untranslated
 from server.check.fixes import MENDABLE, find_fixes
+from server.configure import TYPES
 from server.content_types import survey_content_types
 from server.dangling import dangling, no_document
 from server.documents import Document, make
 from server.errors import SetupError
+from server.loading import Progress
 from server.marks import nearest
 from server.problems import Problem
 from server.settings import Settings, survey_settings
-from server.site import TYPES, Progress, Site
+from server.site import Site
 from server.store import parsed
 from server.tree import is_null
 from server.values import Reading, read_attributes

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from server.configure import TYPES
 from server.errors import SetupError
 from server.export.asking import Sight
 from server.export.contents import Contents
@@ -16,7 +17,7 @@ from server.layout import CONTENT
 from server.media import upload_path
 from server.permissions import Actor
 from server.settings import FILE, Settings
-from server.site import TYPES, Site, State
+from server.site import Site, State
 from server.spelling import suggestion
 from server.state import FOLDER
 

@@ -1,0 +1,161 @@
+"""The parse cache gives what reading the files gives, and is never trusted further than that."""
+
+import os
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.parsed import Kept, pack, unpack
+from server.site import Site
+from tests.making import schema, write
+
+NOTE = schema(
+    "note",
+    {
+        "title": "string",
+        "price": "decimal",
+        "data": "json",
+        "body": "richtext",
+        "part": {"type": "component", "component": "shared.part"},
+    },
+)
+PART = '{"info": {"displayName": "Part"}, "attributes": {"name": {"type": "string"}}}'
+FILES: dict[str, str | bytes] = {
+    "content-types/note.json": NOTE,
+    "content-types/components/shared/part.json": PART,
+    **{
+        f"content/notes/{i}.md": f"---\ntitle: N{i}\nprice: 1.0\ndata: {{a: 1}}\npart: {{name: p}}\n---\nB\n"
+        for i in range(10)
+    },
+    "content/notes/odd.md": "---\ntitle: Odd\nunknown: 1\n---\n",
+    "content/notes/broken.md": "---\ntitle: [\n---\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, FILES)
+    age(tmp_path)
+    return tmp_path
+
+
+def age(root: Path) -> None:
+    """Make the files look as if nobody had touched them for a while, so that signatures are trusted."""
+    for path in root.rglob("*.md"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+def told(root: Path, cores: int = 1) -> Any:
+    """Everything that a site says of its documents and problems."""
+    site = Site(root)
+    site.load(None, cores)
+    table = site.state.snapshot.tables["api::note.note"]
+    rows = sorted((key, repr(d.row), d.path) for key, d in table.versions.items())
+    return rows, site.problems
+
+
+def cache(root: Path) -> Path:
+    return root / ".quire/cache/documents"
+
+
+def test_a_second_start_says_what_the_first_did_and_reads_no_file(root: Path) -> None:
+    first = told(root)
+    assert len(first[0]) == 11
+    assert len(first[1]) == 2
+    for path in (root / "content/notes").glob("[0-9].md"):  # same signature, other bytes: not looked at
+        stat = path.stat()
+        path.write_text(path.read_text().replace("title: N", "title: M"))
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert told(root) == first
+
+
+def test_a_file_that_changed_is_read_again(root: Path) -> None:
+    first = told(root)
+    (root / "content/notes/3.md").write_text("---\ntitle: Other\n---\n")
+    (root / "content/notes/4.md").unlink()
+    rows, _ = told(root)
+    assert len(rows) == len(first[0]) - 1
+    assert any("'Other'" in row for _, row, path in rows if path.endswith("/3.md"))
+
+
+def test_a_file_that_may_have_changed_unnoticed_is_compared_by_its_bytes(root: Path) -> None:
+    path = root / "content/notes/3.md"
+    path.write_text("---\ntitle: A\n---\n")  # just now: its signature proves nothing
+    told(root)
+    stat = path.stat()
+    path.write_text("---\ntitle: B\n---\n")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    rows, _ = told(root)
+    assert any("'B'" in row for _, row, where in rows if where.endswith("/3.md"))
+
+
+def test_files_of_a_new_clone_are_known_by_their_bytes(root: Path) -> None:
+    first = told(root)
+    for path in (root / "content/notes").glob("*.md"):
+        text = path.read_bytes()
+        path.unlink()
+        path.write_bytes(text)
+    age(root)
+    assert told(root) == first
+
+
+def test_another_schema_reads_everything_anew(root: Path) -> None:
+    told(root)
+    changed = NOTE.replace('"price": {"type": "decimal"}', '"price": {"type": "string"}')
+    assert changed != NOTE
+    (root / "content-types/note.json").write_text(changed)
+    rows, _ = told(root)
+    assert "'1.0'" in rows[0][1]
+
+
+def test_any_damage_is_noticed(root: Path) -> None:
+    first, whole = told(root), None
+    chance = random.Random(1)
+    for _ in range(40):
+        told(root)
+        whole = cache(root).read_bytes()
+        at = chance.randrange(len(whole))
+        damaged = chance.choice(
+            [
+                whole[:at],
+                whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :],
+                whole[at:],
+                whole + b"more",
+            ]
+        )
+        cache(root).write_bytes(damaged)
+        assert told(root) == first
+
+
+def test_nothing_in_a_cache_is_run(root: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(root / "trapped"),)
+
+    with pytest.raises(ValueError, match="not a block"):
+        list(unpack(pickle.dumps([Trap()]), {}))
+    assert not (root / "trapped").exists()
+
+
+def test_several_cores_read_what_one_reads(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.loading.MANY", 1)
+    monkeypatch.setattr("server.loading.BLOCK", 3)
+    several = told(root, 2)
+    cache(root).unlink()
+    assert told(root) == several
+
+
+def test_what_is_packed_is_unpacked(root: Path) -> None:
+    site = Site(root)
+    site.load()
+    entries = list(site._held.entries.values())
+    kept = [Kept(entry, 5) for entry in entries]
+    again = list(unpack(pack(kept), site.state.schema.types))
+    assert [(k.entry.path, k.entry.signature, k.entry.problems, k.at) for k in again] == [
+        (e.path, e.signature, e.problems, 5) for e in entries
+    ]
+    rows = [repr(k.entry.document.row) for k in again if k.entry.document]
+    assert rows == [repr(e.document.row) for e in entries if e.document]

@@ -1,0 +1,179 @@
+"""Several workers serve one site as one: nobody reads what is stale, and no write is lost."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.accounts import Accounts
+from tests.making import schema, write
+
+WORKERS = 4
+FILES: dict[str, str | bytes] = {
+    "content-types/note.json": schema("note", {"title": "string", "count": "integer"}),
+    "site.yaml": "roles:\n  public: {note: [find, findOne]}\n",
+    **{f"content/notes/{name}.md": "---\ncount: 0\n---\n" for name in ("a", "b", "c", "d", "shared")},
+}
+
+
+@dataclass
+class Server:
+    """A running server; each request has a connection of its own, so that any worker may get it."""
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+    root: Path
+    token: str
+    log: Path
+
+    def send(self, method: str, path: str, data: Any = None, **headers: str) -> tuple[int, Any, str]:
+        """(status, JSON, entity tag) of one request."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        body = None if data is None else json.dumps({"data": data})
+        sent = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers}
+        try:
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if text else None, answer.headers.get("ETag", "")
+        finally:
+            connection.close()
+
+    def count(self, name: str) -> int:
+        """What `count` is now."""
+        status, body, _ = self.send("GET", f"/api/notes/{name}?fields=count")
+        assert status == 200
+        return int(body["data"]["count"])
+
+    @property
+    def workers(self) -> set[int]:
+        """The processes that answer."""
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return {int(pid) for pid in listed.split()}
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def server(tmp_path: Path, free_port: int) -> Iterator[Server]:
+    root, log = tmp_path / "site", tmp_path / "log"
+    root.mkdir()
+    write(root, FILES)
+    accounts = Accounts(root)
+    token = accounts.create_token("full", "full-access")
+    accounts.close()
+    command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(free_port)]
+    with log.open("wb") as out:
+        process = subprocess.Popen([*command, f"--workers={WORKERS}"], stdout=out, stderr=out)
+    found = Server(process, free_port, root, token, log)
+    try:
+        until(lambda: found.send("GET", "/_health")[0] == 204)
+        yield found
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def until(met: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if met():
+                return
+        except (OSError, HTTPException):
+            pass
+        time.sleep(0.02)
+    raise AssertionError(f"not so after {seconds} s")
+
+
+def test_a_write_is_in_the_next_answer_of_every_worker(server: Server) -> None:
+    def hammer(name: str) -> None:
+        for i in range(1, 31):
+            assert server.send("PUT", f"/api/notes/{name}", {"count": i})[0] == 200
+            assert [server.count(name) for _ in range(3)] == [i] * 3
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(hammer, "abcd"))
+
+
+def test_no_update_is_lost_between_workers(server: Server) -> None:
+    def add() -> None:
+        for _ in range(15):
+            while True:
+                status, body, tag = server.send("GET", "/api/notes/shared")
+                assert status == 200
+                count = {"count": body["data"]["count"] + 1}
+                status, *_ = server.send("PUT", "/api/notes/shared", count, **{"If-Match": tag})
+                if status == 200:
+                    break
+                assert status == 412
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.count("shared") == 60
+    assert "count: 60" in (server.root / "content/notes/shared.md").read_text()
+
+
+def test_documents_made_at_once_by_several_workers_are_all_there(server: Server) -> None:
+    def make(i: int) -> str:
+        status, body, _ = server.send("POST", "/api/notes", {"title": f"Note {i}", "count": i})
+        assert status == 201
+        return str(body["data"]["documentId"])
+
+    with ThreadPoolExecutor(8) as pool:
+        ids = list(pool.map(make, range(40)))
+    assert len(set(ids)) == 40
+    for _ in range(6):
+        total = server.send("GET", "/api/notes?pagination[pageSize]=1")[1]["meta"]["pagination"]["total"]
+        assert total == 45
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks /proc which processes there are")
+def test_a_killed_worker_is_replaced_and_catches_up(server: Server) -> None:
+    before = server.workers
+    assert len(before) == WORKERS
+    for i, worker in enumerate(sorted(before)[:2], start=1):
+        os.kill(worker, signal.SIGKILL)
+        written = {"count": i * 100}
+        until(lambda: server.send("PUT", "/api/notes/a", written)[0] == 200)  # noqa: B023
+        until(lambda: len(server.workers) == WORKERS)
+    assert len(server.workers - before) == 2
+    until(lambda: [server.count("a") for _ in range(20)] == [200] * 20)
+    (server.root / "content/notes/b.md").write_text("---\ncount: 7\n---\n")  # somebody still watches
+    until(lambda: [server.count("b") for _ in range(20)] == [7] * 20)
+
+
+def test_an_edit_is_seen_by_all_and_reported_once(server: Server) -> None:
+    (server.root / "content/notes/c.md").write_text("---\ncount: 5\n---\n")
+    until(lambda: [server.count("c") for _ in range(20)] == [5] * 20)
+    time.sleep(0.3)
+    assert server.log.read_text().count("read content/notes/c.md") == 1
+
+
+def test_a_change_of_settings_reaches_every_worker(server: Server) -> None:
+    def status() -> int:
+        return server.send("GET", "/api/notes", Authorization="")[0]
+
+    assert status() == 200
+    (server.root / "site.yaml").write_text("roles:\n  public: {}\n")
+    until(lambda: {status() for _ in range(20)} == {403})
