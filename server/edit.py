@@ -129,8 +129,7 @@ class _YamlEditor:
         quote = node.style if node.kind == "scalar" and node.style in ("'", '"') else ""
         if self.swallows(key, node):
             quote = ESCAPED
-        lines = yaml_entry(str(key.value), value, offset=offset, flow=flow, quote=quote)
-        self.replace(key, node, self.after_colon(lines))
+        self.replace(key, node, _value_lines(value, offset=offset, flow=flow, quote=quote))
         return None
 
     def swallows(self, key: Node, node: Node) -> bool:
@@ -140,12 +139,6 @@ class _YamlEditor:
         return line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > len(
             self.margin(key.start)
         )
-
-    def after_colon(self, entry: str) -> tuple[str, str]:
-        """The lines of an emitted entry → what stands behind the colon, and the lines below."""
-        first, _, rest = entry.partition("\n")
-        colon = first.index(":", 1) if first[0] not in "'\"" else first.index(":", first.index(first[0], 1))
-        return first[colon + 1 :], rest
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
         """Put a value's first line behind the colon and the rest below, keeping the comment there."""
@@ -227,8 +220,7 @@ class _YamlEditor:
     def rewrite(self, node: Node, value: dict[str, Any]) -> None:
         """Write a whole flow mapping anew."""
         kept = {k: v for k, v in value.items() if v is not REMOVE}
-        lines = yaml_entry("k", kept, flow=True)
-        self.cuts.append(Cut(node.start, node.end, self.after_colon(lines)[0].strip()))
+        self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     # --- places in the text ----------------------------------------------------------------------
 
@@ -291,6 +283,12 @@ class _YamlEditor:
 
     def cut_lines(self, start: int, end: int) -> None:
         self.cuts.append(Cut(self.line_start(start), self.next_line(max(start, end)), ""))
+
+
+def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
+    """How a value is written below a key: what stands behind the colon, and the lines below."""
+    first, _, rest = yaml_entry("k", value, **style).partition("\n")
+    return first.removeprefix("k:"), rest
 
 
 def _shares(node: Node) -> bool:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from server.site import Site
@@ -117,6 +117,7 @@ class Number(float):
 @pytest.mark.parametrize("format_", FORMATS)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(first=documents, second=documents)
+@example(first={"data": {"\n": None}}, second={"data": {"\n": False}})  # a key that needs a line of its own
 def test_what_is_written_reads_back(made: Made, format_: str, first: Any, second: Any) -> None:
     path = f"/api/{format_}-notes"
     new = made.post(path, first)["documentId"]
