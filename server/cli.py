@@ -12,6 +12,7 @@ from server.cli_accounts import token, user
 from server.cli_export import export_command
 from server.cli_types import types
 from server.commands import check_folder, one_line_errors, progress_bar, site_option
+from server.init.command import init
 from server.serve import check_accounts, check_port, cores, serve, worker_count
 from server.site import Change, Site
 
@@ -100,6 +101,7 @@ def _report_change(change: Change, seconds: float) -> None:
     sys.stdout.flush()
 
 
+main.add_command(init)
 main.add_command(check)
 main.add_command(export_command)
 main.add_command(token)

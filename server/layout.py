@@ -50,8 +50,10 @@ class Layout:
         return {t.singular: t for t in self.schema.content_types if t.kind == "singleType" and not t.files}
 
     @cached_property
-    def _patterns(self) -> list[tuple[re.Pattern[str], Type]]:
-        return [(_compile(p), t) for t in self.schema.content_types for p in t.files]
+    def _patterns(self) -> list[tuple[str, re.Pattern[str], Type]]:
+        """Every pattern of `options.files`, those that say more before those that say less."""
+        found = [(p, t) for t in self.schema.content_types for p in t.files]
+        return [(p, _compile(p), t) for p, t in sorted(found, key=lambda each: _precision(each[0]))]
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
@@ -61,10 +63,11 @@ class Layout:
 
     def claim(self, path: str) -> Claim | None:
         """Whose document a path is, or None."""
-        for pattern, type_ in self._patterns:
+        for _, pattern, type_ in self._patterns:
             found = pattern.fullmatch(path)
-            if found:
-                return self._claim_pattern(type_, found.groupdict())
+            claim = self._claim_pattern(type_, found.groupdict()) if found else None
+            if claim:
+                return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
             return None
         stem = path[len("content/") : path.rindex(".")]
@@ -94,10 +97,10 @@ class Layout:
 
     def pattern_of(self, path: str) -> str | None:
         """The pattern of `options.files` that a path matches, or None."""
-        for type_ in self.schema.content_types:
-            for pattern in type_.files:
-                if _compile(pattern).fullmatch(path):
-                    return pattern
+        for pattern, compiled, type_ in self._patterns:
+            found = compiled.fullmatch(path)
+            if found and self._claim_pattern(type_, found.groupdict()):
+                return pattern
         return None
 
     def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
@@ -141,6 +144,11 @@ def _compile(pattern: str) -> re.Pattern[str]:
         re.escape(pattern).replace(r"\{name\}", r"(?P<name>.+)").replace(r"\{locale\}", r"(?P<locale>[^/]+)")
     )
     return re.compile(text)
+
+
+def _precision(pattern: str) -> tuple[bool, int]:
+    """What patterns are ordered by: those that name the file first, then those that spell out more."""
+    return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
 
 
 def _fixed(pattern: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
+from babel.localedata import exists
 
 from server.settings import Settings
 from server.values import identify
@@ -16,6 +17,11 @@ def name_of(code: str) -> str:
     except (UnknownLocaleError, ValueError):
         name = None
     return f"{name} ({code})" if name else code
+
+
+def is_language(code: str) -> bool:
+    """Whether a code, without its region, is a language that CLDR has texts in."""
+    return exists(code.replace("-", "_").partition("_")[0].lower())
 
 
 def describe(code: str, settings: Settings, moment: str) -> Mapping[str, Any]:

@@ -31,7 +31,8 @@ LAYERS: dict[str, str] = {
     "api": "api.auth api.builder api.content api.i18n api.upload api.uploads api.users",
     "app": "app",
     "server": "serve",
-    "tools": "check.audit check.survey check.fixes check.report check.formats check.command",
+    "tools": "check.audit check.survey check.fixes check.report check.formats check.command "
+    "init.scan init.groups init.infer init.settings init.propose init.starter init.table init.command",
     "command": "cli",
 }
 LEVEL = {name: i for i, names in enumerate(LAYERS.values()) for name in names.split()}
@@ -39,7 +40,7 @@ OWNERS = {
     "argon2": {"passwords"},
     "babel": {"locales"},
     "brotli": {"answers"},
-    "click": {"check", "cli", "cli_accounts", "cli_export", "cli_types", "commands"},
+    "click": {"check", "cli", "cli_accounts", "cli_export", "cli_types", "commands", "init"},
     "email_validator": {"options"},
     "filetype": {"images"},
     "flask": {"app", "context", "api"},

@@ -16,7 +16,7 @@ from typing import Any
 from server.documents import DRAFT, PUBLISHED, Document
 from server.files import walk
 from server.index import Snapshot
-from server.layout import CONTENT, ENDINGS, UPLOADS, Claim, Layout
+from server.layout import CONTENT, ENDINGS, MARKDOWN, UPLOADS, Claim, Layout
 from server.marks import Keys, Mark, nearest
 from server.media import DESCRIPTION
 from server.problems import Problem
@@ -66,15 +66,27 @@ class Audit:
 
 def unclaimed(audit: Audit) -> Iterator[Problem]:
     """Files in the content folders that no type takes as a document."""
-    trees = tuple(f"{p.partition('{')[0].rpartition('/')[0]}/" for t in _types(audit) for p in t.files)
     for path in sorted(audit.files - audit.claims.keys()):
         if _is_upload(path):
             described = path.removesuffix(DESCRIPTION)
             if path.endswith(DESCRIPTION) and os.path.splitext(described)[1] and described not in audit.files:
                 yield _lost_description(audit, path, described)
-        elif path.endswith(ENDINGS) or (path.startswith(f"{CONTENT}/") and not path.startswith(trees)):
+        elif _should_be_claimed(audit, path):
             message, mend = _why_unclaimed(audit, path)
             yield Problem(path, None, message, mend, "warning", None, "unclaimed")
+
+
+def _should_be_claimed(audit: Audit, path: str) -> bool:
+    """Whether a file is where only documents should be; a generator's tree has other files as well."""
+    patterns = [p for t in _types(audit) for p in t.files if "{name}" in p]
+    trees = {p.partition("{")[0].rpartition("/")[0] for p in patterns}
+    around = [tree for tree in trees if path.startswith(f"{tree}/") or not tree]
+    if not around or (around == [""] and path.startswith(f"{CONTENT}/")):
+        return path.startswith(f"{CONTENT}/")
+    endings = {os.path.splitext(p)[1] for p in patterns}
+    if around == [""]:  # the whole site is a tree: with its own files, and those that a repository has
+        return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
+    return path.endswith((*MARKDOWN, *endings))
 
 
 def _types(audit: Audit) -> tuple[Type, ...]:

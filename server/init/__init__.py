@@ -1,0 +1,1 @@
+"""`quire init`: a site from nothing, or content types for a tree of Markdown files that is there already."""

@@ -1,0 +1,73 @@
+"""Reads the Markdown files of a tree, and the data files that stand among them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from server import frontmatter
+from server.files import walk
+from server.layout import ENDINGS, MARKDOWN, UPLOADS
+from server.store import parse, read_text
+from server.tree import SyntaxProblem, Tree
+
+# Folders that hold what a generator builds, its templates, or packages: not content.
+_FOLDERS = """_includes _layouts _sass _site archetypes build content-types coverage dist layouts public
+resources site-packages static target themes vendor venv"""
+SKIPPED = frozenset(_FOLDERS.split())
+# Files that a repository has for its readers, at its top.
+_NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
+readme release security support todo"""
+FOR_READERS = frozenset(_NAMES.split())
+DATA_ROOT = "src/content/"  # where Astro has data files as documents
+
+
+@dataclass(frozen=True)
+class Page:
+    """One file: its front matter (or its data), and whether there is text below it."""
+
+    path: str
+    tree: Mapping[str, Tree]
+    has_body: bool
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is in a tree: its pages by path, and the files that can't be read, with the reason."""
+
+    pages: Mapping[str, Page]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+def scan(root: Path) -> Scan:
+    """The pages of the tree at `root`."""
+    pages: dict[str, Page] = {}
+    unreadable: dict[str, str] = {}
+    for path in sorted(walk(root, [""]).files):
+        if not _is_page(path):
+            continue
+        try:
+            pages[path] = read_page(root, path)
+        except SyntaxProblem as problem:
+            where = f"line {problem.line}: " if problem.line else ""
+            unreadable[path] = f"{where}{problem.message}"
+        except OSError as error:
+            unreadable[path] = error.strerror or str(error)
+    return Scan(pages, unreadable)
+
+
+def read_page(root: Path, path: str) -> Page:
+    """One file of a tree. Raises OSError and SyntaxProblem."""
+    text = read_text(root, path)[0]
+    body = frontmatter.split(text).body if path.endswith(MARKDOWN) else ""
+    return Page(path, parse(path, text, None), bool(body.strip()))
+
+
+def _is_page(path: str) -> bool:
+    folder, name = os.path.split(path)
+    if path.startswith(f"{UPLOADS}/") or any(part in SKIPPED for part in folder.split("/")):
+        return False
+    if path.endswith(MARKDOWN):
+        return bool(folder) or os.path.splitext(name)[0].lower().replace("-", "_") not in FOR_READERS
+    inside = path.removeprefix(DATA_ROOT)
+    return inside != path and "/" in inside and path.endswith(ENDINGS)

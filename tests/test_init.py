@@ -1,0 +1,524 @@
+"""`quire init`: a new site, and content types for trees that are there already."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.check.survey import survey
+from server.cli import main
+from server.init.groups import Group, Member
+from server.init.infer import attributes_of
+from server.init.scan import Page
+from server.schema import Attribute
+from server.settings import read_settings
+from server.site import Site
+from server.tree import Plain
+from server.values import Reading, read_value
+from tests.sites import STRING, Api, Files, collection, write
+from tests.trees import ASTRO, HUGO, JEKYLL, PLAIN, TREES, page
+
+MARKDOWN = (".md", ".mdx", ".markdown")
+
+
+def init(root: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["init", str(root), *options], catch_exceptions=False)
+
+
+def made(root: Path, files: Files, *options: str) -> Site:
+    """The site that init makes of a tree, loaded; it has no errors."""
+    write(root, files)
+    done = init(root, *options)
+    assert done.exit_code == 0, done.output
+    found = survey(root, lambda load: load(lambda done, total: None))
+    assert [str(problem) for problem in found.problems if problem.severity == "error"] == []
+    assert found.site
+    return found.site
+
+
+def attributes(root: Path, singular: str) -> dict[str, Any]:
+    """A proposed type's attributes, with locales left out."""
+    schema = json.loads((root / f"content-types/{singular}.json").read_text())
+    for attribute in schema["attributes"].values():
+        attribute.pop("pluginOptions", None)
+    return dict(schema["attributes"])
+
+
+def patterns(root: Path, singular: str) -> Any:
+    return json.loads((root / f"content-types/{singular}.json").read_text())["options"]["files"]
+
+
+def ids(site: Site, singular: str, locale: str) -> set[str]:
+    type_ = site.state.schema.subjects[singular]
+    return {d.document_id for d in site.state.snapshot.list(type_, locale, "published")}
+
+
+def served(site: Site) -> set[str]:
+    return {d.path for table in site.state.snapshot.tables.values() for d in table.versions.values()}
+
+
+# --- a new site ----------------------------------------------------------------------------------
+
+
+def test_a_new_site_works(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "my-notes"
+    done = init(root)
+    assert done.exit_code == 0
+    assert CliRunner().invoke(main, ["check", "--strict", "--site", str(root)]).exit_code == 0
+    site = Site(root)
+    site.load()
+    api = Api.of(site)
+    (article,) = api.get("/api/articles?populate=author", "public").data
+    assert (article["title"], article["author"]["name"]) == ("Welcome", "Ada Example")
+    assert api.get("/api/home", "public").data["headline"] == "My Notes"
+    assert api.get("/api/authors/ada?populate=articles", "public").data["articles"][0]["slug"] == "welcome"
+    assert api.post("/api/articles", {"title": "Second", "author": "ada"}).status == 201
+    api.accounts.close()
+    assert "quire serve" in done.stdout
+
+
+def test_flags_say_what_a_terminal_would_ask(tmp_path: Path) -> None:
+    init(tmp_path, "--name", 'Say: "hi"', "--locale", "fr", "--locale", "pt-BR", "--no-example")
+    settings = read_settings(tmp_path)
+    assert (settings.name, settings.locales) == ('Say: "hi"', ("fr", "pt-BR"))
+    assert not (tmp_path / "content").exists()
+    site = Site(tmp_path)
+    assert site.state.schema.subjects["article"].localized
+    assert site.state.schema.subjects["article"].attributes["title"].localized
+
+
+def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "server", "init", str(tmp_path / "site")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    for question, answer in (
+        ("Name", "Tides"),
+        ("Locales", "fr!"),
+        ("no locale code", "fr, en"),
+        ("first", "n"),
+    ):
+        _wait_for(ours, question)
+        os.write(ours, f"{answer}\n".encode())
+    _wait_for(ours, "Serve it")
+    assert process.wait(20) == 0
+    os.close(ours)
+    settings = read_settings(tmp_path / "site")
+    assert (settings.name, settings.locales) == ("Tides", ("fr", "en"))
+    assert not (tmp_path / "site/content").exists()
+
+
+def _wait_for(terminal: int, text: str) -> None:
+    """Read a terminal until it shows a text, the question of which ends in a colon or a bracket."""
+    shown, end = "", time.monotonic() + 20
+    while text not in shown and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.2)[0]:
+            shown += os.read(terminal, 4096).decode()
+    assert text in shown
+
+
+def test_nothing_that_is_there_is_changed(tmp_path: Path) -> None:
+    there = {
+        "site.yaml": "name: Mine # really\n",
+        "content/authors/ada.yaml": "name: Ada Lovelace\n",
+        "README.md": "# Mine\n",
+    }
+    write(tmp_path, there)
+    done = init(tmp_path, "--name", "Other")
+    assert {path: (tmp_path / path).read_text() for path in there} == there
+    assert "kept content/authors/ada.yaml: it is there already\n" in done.stdout
+    assert "kept site.yaml: it is there already; it may need\n" in done.stdout
+    assert "wrote content-types/article.json\n" in done.stdout
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    assert "would write site.yaml" in init(tmp_path / "new", "--dry-run").stdout
+    assert not (tmp_path / "new").exists()
+    write(tmp_path, PLAIN)
+    before = sorted(tmp_path.rglob("*"))
+    assert "would write content-types/person.json" in init(tmp_path, "--dry-run").stdout
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_site_is_not_made_twice(tmp_path: Path) -> None:
+    init(tmp_path)
+    again = init(tmp_path)
+    assert again.exit_code == 1
+    assert "is a site already" in again.stderr
+
+
+@pytest.mark.parametrize("code", ["english!", "e", "../en"])
+def test_a_locale_has_a_code(tmp_path: Path, code: str) -> None:
+    done = init(tmp_path, "--locale", code)
+    assert done.exit_code == 1
+    assert "is no locale code" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    assert "is no folder" in init(tmp_path / "a").stderr
+
+
+def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "content-types").write_text("a file")
+    done = init(tmp_path)
+    assert done.exit_code == 1
+    assert "content-types/article.json: can't be written" in done.stderr
+
+
+# --- trees ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_what_is_taken_is_served_and_nothing_else_is_touched(tmp_path: Path, name: str) -> None:
+    site = made(tmp_path, TREES[name])
+    left = {
+        "README.md",
+        "archetypes/default.md",
+        "themes/some/README.md",
+        "_includes/head.md",
+        "_drafts/later.md",
+    }
+    pages = {path for path in TREES[name] if path.endswith(MARKDOWN) and not path.startswith("node_modules")}
+    assert {path for path in served(site) if path.endswith(MARKDOWN)} == pages - left
+    for path, text in TREES[name].items():
+        assert (tmp_path / path).read_bytes() == (text if isinstance(text, bytes) else text.encode())
+    new = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()} - TREES[
+        name
+    ].keys()
+    assert {path for path in new if not path.startswith((".quire/", "content-types/"))} == {"site.yaml"}
+
+
+def test_a_hugo_tree(tmp_path: Path) -> None:
+    site = made(tmp_path, HUGO)
+    assert site.state.settings.locales == ("en", "fr")
+    assert ids(site, "post", "en") == {*(f"post-{i}" for i in range(8)), "bundle"}
+    assert ids(site, "post", "fr") == {"post-1", "bundle"}
+    assert ids(site, "section", "en") == {"posts", "authors"}
+    assert ids(site, "about", "fr") == ids(site, "about", "en")
+    assert attributes(tmp_path, "post") == {
+        "title": {"type": "string", "required": True},
+        "date": {"type": "date", "required": True},
+        "draft": {"type": "boolean", "required": True},
+        "weight": {"type": "integer", "required": True},
+        "version": {"type": "string", "required": True},
+        "tags": {"type": "array", "required": True},
+        "kind": {"type": "enumeration", "enum": ["essay", "note"], "required": True},
+        "author": {
+            "type": "relation",
+            "relation": "manyToOne",
+            "target": "api::author.author",
+            "required": True,
+        },
+        "body": {"type": "richtext"},
+    }
+    assert attributes(tmp_path, "author") == {
+        "name": {"type": "string", "required": True},
+        "email": {"type": "email", "required": True},
+        "country": {"type": "string", "required": True},
+        "zip": {"type": "string", "required": True},
+        "body": {"type": "richtext"},
+    }
+    api = Api.of(site)
+    assert api.get("/api/authors/nell", "public").data["zip"] == "01234"
+    assert api.get("/api/posts", "public").status == 403  # some of its files are drafts
+    assert api.get("/api/posts/bundle?populate=author&locale=fr").data["author"]["name"] == "Ida"
+    api.accounts.close()
+
+
+def test_attributes_are_shared_where_locales_say_the_same(tmp_path: Path) -> None:
+    post = made(tmp_path, HUGO).state.schema.subjects["post"]
+    assert {name for name, a in post.attributes.items() if a.localized} == {"title", "body", "draft"}
+
+
+def test_a_jekyll_tree(tmp_path: Path) -> None:
+    site = made(tmp_path, JEKYLL)
+    assert len(ids(site, "post", "en")) == 7
+    assert "2024-01-02-post-1" in ids(site, "post", "en")
+    assert {name: a["type"] for name, a in attributes(tmp_path, "post").items()} == {
+        "layout": "string",
+        "title": "string",
+        "date": "datetime",
+        "categories": "json",
+        "tags": "array",
+        "rating": "float",
+        "published": "boolean",
+        "body": "richtext",
+    }
+    assert ids(site, "recipe", "en") == {"bread", "soup"}
+    api = Api.of(site)
+    assert api.get("/api/home", "public").data["title"] == "Home"
+    assert api.get("/api/about", "public").data["permalink"] == "/about/"
+    assert api.get("/api/posts/2024-01-02-post-1").data["date"] == "2024-01-02T09:00:00.000Z"
+    api.accounts.close()
+
+
+def test_a_plain_folder(tmp_path: Path) -> None:
+    site = made(tmp_path, PLAIN)
+    assert ids(site, "note", "en") == {"a", "deep--b", "deep--c"}
+    related = attributes(tmp_path, "note")["related"]
+    assert (related["relation"], related["target"]) == ("manyToMany", "api::note.note")
+    assert attributes(tmp_path, "person")["born"] == {"type": "date", "required": True}
+    assert "can't be attributes, and are not served: nick name, 2nd, status" in init_output(tmp_path)
+
+
+def init_output(root: Path) -> str:
+    """What init says of a tree that it has made a site of."""
+    for path in [root / "site.yaml", *(root / "content-types").iterdir()]:
+        path.unlink()
+    return init(root).stdout
+
+
+def test_an_astro_tree(tmp_path: Path) -> None:
+    site = made(tmp_path, ASTRO)
+    assert site.state.settings.locales == ("fr", "en")
+    assert ids(site, "doc", "fr") == {"guides--start", "index"}
+    assert ids(site, "doc", "en") == {"guides--start"}
+    assert patterns(tmp_path, "post") == ["src/content/blog/{name}.md", "src/content/blog/{name}.mdx"]
+    post = attributes(tmp_path, "post")
+    assert post["author"]["target"] == "api::author.author"
+    assert post["slug"] == {"type": "uid", "required": True}
+    assert post["pubDate"]["type"] == "string"
+    assert {name: a["type"] for name, a in attributes(tmp_path, "author").items()} == {
+        "name": "string", "rank": "integer", "score": "float", "active": "boolean",
+    }  # fmt: skip
+    api = Api.of(site)
+    assert api.get("/api/docs/guides--start?locale=en", "public").data["title"] == "Start"
+    assert api.put("/api/docs/guides--start?locale=fr", {"title": "Partir"}).status == 200
+    assert "title: Partir" in (tmp_path / "src/content/docs/guides/start.mdx").read_text()
+    api.accounts.close()
+
+
+@pytest.mark.parametrize("below", ["", "docs/", "src/content/docs/", "content/docs/"])
+def test_folders_for_locales(tmp_path: Path, below: str) -> None:
+    tree = {
+        f"{below}{locale}/{name}.mdx": page(f"title: {name} {locale}")
+        for locale in ("en", "fr", "zh-cn")
+        for name in ("index", "guides/start")
+    }
+    site = made(tmp_path / "pages", tree)
+    assert site.state.settings.locales == ("en", "fr", "zh-cn")
+    (type_,) = site.state.schema.content_types
+    for locale in ("en", "fr", "zh-cn"):
+        assert ids(site, type_.singular, locale) == {"index", "guides--start"}
+
+
+def test_sections_below_folders_for_locales(tmp_path: Path) -> None:
+    tree = {
+        f"content/{locale}/{name}.md": page(f"title: {name} {locale}")
+        for locale in ("de", "fr")
+        for name in ("_index", "posts/_index", "posts/a", "posts/b/index", "events/c", "about")
+    }
+    site = made(tmp_path, {**tree, "hugo.yaml": "defaultContentLanguage: fr\n"})
+    assert site.state.settings.locales == ("fr", "de")
+    assert served(site) == tree.keys()
+    assert ids(site, "post", "de") == ids(site, "post", "fr") == {"a", "b"}
+    assert ids(site, "event", "de") == {"c"}
+
+
+def test_folders_that_only_look_like_locales(tmp_path: Path) -> None:
+    tree = {"notes/it/a.md": page("title: A"), "notes/work/b.md": page("title: B")}
+    site = made(tmp_path, tree)
+    assert site.state.settings.locales == ("en",)
+    assert ids(site, "note", "en") == {"it--a", "work--b"}
+
+
+def test_files_at_the_top_of_a_folder_of_pages(tmp_path: Path) -> None:
+    site = made(tmp_path / "recipes", {"bread.md": page("title: Bread"), "soup.md": page("title: Soup")})
+    (type_,) = site.state.schema.content_types
+    assert ids(site, type_.singular, "en") == {"bread", "soup"}
+    assert survey(tmp_path / "recipes", lambda load: load(lambda done, total: None)).problems == ()
+
+
+def test_types_that_are_there_stay_and_others_come(tmp_path: Path) -> None:
+    person = collection("person", {"name": STRING}, files="people/{name}.md")
+    write(tmp_path, {**PLAIN, **person, "site.yaml": "name: Mine\n"})
+    done = init(tmp_path)
+    assert "kept site.yaml: it is there already; it may need\n" in done.stdout
+    assert "        note: [find, findOne]\n" in done.stdout
+    assert "wrote content-types/note.json" in done.stdout
+    assert (tmp_path / "content-types/person.json").read_text() == person["content-types/person.json"]
+    assert (tmp_path / "content-types/note.json").exists()
+    assert init(tmp_path).exit_code == 1
+
+
+def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
+    tree = {
+        "notes/a.md": page("title: A"),
+        "notes/b.md": "+++\ntitle = 'B'\n+++\n",
+        "notes/c.md": page("title: a: b"),
+        "notes/d.md": b"\0",
+    }
+    write(tmp_path, tree)
+    done = init(tmp_path)
+    assert done.exit_code == 0
+    assert "notes/b.md  line 1: front matter in TOML is not read" in done.stdout
+    assert "notes/c.md  line 2: not YAML" in done.stdout
+    assert "notes/d.md  line 1: is binary" in done.stdout
+    assert "3 errors" in done.stdout
+
+
+def test_nothing_but_files_that_can_not_be_read(tmp_path: Path) -> None:
+    write(tmp_path, {"notes/b.md": "+++\ntitle = 'B'\n+++\n"})
+    done = init(tmp_path)
+    assert done.exit_code == 1
+    assert list(tmp_path.iterdir()) == [tmp_path / "notes"]
+
+
+def test_names_that_are_taken_or_odd(tmp_path: Path) -> None:
+    folders = (
+        "users",
+        "uploads",
+        "Ünsere Häfen",
+        "2024",
+        "people",
+        "series",
+        "boxes",
+        "stories",
+        "glass",
+        "auth",
+    )
+    site = made(tmp_path, {f"{folder}/a.md": page("title: A") for folder in folders})
+    assert {(t.singular, t.plural) for t in site.state.schema.content_types} == {
+        ("user-page", "user-pages"),
+        ("upload-page", "upload-pages"),
+        ("unsere-hafen", "unsere-hafens"),
+        ("page-2024", "page-2024s"),
+        ("person", "people"),
+        ("series-item", "series"),
+        ("box", "boxes"),
+        ("story", "stories"),
+        ("glass", "glasses"),
+        ("auth-page", "auth-pages"),
+    }
+
+
+# --- attributes ----------------------------------------------------------------------------------
+
+
+def told(*values: Any, name: str = "mood", **names: frozenset[str]) -> dict[str, Any]:
+    """The schema of an attribute that has these values, each in a file of its own."""
+    members = tuple(Member(Page(f"n/{i}.md", {name: value}, False), str(i)) for i, value in enumerate(values))
+    known = {f"api::{key}.{key}": known for key, known in names.items()}
+    (found,), lost = attributes_of(Group("n", ("n/{name}.md",), members), known, "api::n.n")
+    assert lost == []
+    return {key: value for key, value in found.schema.items() if key != "required"}
+
+
+def plain(*texts: str) -> list[Plain]:
+    return [Plain(text) for text in texts]
+
+
+TYPED: dict[str, tuple[list[Any], str]] = {
+    "whole numbers": (plain("1", "0", "-7"), "integer"),
+    "numbers that begin with a nought": (plain("01234", "1"), "string"),
+    "whole numbers in quotes": (["1", "2"], "string"),
+    "versions": (plain("1.9", "1.10"), "string"),
+    "numbers with a fraction": (plain("1.5", "2"), "float"),
+    "numbers with an exponent": (plain("1e3", "2"), "string"),
+    "a plus": (plain("+1", "2"), "string"),
+    "very large numbers": (plain("123456789012345678901", "1"), "string"),
+    "countries": (plain("NO", "SE"), "string"),
+    "yes and no": (plain("yes", "no", "yes"), "string"),
+    "true and false": (plain("true", "False", "TRUE"), "boolean"),
+    "true and text": (plain("true", "maybe"), "string"),
+    "true in quotes": (["true", "false"], "string"),
+    "JSON's own": ([True, False], "boolean"),
+    "JSON's numbers": ([1, 2], "integer"),
+    "JSON's numbers with a fraction": ([1, Plain("2.5")], "float"),
+    "numbers and truth": ([1, True], "json"),
+    "days": (plain("2024-02-29", "2024-03-01"), "date"),
+    "days in quotes": (["2024-02-29", "2024-03-01"], "date"),
+    "days that there are not": (plain("2024-02-30", "2024-03-01"), "string"),
+    "moments": (plain("2024-02-29T10:00:00Z", "2024-03-01 10:00", "2024-03-01"), "datetime"),
+    "times of day": (plain("12:30", "13:30"), "string"),
+    "years": (plain("2024", "2025"), "integer"),
+    "e-mail addresses": (plain("a@example.org", "b@example.org"), "email"),
+    "lists": ([plain("a", "b"), []], "array"),
+    "lists and text": ([plain("a"), Plain("b")], "json"),
+    "lists of mappings": ([[{"a": Plain("1")}]], "json"),
+    "mappings": ([{"a": Plain("1")}, {}], "json"),
+    "mappings and false": ([{"a": Plain("1")}, Plain("false")], "json"),
+    "nothing": ([None, Plain("~"), Plain("")], "string"),
+    "several lines": (["a\nb", "c"], "text"),
+    "long text": (["a" * 300], "text"),
+    "few values, often": (plain(*"aabbb"), "enumeration"),
+    "few values, one of them once": (plain(*"aaaab"), "string"),
+    "one value": (plain(*"aaaaa"), "string"),
+    "many values": (plain(*"abcdefghijkl"), "string"),
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_the_type_of_values(name: str) -> None:
+    values, expected = TYPED[name]
+    assert told(*values)["type"] == expected
+
+
+def test_names_tell_what_only_looks_like_a_number() -> None:
+    assert told(*plain("1.5", "1.6"), name="version")["type"] == "string"
+    assert told(*plain("12345", "54321"), name="zip")["type"] == "string"
+
+
+def test_relations_are_told_by_names() -> None:
+    names = frozenset({"nell", "team--ida", "1", "2"})
+    found = told(*plain("nell", "team/ida", "nell"), author=names)
+    assert found == {"type": "relation", "relation": "manyToOne", "target": "api::author.author"}
+    assert told(plain("nell", "team/ida"), Plain("nell"), author=names)["relation"] == "manyToMany"
+    assert told(*plain("nell", "mike"), author=names)["type"] == "string"
+    assert told(*plain("nell"), author=names)["type"] == "string"
+    assert told(*plain("nell"), name="authors", author=names)["type"] == "relation"
+    assert told(*plain("1", "2"), author=names)["type"] == "integer"
+    assert told(*plain("nell", "team/ida"), name="slug", author=names)["type"] != "relation"
+    assert told(*plain("0", "1"), n=frozenset({"0", "1"}))["type"] == "integer"
+
+
+SCALARS = st.one_of(
+    st.from_regex(r"[-+]?[0-9.]{1,6}(e[0-9])?", fullmatch=True),
+    st.sampled_from(
+        ["true", "no", "NO", "~", "2024-01-02", "2024-01-02 10:00", "a@b.org", "x", "0x1f", ".inf"]
+    ),
+    st.text(max_size=8),
+)
+
+
+@given(
+    st.lists(
+        st.one_of(SCALARS.map(Plain), SCALARS, st.lists(SCALARS.map(Plain), max_size=3)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_what_is_proposed_reads_every_value_and_keeps_its_text(values: list[Any]) -> None:
+    schema = told(*values)
+    attribute = Attribute("mood", schema["type"], enum=tuple(schema.get("enum", ())))
+    reading = Reading({}, "")
+    read = [read_value(attribute, value, (), reading) for value in values]
+    if schema["type"] != "json":
+        assert reading.wrong == []
+    if schema["type"] in ("string", "text", "integer", "float", "enumeration"):
+        assert [str(r) for r in read if r is not None] == [
+            str(v) for v, r in zip(values, read, strict=True) if r is not None
+        ]
+
+
+def test_the_table_says_what_was_found(tmp_path: Path) -> None:
+    write(tmp_path, HUGO)
+    shown = init(tmp_path, "--dry-run").stdout
+    assert "post  /api/posts  9 documents in 11 files, en, fr\n" in shown
+    assert "  content/posts/{name}.md\n" in shown
+    assert re.search(r"  kind +enumeration +all 11  required; essay, note\n", shown)
+    assert re.search(r"  author +manyToOne +all 11  required; → author\n", shown)

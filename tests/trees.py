@@ -1,0 +1,99 @@
+"""Trees of Markdown as generators have them, for the tests of `quire init`."""
+
+from collections.abc import Mapping
+
+from tests.sites import Files
+
+
+def page(matter: str, body: str = "Text.") -> str:
+    """A Markdown file."""
+    return f"---\n{matter}\n---\n\n{body}\n"
+
+
+def _hugo_post(i: int, **more: str) -> str:
+    lines = {
+        "title": f"Post {i}",
+        "date": f"2024-01-{i + 1:02d}",
+        "draft": "false",
+        "weight": str(10 * i),
+        "version": f"1.{i}0",
+        "tags": "[sea, fog]" if i % 2 else "[night]",
+        "kind": "note" if i % 2 else "essay",
+        "author": "nell" if i % 2 else "team/ida",
+        **more,
+    }
+    return page("\n".join(f"{key}: {value}" for key, value in lines.items()))
+
+
+HUGO: Files = {
+    "hugo.toml": 'title = "Tides"\ndefaultContentLanguage = "en"\n',
+    "archetypes/default.md": "+++\ntitle = 'x'\n+++\n",
+    "themes/some/README.md": "A theme.\n",
+    "public/index.html": "built",
+    "content/_index.md": page("title: Tides"),
+    "content/about.md": page("title: About\nlayout: about"),
+    "content/about.fr.md": page("title: À propos\nlayout: about"),
+    "content/posts/_index.md": page("title: Posts"),
+    "content/authors/_index.md": page("title: Authors"),
+    **{f"content/posts/post-{i}.md": _hugo_post(i) for i in range(8)},
+    "content/posts/post-1.fr.md": _hugo_post(1, title="Billet 1"),
+    "content/posts/bundle/index.md": _hugo_post(8, draft="true"),
+    "content/posts/bundle/index.fr.md": _hugo_post(8, title="Billet 8"),
+    "content/posts/bundle/cover.jpg": b"\xff\xd8",
+    "content/authors/nell.md": page("name: Nell\nemail: nell@example.org\ncountry: NO\nzip: 01234"),
+    "content/authors/team/ida.md": page("name: Ida\nemail: ida@example.org\ncountry: SE\nzip: 04321"),
+}
+
+JEKYLL: Files = {
+    "_config.yml": "title: Tides\nlang: en\n",
+    "_layouts/post.html": "<html>",
+    "_includes/head.md": "include",
+    "_site/index.html": "built",
+    "README.md": "For readers.\n",
+    "index.md": page("layout: home\ntitle: Home"),
+    "about.markdown": page("layout: page\ntitle: About\npermalink: /about/"),
+    "_drafts/later.md": page("title: Later"),
+    **{
+        f"_posts/2024-01-{i + 1:02d}-post-{i}.md": page(
+            f"layout: post\ntitle: 'Post {i}: the tides'\ndate: 2024-01-{i + 1:02d} 10:00:00 +0100\n"
+            f"categories: {'sea fog' if i % 2 else '[night]'}\ntags: [a, b]\nrating: {i}.5\npublished: true"
+        )
+        for i in range(6)
+    },
+    "_posts/2024-02-01-long.markdown": page(
+        "layout: post\ntitle: Long\ndate: 2024-02-01\ncategories: []\ntags: []\nrating: 2\npublished: false"
+    ),
+    "_recipes/bread.md": page("title: Bread\nminutes: 90"),
+    "_recipes/soup.md": page("title: Soup\nminutes: 30"),
+}
+
+PLAIN: Files = {
+    "README.md": "# Notes\n",
+    "package.json": "{}",
+    "node_modules/x/a.md": "no content",
+    "notes/a.md": "# No front matter\n",
+    "notes/deep/b.md": page("title: B\nrelated: [a, deep/c]"),
+    "notes/deep/c.md": page("title: C\nrelated: [deep/b]"),
+    "people/ida.md": page("name: Ida\nborn: 1970-02-03\nnick name: I\n2nd: x\nstatus: gone"),
+    "people/nell.md": page("name: Nell\nborn: 1971-02-03\nnick name: N"),
+}
+
+ASTRO: Files = {
+    "astro.config.mjs": "export default { i18n: { defaultLocale: 'fr', locales: ['fr', 'en'] } }\n",
+    "src/content.config.ts": "export {}",
+    "src/pages/index.astro": "<html>",
+    "src/pages/contact.md": page("layout: ../layouts/Base.astro\ntitle: Contact"),
+    "src/content/blog/first.md": page(
+        "title: First\npubDate: 'Jul 08 2022'\nauthor: nell\nrelated: [second]\nslug: first-post"
+    ),
+    "src/content/blog/second.mdx": page(
+        "title: Second\npubDate: '2022-07-15'\nauthor: ida\nrelated: []\nslug: second-post"
+    ),
+    "src/content/authors/nell.json": '{"name": "Nell", "rank": 1, "score": 1.5, "active": true}',
+    "src/content/authors/ida.json": '{"name": "Ida", "rank": 2, "score": 2.0, "active": false}',
+    "src/content/docs/guides/start.mdx": page("title: Commencer"),
+    "src/content/docs/en/guides/start.mdx": page("title: Start"),
+    "src/content/docs/index.mdx": page("title: Accueil"),
+}
+
+TREES: Mapping[str, Files] = {"hugo": HUGO, "jekyll": JEKYLL, "plain": PLAIN, "astro": ASTRO}
