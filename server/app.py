@@ -15,7 +15,7 @@ from server.accounts import Accounts
 from server.answers import Answers
 from server.api import auth, builder, content, i18n, upload, uploads, users
 from server.context import Identities, answer
-from server.errors import ApiError
+from server.errors import HTTP_NAMES, ApiError, MethodNotAllowedError
 from server.sessions import Sessions
 from server.settings import Settings
 from server.site import Site
@@ -24,17 +24,7 @@ from server.users import Users
 log = logging.getLogger("quire")
 
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
-
-# The names of errors that Flask itself raises, by status.
-NAMES = {
-    400: "BadRequestError",
-    404: "NotFoundError",
-    405: "MethodNotAllowedError",
-    413: "PayloadTooLargeError",
-    415: "UnsupportedMediaTypeError",
-    416: "RangeNotSatisfiableError",
-    429: "RateLimitError",
-}
+TOLD = ("Allow", "Content-Range", "Retry-After")  # headers of Flask's errors that clients go by
 
 
 def create_app(site: Site, accounts: Accounts) -> Flask:
@@ -96,7 +86,10 @@ def error_body(status: int, name: str, message: str, details: object) -> bytes:
 
 
 def _api_error(error: ApiError) -> Response:
-    return answer(error_body(error.status, error.name, error.message, error.details), error.status)
+    found = answer(error_body(error.status, error.name, error.message, error.details), error.status)
+    if isinstance(error, MethodNotAllowedError):
+        found.headers["Allow"] = ", ".join(error.allowed)
+    return found
 
 
 def _http_error(error: HTTPException) -> BaseResponse:
@@ -104,7 +97,11 @@ def _http_error(error: HTTPException) -> BaseResponse:
     if status < 400 and error.response is not None:
         return error.get_response()  # a redirect
     message = error.name if status != 404 else "Not Found"
-    return answer(error_body(status, NAMES.get(status, "ApplicationError"), message, {}), status)
+    found = answer(error_body(status, HTTP_NAMES.get(status, "ApplicationError"), message, {}), status)
+    for name, value in error.get_headers():
+        if name in TOLD:
+            found.headers[name] = value
+    return found
 
 
 def _unexpected(error: Exception) -> Response:

@@ -24,6 +24,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+# The names of errors that Flask itself raises, by status.
+HTTP_NAMES: Mapping[int, str] = {
+    400: "BadRequestError",
+    404: "NotFoundError",
+    405: "MethodNotAllowedError",
+    413: "PayloadTooLargeError",
+    415: "UnsupportedMediaTypeError",
+    416: "RangeNotSatisfiableError",
+    429: "RateLimitError",
+}
+
 
 class QuireError(Exception):
     """The root of the tree."""
@@ -108,6 +119,11 @@ class MethodNotAllowedError(ApiError):
     """The path exists, the method does not."""
 
     status, name, default = 405, "MethodNotAllowedError", "Method Not Allowed"
+
+    def __init__(self, allowed: tuple[str, ...] = ()) -> None:
+        """`allowed` are the methods that the path has."""
+        self.allowed = allowed
+        super().__init__()
 
 
 class PayloadTooLargeError(ApiError):

@@ -78,6 +78,30 @@ def test_every_route_refuses_methods_that_it_does_not_have(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/notes", "GET POST HEAD"),
+        ("PATCH", "/api/notes/", "GET POST HEAD"),
+        ("POST", "/api/notes/a", "GET PUT DELETE HEAD"),
+        ("TRACE", "/api/notes/a", "GET PUT DELETE HEAD"),
+        ("POST", "/api/home", "GET PUT DELETE HEAD"),
+        ("PUT", "/api/home/a", ""),
+        ("DELETE", "/api/nothing", ""),
+        ("PUT", "/api/users", "GET POST HEAD"),
+        ("TRACE", "/api/auth/local", "POST"),
+        ("POST", "/_health", "GET HEAD"),
+    ],
+)
+def test_405_says_which_methods_there_are(api: Api, method: str, path: str, allowed: str) -> None:
+    answer = api.ask(method, path)
+    check(answer, 405)
+    assert set(answer.headers["Allow"].split(", ")) == {*allowed.split(), "OPTIONS"}
+    told = api.ask("OPTIONS", path)
+    assert told.status == 200
+    assert set(told.headers["Allow"].split(", ")) == {*allowed.split(), "OPTIONS"}
+
+
+@pytest.mark.parametrize(
     "path", ["/api/notes", "/api/notes/a", "/api/home", "/api/users", "/api/upload/files"]
 )
 @pytest.mark.parametrize(

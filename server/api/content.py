@@ -3,20 +3,23 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, current_app, request
 
 from server.ask import read_locale, read_status, written_locale
 from server.context import Identities, answer, is_v4, json_body, parameters
 from server.documents import DRAFT, PUBLISHED, Document
-from server.errors import MethodNotAllowedError, NotFoundError
+from server.errors import ApiError, MethodNotAllowedError, NotFoundError
 from server.etags import require_match
 from server.permissions import require, subject_of
 from server.query import Query
 from server.reading import Reader, Shown
+from server.schema import Type
 from server.site import Site, State
 from server.validate import Change, Validator, read_data
 from server.versions import Versions
 from server.write import Place, Writer
+
+METHODS = ("GET", "POST", "PUT", "DELETE")
 
 
 def blueprint(site: Site, identities: Identities) -> Blueprint:
@@ -27,9 +30,16 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         state = site.state
         type_ = state.schema.endpoints.get(api_id)
         if type_ is None or (kind and type_.kind != kind):
-            raise NotFoundError() if request.method in ("GET", "HEAD") else MethodNotAllowedError()
+            raise _nothing_at(type_)
         actor = identities.actor(request, state.settings)
         return Reader(state, type_, actor, v4=is_v4(request))
+
+    @bp.before_app_request
+    def options() -> Response | None:
+        if request.method != "OPTIONS" or not request.path.startswith("/api/"):
+            return None
+        type_ = site.state.schema.endpoints.get(request.path.split("/", 3)[2])
+        return Response(headers={"Allow": ", ".join(_allowed(type_))})
 
     @bp.get("/<api_id>", strict_slashes=False)
     def find_many(api_id: str) -> Response:
@@ -73,11 +83,34 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         ask = asked(api_id, "singleType")
         return _delete(site, ask, None)
 
-    @bp.route("/<path:rest>", methods=["GET", "POST", "PUT", "DELETE", "PATCH"])
+    @bp.route("/<path:rest>", methods=[*METHODS, "PATCH", "TRACE"])
     def nothing_else(rest: str) -> Response:
-        raise NotFoundError() if request.method in ("GET", "HEAD") else MethodNotAllowedError()
+        raise _nothing_at(site.state.schema.endpoints.get(rest.partition("/")[0]))
 
     return bp
+
+
+def _nothing_at(type_: Type | None) -> ApiError:
+    """The error for a method that a path does not have, or for a path that there is not."""
+    if request.method in ("GET", "HEAD"):
+        return NotFoundError()
+    return MethodNotAllowedError(_allowed(type_))
+
+
+def _allowed(type_: Type | None) -> tuple[str, ...]:
+    """The methods that the path of the request has, whose first part may name a type."""
+    below = request.path.rstrip("/").removeprefix("/api/").partition("/")[2]
+    one = type_ is not None and (type_.kind == "singleType") != bool(below) and "/" not in below
+    many = type_ is not None and type_.kind == "collectionType" and not below
+    content = ("GET", "PUT", "DELETE") if one else ("GET", "POST") if many else ()
+    methods = content or _methods_of(request.path)
+    return (*methods, *["HEAD"] * ("GET" in methods), "OPTIONS")
+
+
+def _methods_of(path: str) -> tuple[str, ...]:
+    """The methods that a path has which is no content type's."""
+    routes = current_app.url_map.bind("")
+    return tuple(m for m in METHODS if not str(routes.match(path, m)[0]).startswith("content."))
 
 
 def _shown(shown: Shown, status: int = 200) -> Response:
