@@ -16,6 +16,7 @@ from server.answers import Answers
 from server.api import auth, builder, content, i18n, upload, uploads, users
 from server.context import Identities, answer
 from server.errors import HTTP_NAMES, ApiError, MethodNotAllowedError
+from server.openapi import routes as openapi
 from server.sessions import Sessions
 from server.settings import Settings
 from server.site import Site
@@ -41,6 +42,7 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(site, identities))
     app.register_blueprint(uploads.blueprint(site))
+    app.register_blueprint(openapi.blueprint(site, identities))
 
     _limit(app, site.state.settings)
     CORS(app, origins=list(site.state.settings.cors), send_wildcard=True, expose_headers=["ETag"])

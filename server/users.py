@@ -25,8 +25,8 @@ from server.passwords import check_password, hash_password
 
 RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long the codes in mails are good
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
-_LONGEST = {"username": 200, "email": 320}  # as the columns are
-_LONGEST_OTHER = 1024
+LONGEST = {"username": 200, "email": 320}  # as the columns are
+LONGEST_OTHER = 1024
 TAKEN = "Email or Username are already taken"
 _LARGEST_ID = 2**31 - 1
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -219,7 +219,7 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
         return "must be a valid email"
     if len(value) < least:
         return f"must be at least {least} characters"
-    longest = _LONGEST.get(name, _LONGEST_OTHER)
+    longest = LONGEST.get(name, LONGEST_OTHER)
     return f"must be at most {longest} characters" if len(value) > longest else ""
 
 

@@ -26,7 +26,7 @@ READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
 _TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(\.\d{1,3})?")
 _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 BLOCK_TYPES = ("paragraph", "heading", "list", "list-item", "quote", "code", "image", "link", "text")
-_TOP_BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
+TOP_BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
 _BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
@@ -179,7 +179,7 @@ class Validator:
     def _check_blocks(self, tree: Tree, path: Path) -> None:
         for i, block in enumerate(tree if isinstance(tree, list) else ()):
             kind = block.get("type") if isinstance(block, dict) else None
-            if kind not in _TOP_BLOCKS or not isinstance(block.get("children"), list):
+            if kind not in TOP_BLOCKS or not isinstance(block.get("children"), list):
                 self._fail(
                     (*path, i), "is no block: a type and a list of children are expected", _plain(block)
                 )

@@ -18,7 +18,7 @@ LAYERS: dict[str, str] = {
     "texts": "qs tree outline emit frontmatter images",
     "schema": "schema operators export.section settings coherence content_types commands builder mail",
     "values": "values options documents encode links layout files gallery media git locales",
-    "generated": "sentences typescript.names typescript.shapes typescript.module",
+    "generated": "sentences naming typescript.literals typescript.shapes typescript.module",
     "questions": "query reach sorting filters pagination populate ask permissions etags",
     "storage": "journal feed pending edit edit_json accounts store users sessions compose",
     "index": "fragments ordering index dangling containing matching plan arrange",
@@ -29,6 +29,8 @@ LAYERS: dict[str, str] = {
     "export": "export.asking export.contents export.manifest export.folder export.uploads export.run"
     " cli_export",
     "api": "api.auth api.builder api.content api.i18n api.upload api.uploads api.users",
+    "reference": "openapi.values openapi.types openapi.shared openapi.parameters openapi.operations "
+    "openapi.content openapi.services openapi.examples openapi.document openapi.routes",
     "app": "app",
     "server": "serve",
     "tools": "check.audit check.survey check.fixes check.report check.formats check.command "
@@ -43,7 +45,7 @@ OWNERS = {
     "click": {"check", "cli", "cli_accounts", "cli_export", "cli_types", "commands", "init"},
     "email_validator": {"options"},
     "filetype": {"images"},
-    "flask": {"app", "context", "api"},
+    "flask": {"app", "context", "api", "openapi"},
     "flask_cors": {"app"},
     "flask_limiter": {"app"},
     "frontmatter": {"frontmatter"},
@@ -58,7 +60,7 @@ OWNERS = {
     "slugify": {"uploading"},
     "sqlalchemy": {"accounts", "users"},
     "watchfiles": {"watch"},
-    "werkzeug": {"app", "answers", "api"},
+    "werkzeug": {"app", "answers", "api", "openapi"},
     "xxhash": {"etags"},
     "yaml": {"tree", "outline", "emit"},
 }

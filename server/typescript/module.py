@@ -4,15 +4,21 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from server.naming import key_of, type_names
 from server.operators import OPERATORS, Operator
 from server.schema import BUILT_IN, Schema, Type
 from server.settings import Settings
-from server.typescript.names import key_of, prop, text, type_names, union
+from server.typescript.literals import prop, text, union
 from server.typescript.shapes import Shapes
 
 PRELUDE = (Path(__file__).parent / "prelude.ts").read_text(encoding="utf-8")
 _DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
 _GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
+# What the generated text itself needs of the language.
+_GLOBALS = frozenset(
+    {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
+    | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
+)
 _HEAD = "// Made by `quire types` from this site's content types. Do not edit: run it again.\n"
 # What an operator takes, by the table of operators; V is the attribute's value.
 _TAKES: Mapping[str, str] = {
@@ -26,7 +32,7 @@ _TAKES: Mapping[str, str] = {
 
 def write_module(schema: Schema, settings: Settings) -> str:
     """The text of the module."""
-    names = type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED])
+    names = type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED, *_GLOBALS], ("Links", "Input"))
     shapes = Shapes(schema, names)
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
     types = [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]

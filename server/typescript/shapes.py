@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from server.naming import key_of
 from server.schema import BUILT_IN, ROLE, UPLOAD, USER, Attribute, Schema, Type
 from server.sentences import describe_attribute, describe_type
-from server.typescript.names import comment, key_of, prop, text, union
+from server.typescript.literals import comment, prop, text, union
 
 # What a value of each attribute type is in an answer, and in a body.
 SHOWN: Mapping[str, str] = {
