@@ -82,6 +82,7 @@ def _run(root: Path, commands: list[str]) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="quire-docs-") as folder:
         site = Path(folder, "site")
         _copy_site(root, site)
+        shutil.copy(root / "tests" / "strapi" / "export.tar.gz", folder)  # for docs/import.md
         with _served(site) as port:
             ports = {PORT: port, OTHER: str(_free_port())}
             environment = {**_environment(), "SPARE": str(_free_port()), "PYTHON": sys.executable}

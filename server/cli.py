@@ -10,6 +10,7 @@ from server import __version__
 from server.check.command import check
 from server.cli_accounts import token, user
 from server.cli_export import export_command
+from server.cli_import import import_
 from server.cli_types import types
 from server.commands import check_folder, one_line_errors, progress_bar, site_option
 from server.init.command import init
@@ -104,6 +105,7 @@ def _report_change(change: Change, seconds: float) -> None:
 main.add_command(init)
 main.add_command(check)
 main.add_command(export_command)
+main.add_command(import_)
 main.add_command(token)
 main.add_command(user)
 main.add_command(types)

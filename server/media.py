@@ -10,12 +10,13 @@ from urllib.parse import quote
 from server.documents import Document, make
 from server.images import MEASURED, Picture, is_text, sniff
 from server.layout import UPLOADS
+from server.moments import read_moment
 from server.schema import Attribute, Type
-from server.tree import Tree
+from server.tree import Tree, is_null
 from server.values import Reading, read_value, warn_unknown
 
 DESCRIPTION = ".yaml"
-_KEPT = ("documentId", "createdAt", "updatedAt")
+_KEPT = ("documentId", "createdAt", "updatedAt", "publishedAt")
 # What a description may say; everything else of a file is derived from it.
 DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
@@ -121,8 +122,24 @@ def read_media(
         if name in description:
             value = read_value(type_.attributes[name], description[name], (name,), reading)
             values[name] = values.get(name) if value is None else value
+    if values["formats"]:
+        named = {key: {**one, "name": f"{key}_{values['name']}"} for key, one in values["formats"].items()}
+        values["formats"] = named
     document_id = description.get("documentId")
     if not isinstance(document_id, str) or not document_id:
         document_id = inside.replace("/", "--")
     row = [values.get(name) for name in type_.attributes]
-    return make(type_, str(document_id), row, (*moments, moments[1]), locale, path)
+    published = _published(description.get("publishedAt"), moments[1], reading)
+    return make(type_, str(document_id), row, (*moments, published), locale, path)
+
+
+def _published(written: Tree, updated: str, reading: Reading) -> str:
+    """When a file was published: when it was last updated, unless its description says otherwise."""
+    if is_null(written):
+        return updated
+    try:
+        return read_moment(str(written))
+    except ValueError:
+        mend = "write it as 2024-02-29T10:20:30Z"
+        reading.fail(("publishedAt",), f'"{written}" is no moment', mend, warning=True)
+        return updated

@@ -53,6 +53,10 @@ class Pending:
         self._signature(path)
         self._texts[path] = None
 
+    def texts(self) -> list[tuple[str, str]]:
+        """The files that will have a text, and that text."""
+        return [(path, text) for path, text in self._texts.items() if text is not None]
+
     @property
     def paths(self) -> set[str]:
         """Every file that was looked at."""

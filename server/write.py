@@ -51,7 +51,7 @@ class Writer:
         defaults = {a.name: default_of(a) for a in place.type.attributes.values()}
         values = self._merged(place.type, defaults, change)
         self._check(place, document_id, values, lambda _: True)
-        self._new_file(place, document_id, values, self._free_name(place, document_id, values))
+        self._new_file(place, document_id, values, self.free_name(place, document_id, values))
         self._link_back(place, document_id, change, values)
         return document_id
 
@@ -186,7 +186,7 @@ class Writer:
             trees["publishedAt"] = Plain(self.versions.now)
         self.versions.pending.put(path, new_text(path, type_.body, trees))
 
-    def _free_name(self, place: Place, document_id: str, values: Values) -> str:
+    def free_name(self, place: Place, document_id: str, values: Values) -> str:
         """The path of a new document: named after its uid attribute, else after its id."""
         uid = next((values[a.name] for a in place.type.attributes.values() if a.type == "uid"), None)
         name = place.type.singular if place.type.kind == "singleType" else document_id

@@ -24,8 +24,13 @@ LAYERS: dict[str, str] = {
     "index": "fragments ordering index dangling containing matching plan arrange",
     "answers": "find render validate versions context people",
     "changes": "parsed held loading relink write uploading",
+    "import": (
+        "strapi.source strapi.record strapi.merge strapi.schemas strapi.uploads strapi.documents "
+        "strapi.locales strapi.files strapi.links strapi.roles strapi.archive "
+        "strapi.download strapi.remote strapi.importing strapi.report"
+    ),
     "site": "configure site",
-    "entrances": "watch following scaling reading answers cli_accounts cli_types",
+    "entrances": "watch following scaling reading answers cli_accounts cli_import cli_types",
     "export": "export.asking export.contents export.manifest export.folder export.uploads export.run"
     " cli_export",
     "api": "api.auth api.builder api.content api.i18n api.upload api.uploads api.users",
@@ -42,7 +47,7 @@ OWNERS = {
     "argon2": {"passwords"},
     "babel": {"locales"},
     "brotli": {"answers"},
-    "click": {"check", "cli", "cli_accounts", "cli_export", "cli_types", "commands", "init"},
+    "click": {"check", "cli", "cli_accounts", "cli_export", "cli_import", "cli_types", "commands", "init"},
     "email_validator": {"options"},
     "filetype": {"images"},
     "flask": {"app", "context", "api", "openapi"},

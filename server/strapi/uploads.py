@@ -1,0 +1,114 @@
+"""The files of a media library → files below content/uploads/, each with its description beside it.
+
+A file keeps the name that its URL ends with, so that the URL stays what it was.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from server.compose import changed_text, new_text
+from server.edit import REMOVE
+from server.errors import ConflictError
+from server.files import ignored
+from server.images import FORMATS, MEASURED
+from server.layout import UPLOADS
+from server.media import DESCRIPTION
+from server.schema import UPLOAD
+from server.store import parse
+from server.strapi.merge import Merge
+from server.strapi.record import digest, digest_of, file_digest
+from server.strapi.source import Notes, Reader, Say, Source, Upload
+from server.tree import Plain, SyntaxProblem, Tree
+
+_NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
+_DESCRIBED = ("name", "alternativeText", "caption", "focalPoint")
+_MEASURES = ("width", "height")
+DESCRIPTIONS = "descriptions of files"
+
+
+def file_name(data: Mapping[str, Any]) -> str:
+    """The path below uploads/ of a row of the media library."""
+    return f"{data['hash']}{data.get('ext') or ''}"
+
+
+def read_upload(
+    data: Mapping[str, Any], origin: str, notes: Notes, *, size: int | None = None, digest: str | None = None
+) -> Upload | None:
+    """A row of the media library as an upload; None, and a note, where it can't be a file here."""
+    ending = data.get("ext") or ""
+    path = file_name(data)
+    if not _NAME.fullmatch(path) or ignored(path):
+        notes.add(UPLOAD, f'"{path}" can\'t be the name of a file here')
+        return None
+    if data.get("provider") not in (None, "local"):
+        notes.add(UPLOAD, f"kept by {data['provider']}: its URL is /uploads/… here")
+    for name in (data.get("formats") or {}).keys() - FORMATS.keys():
+        notes.add(UPLOAD, f'the format "{name}" is not one that Quire makes')
+    names = _DESCRIBED if ending.lower() in MEASURED else (*_DESCRIBED, *_MEASURES)
+    return Upload(
+        path=path,
+        document_id=data["documentId"],
+        described={name: data[name] for name in names if data.get(name) is not None},
+        created=data["createdAt"],
+        updated=data["updatedAt"],
+        published=data.get("publishedAt"),
+        origin=origin,
+        size=size,
+        digest=digest,
+    )
+
+
+def site_path(upload: Upload) -> str:
+    """Where the file of an upload is in a site."""
+    return f"{UPLOADS}/{upload.path}"
+
+
+def description(upload: Upload) -> dict[str, Tree]:
+    """What the file beside it says; when it was published only where that is not its last change."""
+    moments = {"createdAt": upload.created, "updatedAt": upload.updated}
+    if upload.published and upload.published != upload.updated:
+        moments["publishedAt"] = upload.published
+    return {
+        **upload.described,
+        "documentId": upload.document_id,
+        **{name: Plain(moment) for name, moment in moments.items()},
+    }
+
+
+def offer_uploads(merge: Merge, source: Source, reader: Reader, folder: Path | None, say: Say) -> None:
+    """Offer every file of a source, and what is said of it. Those needed are fetched into `folder`."""
+    merge.of(UPLOAD).documents = len(source.uploads)
+    needed = []
+    for upload in source.uploads:
+        if not merge.has_file(UPLOAD, site_path(upload), _said(upload), upload.digest):
+            needed.append(upload)
+        _offer_description(merge, upload)
+    if folder is None:
+        for upload in needed:
+            merge.foresee_file(UPLOAD, site_path(upload), upload.digest)
+        return
+    for done, (upload, file) in enumerate(reader.fetch(needed, folder)):
+        say("Files", done, len(needed))
+        merge.offer_file(UPLOAD, site_path(upload), _said(upload), file_digest(file) or "", file)
+
+
+def _said(upload: Upload) -> str:
+    """The digest of what a source says of a file's bytes."""
+    return upload.digest or digest(f"{upload.path} {upload.size} {upload.updated}")
+
+
+def _offer_description(merge: Merge, upload: Upload) -> None:
+    trees, path = description(upload), site_path(upload) + DESCRIPTION
+
+    def changed(old: str) -> str:
+        try:
+            tree = parse(path, old, None)
+        except SyntaxProblem as error:
+            raise ConflictError(f"{path}: {error.message}") from error
+        changes: dict[str, Any] = {name: value for name, value in trees.items() if tree.get(name) != value}
+        changes |= {name: REMOVE for name in _DESCRIBED if name in tree and name not in trees}
+        return changed_text(path, old, None, changes) if changes else old
+
+    merge.offer(DESCRIPTIONS, path, digest_of(trees), lambda: new_text(path, None, trees), changed)

@@ -1,0 +1,108 @@
+"""`python -m tests.strapi.record`: asks the reference implementation anew what the tests compare with.
+
+Needs Node.js with npm. It installs the reference implementation (see bench/peer), makes a project with
+the content types in site/, fills it over its own API, asks it REQUESTS, exports it, and writes
+export.tar.gz, answers.json and remote.json beside this file.
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+from bench.peer.install import install_strapi, node
+from bench.peer.strapi import command, make_project, strapi, surroundings, token
+from server.strapi.importing import Options, run
+from server.strapi.remote import Remote
+from tests.strapi.asked import IDS, REQUESTS
+from tests.strapi.content import LOCALES, Api, fill
+from tests.strapi.replay import JSON, Answer, serving
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Record everything."""
+    if not node():
+        raise SystemExit("there is no Node.js with npm on this machine")
+    packages = install_strapi()
+    project = packages / "projects" / "record"
+    shutil.rmtree(project, ignore_errors=True)
+    make_project(project, HERE / "site")
+    with strapi(packages, project, LOCALES) as serving:
+        fill(Api(serving.port, token(project)))
+    _point_anywhere(project / "data.db")
+    with strapi(packages, project, LOCALES) as serving_it:
+        api = Api(serving_it.port, token(project))
+        _write("answers.json", _ask(api))
+        _write("remote.json", _overhear(api))
+    subprocess.run(
+        command(packages, "export", "--no-encrypt", "--file", "export"),
+        cwd=project,
+        env={**os.environ, **surroundings()},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    shutil.copyfile(project / "export.tar.gz", HERE / "export.tar.gz")
+    for name in ("answers.json", "remote.json", "export.tar.gz"):
+        print(f"{name}: {(HERE / name).stat().st_size:,} bytes")
+
+
+def _point_anywhere(database: Path) -> None:
+    """Let a remark have a target of any type, which the API itself can't write (it answers 500)."""
+    with sqlite3.connect(database) as connection:
+        connection.execute(
+            "UPDATE remarks SET target_id = 1, target_type = 'api::writer.writer' WHERE id = 2"
+        )
+
+
+def _ask(api: Api) -> list[dict[str, object]]:
+    """The status and the body of every request."""
+    ids = {}
+    for name, path in IDS.items():
+        found = json.loads(api.ask("GET", quote(path, safe="/?&=[]$%:"))[1])["data"]
+        ids[name] = found[0]["documentId"]
+    answers = []
+    for request in REQUESTS:
+        path = request.format(**ids)
+        status, body = api.ask("GET", quote(path, safe="/?&=[]$%:"))
+        answers.append({"path": path, "status": status, "body": json.loads(body)})
+    return answers
+
+
+def _overhear(api: Api) -> dict[str, object]:
+    """What an import by URL asks for, and what it is answered; files are left out, an archive has them."""
+    heard: dict[str, object] = {}
+
+    def ask(path: str, _: str) -> Answer:
+        status, body = api.ask("GET", path)
+        if status == 200 and path.startswith("/api/"):
+            heard[path] = json.loads(body)
+        return status, JSON, body
+
+    with serving(ask) as address, tempfile.TemporaryDirectory() as folder:
+        run(Path(folder), Remote(address, "any"), Options(), lambda *_: None)
+    return heard
+
+
+def _write(name: str, value: object) -> None:
+    """A file of JSON with a line for each member, so that a new recording can be looked through."""
+    many = list(value.items()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+    lines = ",\n".join(
+        f"{json.dumps(item[0])}: {_compact(item[1])}" if isinstance(value, dict) else _compact(item)
+        for item in many
+    )
+    left, right = "{}" if isinstance(value, dict) else "[]"
+    (HERE / name).write_text(f"{left}\n{lines}\n{right}\n", encoding="utf-8")
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    main()
