@@ -20,6 +20,9 @@ check: .venv/.ready-dev ## Check format, lint and types
 	$(BIN)/ruff check server tests bench
 	$(BIN)/mypy
 
+docs: .venv/.ready-dev ## Run every command in the pages and compare its answer
+	$(BIN)/python -m docs
+
 bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
@@ -46,4 +49,4 @@ clean: ## Remove what the other targets made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help serve test test-clients check bench bench-peers format clean
+.PHONY: help serve test test-clients check docs bench bench-peers format clean

@@ -1,7 +1,9 @@
 """Runs the examples of a page: the commands of its ```console blocks, and what they answered.
 
 A page's commands run in one shell, in order, in a copy of the repository's site that is a git
-repository of its own and is being served. `quire serve` in an example is stopped once it serves.
+repository of its own and is being served. `quire serve` in an example is stopped once it serves, but
+for one in the background, which is ended with the page. A page that has `<!-- in an empty folder -->`
+begins in one, and nothing is served until it does so itself.
 """
 
 import os
@@ -20,12 +22,15 @@ from pathlib import Path
 PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example serves besides
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "\x01"
+_EMPTY = "<!-- in an empty folder -->"
+_BACKGROUND = re.compile(r"^quire serve(.*&)$")
 # What is another each time: a page keeps what it has, as long as nothing else differs.
 _VARIES = re.compile(
     r"quire_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
-    r"|\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d+\.\d+ s|\(\d+ ms\)|\"[0-9a-f]{24}\"|\b[0-9a-f]{7,12}\b"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
 )
 _PRELUDE = r"""
+trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
 quire() {
   if [ "$1" != serve ]; then "$PYTHON" -m server "$@"; return; fi
   local out=$(mktemp)
@@ -46,7 +51,7 @@ def with_answers(root: Path, page: str) -> str:
     blocks = [_commands(found[1]) for found in _BLOCK.finditer(page)]
     if not blocks:
         return page
-    answers = _run(root, [command for block in blocks for command, _ in block])
+    answers = _run(root, [command for block in blocks for command, _ in block], empty=_EMPTY in page)
     told = [told for block in blocks for _, told in block]
     if [_steady(text) for text in told] == [_steady(text) for text in answers]:
         return page
@@ -78,12 +83,11 @@ def _steady(text: str) -> str:
     return _VARIES.sub("…", text).strip()
 
 
-def _run(root: Path, commands: list[str]) -> list[str]:
+def _run(root: Path, commands: list[str], *, empty: bool) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="quire-docs-") as folder:
         site = Path(folder, "site")
-        _copy_site(root, site)
         shutil.copy(root / "tests" / "strapi" / "export.tar.gz", folder)  # for docs/import.md
-        with _served(site) as port:
+        with _nothing(site) if empty else _served(root, site) as port:
             ports = {PORT: port, OTHER: str(_free_port())}
             environment = {**_environment(), "SPARE": str(_free_port()), "PYTHON": sys.executable}
             done = subprocess.run(
@@ -106,8 +110,12 @@ def _script(commands: list[str], ports: Mapping[str, str]) -> str:
     script = _PRELUDE
     for command in commands:
         settle = "" if command.startswith(_READS) and ">" not in command.partition("\n")[0] else _SETTLE
+        background = _BACKGROUND.match(command)
+        if background:
+            command = f'"$PYTHON" -m server serve --port {PORT}{background[1]}'
+            settle = f"until curl -so /dev/null localhost:{PORT}/_health; do sleep 0.05; done"
         for shown, real in ports.items():
-            command = command.replace(shown, real)
+            command, settle = command.replace(shown, real), settle.replace(shown, real)
         script += f"{command}\n{settle}\nprintf '\\001'\n"
     return script
 
@@ -130,7 +138,14 @@ def _environment() -> dict[str, str]:
 
 
 @contextmanager
-def _served(site: Path) -> Iterator[str]:
+def _nothing(folder: Path) -> Iterator[str]:
+    folder.mkdir()
+    yield str(_free_port())
+
+
+@contextmanager
+def _served(root: Path, site: Path) -> Iterator[str]:
+    _copy_site(root, site)
     port = _free_port()
     command = [sys.executable, "-m", "server", "serve", "--site", str(site), "--port", str(port)]
     log = site.parent / "serve.log"
@@ -145,7 +160,7 @@ def _served(site: Path) -> Iterator[str]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
-    for _ in range(500):
+    for _ in range(3000):
         if process.poll() is not None:
             raise SystemExit(log.read_text())
         try:

@@ -1,5 +1,7 @@
 """The docs name everything that the tables of the code have (docs/tables.py makes their tables)."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -23,3 +25,22 @@ NAMED = {
 def test_a_page_names_everything(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert [name for name in NAMED[page] if f"`{name}`" not in text] == []
+
+
+def asked(page: str) -> list[tuple[str, str]]:
+    """The commands of a page's examples, each with its answer; `python -m docs` keeps those true."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", "".join(blocks), re.MULTILINE)
+
+
+@pytest.mark.parametrize("operator", [*OPERATORS, *LOGIC])
+def test_every_operator_has_a_request_that_finds_something(operator: str) -> None:
+    answers = [a for command, a in asked("querying.md") if f"[{operator}]" in command and "curl" in command]
+    assert any(json.loads(answer).get("data") for answer in answers if answer.startswith('{"data":['))
+
+
+@pytest.mark.parametrize("name", PUBLICATION_FILTERS)
+def test_every_publication_filter_has_a_request(name: str) -> None:
+    answers = [answer for command, answer in asked("querying.md") if f"publicationFilter={name}" in command]
+    assert any(json.loads(answer)["data"] is not None for answer in answers)
