@@ -71,9 +71,9 @@ def _report(site: Site, options: Options, target: Path, done: Done, seconds: flo
     who = "a read-only token" if options.everything else f"the role {options.role}"
     drafts = ", with drafts" if options.drafts else ""
     click.echo(f"{state.settings.name}, as {who} sees it{drafts} → {target}")
-    click.echo(
-        f"  {', '.join(counts) or 'no documents'}" + (f", {done.files} media files" if done.files else "")
-    )
+    if done.files:
+        counts.append(f"{done.files} media file{'s' * (done.files != 1)}")
+    click.echo(f"  {', '.join(counts) or 'nothing'}")
     if done.left_out:
         click.echo(f"  left out, since it may not find them: {', '.join(done.left_out)}")
     if is_shallow(site.root):
