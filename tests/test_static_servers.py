@@ -101,12 +101,18 @@ def running(command: list[str], port: int, log: Path) -> Iterator[str]:
 
 @contextmanager
 def nginx(public: Path, folder: Path) -> Iterator[str]:
-    port = free_port()
-    config = NGINX[0].replace("listen 80;", f"listen 127.0.0.1:{port};")
-    config = config.replace("/srv/slackwater/public", str(public))
-    (folder / "nginx.conf").write_text(MAIN.format(folder=folder, config=config))
     public.parent.chmod(0o755)
     public.chmod(0o755)
+    with run_nginx(NGINX[0].replace("/srv/slackwater/public", str(public)), folder) as address:
+        yield address
+
+
+@contextmanager
+def run_nginx(config: str, folder: Path) -> Iterator[str]:
+    """nginx with what a page shows in its `http` block; `folder` is for its own files."""
+    port = free_port()
+    config = config.replace("listen 80;", f"listen 127.0.0.1:{port};")
+    (folder / "nginx.conf").write_text(MAIN.format(folder=folder, config=config))
     command = ["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
     command += ["-g", "user root;"] if is_root() else []
     with running(command, port, folder / "log") as address:

@@ -1,0 +1,169 @@
+"""What docs/deployment.md shows to be copied: units for systemd, nginx in front, the script that syncs."""
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from server.accounts import Accounts
+from tests.sites import STRING, collection, documents, write
+from tests.test_cli import free_port, start, wait
+from tests.test_static_servers import ask, needs_nginx, run_nginx
+
+PAGE = (Path(__file__).parent.parent / "docs/deployment.md").read_text()
+UNITS = re.findall(r"^`/etc/systemd/system/(\S+)`:?.*?^```ini\n(.*?)^```", PAGE, re.M | re.S)
+NGINX = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.M | re.S)
+SYNC = re.findall(r"^\$ cat > \.\./sync\.sh <<'END'\n(.*?)^END$", PAGE, re.M | re.S)
+FILES = {
+    **collection("note", {"title": STRING}, drafts=True),
+    **documents("notes", a={"title": "A" * 2000}, secret={"title": "S"}),
+    "content/notes/secret.draft.json": '{"title": "not yet"}',
+    "content/uploads/a.txt": "text",
+    "site.yaml": "roles: {public: {note: [find, findOne]}}\n",
+}
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    assert [name for name, _ in UNITS] == [
+        "slackwater.service",
+        "slackwater-pull.service",
+        "slackwater-pull.timer",
+    ]
+    for name, text in UNITS:
+        text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", text, flags=re.M)
+        (tmp_path / name).write_text(re.sub(r"^(User|Group)=.*", r"\1=root", text, flags=re.M))
+    paths = [str(tmp_path / name) for name, _ in UNITS]
+    done = subprocess.run(["systemd-analyze", "verify", *paths], capture_output=True, text=True, check=False)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if str(tmp_path) in line]) == (0, [])
+
+
+# --- nginx ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(root: Path, port: int) -> Iterator[None]:
+    process = start(root, port)
+    try:
+        wait(process, port)
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@needs_nginx
+def test_nginx_in_front_keeps_what_is_public_and_nothing_else(tmp_path: Path) -> None:
+    root, folder, port = tmp_path / "site", tmp_path / "nginx", free_port()
+    write(root, FILES)
+    folder.mkdir()
+    accounts = Accounts(root)
+    token = {"Authorization": f"Bearer {accounts.create_token('desk', 'full-access')}"}
+    accounts.close()
+    config = NGINX[0].replace("/var/cache/nginx/slackwater", str(folder / "cache"))
+    config = config.replace("127.0.0.1:1337", f"127.0.0.1:{port}")
+    with serving(root, port), run_nginx(config, folder) as address:
+        note = f"{address}/api/notes/a"
+        status, body, headers = ask(note)
+        assert (status, headers["X-Cache"]) == (200, "MISS")
+        assert headers["Cache-Control"] == "public, max-age=60, stale-while-revalidate=600"
+        assert headers["Content-Type"] == "application/json; charset=utf-8"
+        assert ask(note)[2]["X-Cache"] == "HIT"
+        assert ask(note, **{"If-None-Match": headers["ETag"]})[0] == 304
+        packed = ask(note, **{"Accept-Encoding": "gzip"})
+        assert packed[2]["Content-Encoding"] == "gzip"
+        assert ask(note)[1] == body
+        assert ask(f"{address}/uploads/a.txt")[1] == b"text"
+
+        draft = f"{address}/api/notes/secret?status=draft"
+        status, shown, headers = ask(draft, **token)
+        assert (status, b"not yet" in shown) == (200, True)
+        assert headers["Cache-Control"] == "private, no-cache"
+        assert ask(draft, **token)[2]["X-Cache"] == "BYPASS"
+        assert ask(draft)[0] == 403
+        assert ask(note, **{"Strapi-Response-Format": "v4"})[1] != body
+        assert ask(f"{address}/_health")[0] == 204
+        assert ask(f"{address}/api/none")[2]["Cache-Control"] is None
+
+
+@needs_nginx
+def test_nginx_answers_what_it_has_kept_while_quire_is_away(tmp_path: Path) -> None:
+    root, folder, port = tmp_path / "site", tmp_path / "nginx", free_port()
+    write(root, FILES)
+    folder.mkdir()
+    config = NGINX[0].replace("/var/cache/nginx/slackwater", str(folder / "cache"))
+    with run_nginx(config.replace("127.0.0.1:1337", f"127.0.0.1:{port}"), folder) as address:
+        with serving(root, port):
+            body = ask(f"{address}/api/notes")[1]
+        time.sleep(1.1)  # until it is too old
+        for _ in range(2):
+            assert ask(f"{address}/api/notes")[:2] == (200, body)
+        assert ask(f"{address}/api/notes/a")[0] == 502
+
+
+# --- git ------------------------------------------------------------------------------------------
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    done = subprocess.run(["git", *who, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def clones(tmp_path: Path) -> tuple[Path, Path]:
+    """The clone of the machine that is written to, and that of an editor."""
+    first, editor = tmp_path / "first", tmp_path / "editor"
+    write(first, FILES)
+    git(first, "init", "-q", "-b", "main")
+    for setting in ("user.name", "user.email"):
+        git(first, "config", setting, "x@example.org")
+    git(first, "add", "-A")
+    git(first, "commit", "-qm", "all")
+    git(tmp_path, "clone", "-q", "--bare", str(first), str(tmp_path / "remote.git"))
+    git(first, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    git(first, "fetch", "-q")
+    git(first, "branch", "-q", "--set-upstream-to", "origin/main")
+    git(tmp_path, "clone", "-q", str(tmp_path / "remote.git"), str(editor))
+    (tmp_path / "sync.sh").write_text(SYNC[0])
+    return first, editor
+
+
+def edit(folder: Path, name: str, title: str) -> None:
+    write(folder, {f"content/notes/{name}.json": f'{{"title": "{title}"}}'})
+
+
+def sync(folder: Path) -> int:
+    return subprocess.run(["sh", "../sync.sh"], cwd=folder, capture_output=True, check=False).returncode
+
+
+def test_both_sides_of_a_sync_get_what_the_other_wrote(clones: tuple[Path, Path]) -> None:
+    first, editor = clones
+    edit(editor, "a", "from the editor")
+    git(editor, "commit", "-qam", "a")
+    git(editor, "push", "-q")
+    edit(first, "b", "over the API")
+    assert sync(first) == 0
+    git(editor, "pull", "-q", "--ff-only")
+    for folder in (first, editor):
+        assert "from the editor" in (folder / "content/notes/a.json").read_text()
+        assert "over the API" in (folder / "content/notes/b.json").read_text()
+    assert sync(first) == 0
+    assert git(first, "status", "--short") == ""
+
+
+def test_a_conflict_touches_no_file(clones: tuple[Path, Path]) -> None:
+    first, editor = clones
+    edit(editor, "a", "from the editor")
+    git(editor, "commit", "-qam", "a")
+    git(editor, "push", "-q")
+    edit(first, "a", "over the API")
+    for _ in range(2):
+        assert sync(first) != 0
+        assert (first / "content/notes/a.json").read_text() == '{"title": "over the API"}'
+        assert git(first, "status", "--short") == ""
