@@ -34,7 +34,7 @@ trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
 quire() {
   if [ "$1" != serve ]; then "$PYTHON" -m server "$@"; return; fi
   local out=$(mktemp)
-  "$PYTHON" -m server serve --port "$SPARE" "${@:2}" > "$out" 2>&1 &
+  "$PYTHON" -m server serve --workers 1 --port "$SPARE" "${@:2}" > "$out" 2>&1 &
   until grep -q 'Ctrl-C' "$out" || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
   kill $! 2> /dev/null
   wait $!
@@ -112,7 +112,7 @@ def _script(commands: list[str], ports: Mapping[str, str]) -> str:
         settle = "" if command.startswith(_READS) and ">" not in command.partition("\n")[0] else _SETTLE
         background = _BACKGROUND.match(command)
         if background:
-            command = f'"$PYTHON" -m server serve --port {PORT}{background[1]}'
+            command = f'"$PYTHON" -m server serve --workers 1 --port {PORT}{background[1]}'
             settle = f"until curl -so /dev/null localhost:{PORT}/_health; do sleep 0.05; done"
         for shown, real in ports.items():
             command, settle = command.replace(shown, real), settle.replace(shown, real)
@@ -147,7 +147,8 @@ def _nothing(folder: Path) -> Iterator[str]:
 def _served(root: Path, site: Path) -> Iterator[str]:
     _copy_site(root, site)
     port = _free_port()
-    command = [sys.executable, "-m", "server", "serve", "--site", str(site), "--port", str(port)]
+    command = [sys.executable, "-m", "server", "serve", "--workers", "1"]  # enough, and soon there
+    command += ["--site", str(site), "--port", str(port)]
     log = site.parent / "serve.log"
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out)
