@@ -2,12 +2,11 @@
 
 import json
 import logging
+from importlib import import_module
 
 import orjson
 from flask import Flask, Response
 from flask_cors import CORS
-from flask_limiter import Limiter
-from flask_limiter.util import get_remote_address
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -18,7 +17,6 @@ from server.context import Identities, answer
 from server.errors import HTTP_NAMES, ApiError, MethodNotAllowedError
 from server.openapi import routes as openapi
 from server.sessions import Sessions
-from server.settings import Settings
 from server.site import Site
 from server.users import Users
 
@@ -44,7 +42,8 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.register_blueprint(uploads.blueprint(site))
     app.register_blueprint(openapi.blueprint(site, identities))
 
-    _limit(app, site.state.settings)
+    if site.state.settings.rate_limit:
+        import_module("server.limiting").limit(app, site.state.settings.rate_limit)
     CORS(app, origins=list(site.state.settings.cors), send_wildcard=True, expose_headers=["ETag"])
 
     @app.after_request
@@ -63,18 +62,6 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
     return app
-
-
-def _limit(app: Flask, settings: Settings) -> None:
-    """Limit the requests of each client, where the site says so."""
-    if settings.rate_limit:
-        Limiter(
-            get_remote_address,
-            app=app,
-            default_limits=[settings.rate_limit],
-            storage_uri="memory://",
-            headers_enabled=True,
-        )
 
 
 def error_body(status: int, name: str, message: str, details: object) -> bytes:

@@ -1,111 +1,42 @@
-"""The command line: `quire serve`, `quire check`, `quire token …`. Errors are one line and exit status 1."""
+"""The command line: a table of commands, each loaded when it is called; errors are one line, and status 1."""
 
-import sys
-import time
-from pathlib import Path
+from collections.abc import Mapping
+from importlib import import_module
+from typing import cast
 
 import click
 
 from server import __version__
-from server.check.command import check
-from server.cli_accounts import token, user
-from server.cli_export import export_command
-from server.cli_import import import_
-from server.cli_types import types
-from server.commands import check_folder, one_line_errors, progress_bar, site_option
-from server.init.command import init
-from server.serve import check_accounts, check_port, cores, serve, worker_count
-from server.site import Change, Site
 
-SHOWN_PROBLEMS = 10
+# What each command is: its module, and its name there.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "serve": ("server.cli_serve", "serve_command"),
+    "init": ("server.init.command", "init"),
+    "check": ("server.check.command", "check"),
+    "export": ("server.cli_export", "export_command"),
+    "import": ("server.cli_import", "import_"),
+    "types": ("server.cli_types", "types"),
+    "token": ("server.cli_accounts", "token"),
+    "user": ("server.cli_accounts", "user"),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """The commands of the table, in its order."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name]
+        return cast(click.Command, getattr(import_module(module), name))
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="quire")
 def main() -> None:
     """A content server whose documents are files in git."""
-
-
-@main.command("serve")
-@site_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=1337, show_default=True, type=click.IntRange(1, 65535), help="The port.")
-@click.option(
-    "--workers", type=click.IntRange(1, 64), help="Processes that answer. [default: the cores, up to 4]"
-)
-@click.option("--reload", is_flag=True, hidden=True)
-@one_line_errors
-def serve_command(root: Path, host: str, port: int, workers: int | None, reload: bool) -> None:
-    """Serve a site. Files that change are served changed, without a restart."""
-    check_folder(root)
-    check_port(host, port)
-    began = time.perf_counter()
-    site = Site(root)
-    check_accounts(site)
-    site.recover()
-    with progress_bar("Reading files") as progress:
-        site.load(progress, cores())
-    seconds = time.perf_counter() - began
-    count = worker_count(workers, site.state.settings)
-    if workers and count < workers:
-        click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
-    serve(site, (host, port), count, lambda: _report_ready(site, seconds, host, port), _report_change)
-
-
-def _report_ready(site: Site, seconds: float, host: str, port: int) -> None:
-    state = site.state
-    counts = []
-    for type_ in state.schema.content_types:
-        found = state.snapshot.tables[type_.uid].versions
-        count = len({document_id for document_id, _, _ in found})
-        if count:
-            counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
-    files = len(state.snapshot.media)
-    types = len(state.schema.content_types)
-    click.echo(f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s")
-    click.echo(f"  {', '.join(counts) or 'no documents yet'}" + (f", {files} uploads" if files else ""))
-    _report_problems(site)
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(f"  http://{shown}:{port}/api   (Ctrl-C stops it)")
-    sys.stdout.flush()
-
-
-def _report_problems(site: Site) -> None:
-    problems = site.problems
-    errors = [p for p in problems if p.severity == "error"]
-    for problem in errors[:SHOWN_PROBLEMS]:
-        click.secho(f"  ✗ {problem}", fg="red")
-    if len(errors) > SHOWN_PROBLEMS:
-        click.echo(f"  … and {len(errors) - SHOWN_PROBLEMS} more files that can't be served")
-    warnings = len(problems) - len(errors)
-    if warnings:
-        first = next(p for p in problems if p.severity == "warning")
-        more = f" and {warnings - 1} more" if warnings > 1 else ""
-        click.secho(f"  ! {first}{more}", fg="yellow")
-
-
-def _report_change(change: Change, seconds: float) -> None:
-    """One line for what changed under the running server, and one for each new problem."""
-    parts = []
-    if change.reloaded:
-        parts.append("site.yaml or a content type changed")
-    for paths, what in ((change.read, "read"), (change.removed, "removed")):
-        if len(paths) == 1:
-            parts.append(f"{what} {paths[0]}")
-        elif paths:
-            parts.append(f"{what} {len(paths)} files")
-    if parts:
-        click.echo(f"  ↻ {', '.join(parts)} ({seconds * 1000:.0f} ms)")
-    for problem in change.problems[:SHOWN_PROBLEMS]:
-        error = problem.severity == "error"
-        click.secho(f"  {'✗' if error else '!'} {problem}", fg="red" if error else "yellow")
-    sys.stdout.flush()
-
-
-main.add_command(init)
-main.add_command(check)
-main.add_command(export_command)
-main.add_command(import_)
-main.add_command(token)
-main.add_command(user)
-main.add_command(types)

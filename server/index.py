@@ -11,60 +11,17 @@ from typing import Any
 
 from immutables import Map
 
-from server.documents import DRAFT, PUBLISHED, Document, default_order
+from server.documents import DRAFT, PUBLISHED, Document
 from server.fragments import Fragments
 from server.media import upload_path
-from server.options import has_unique, unique_values
-from server.ordering import Order, OrderKey, order_of
+from server.ordering import Order
 from server.schema import UPLOAD, Attribute, Schema, Type
 from server.settings import Settings
+from server.tables import NOTHING, Key, Table, Target, apply_table, build_table, place_of
 from server.values import Path
-
-Key = tuple[str, str, str, str]  # uid, documentId, locale, status
-Place = tuple[str, str]  # locale, status
-Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
 
 # (value of the row, document it belongs to, locale of the walk) → what it leads to
 Resolver = Callable[[Any, Document | None, str], list[Document]]
-
-_NOTHING = Order(default_order)
-MOST_ORDERS = 64  # of one type; where more are asked for, the oldest is dropped
-
-
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """Which slots the documents of one type, locale and status may have: `next`, and those let go of."""
-
-    next: int = 0
-    free: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The versions of one type: by id, in default order, and by what they point at.
-
-    `versions` is keyed by (documentId, locale, status), `order` and `slots` by (locale, status),
-    `links`, the reverse edges, by (relation, target, locale, status), and `unique` by (path, value,
-    locale). `orders`, by columns, are made when a query first asks for them.
-    """
-
-    versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
-    order: Mapping[Place, Order] = field(default_factory=dict)
-    slots: Mapping[Place, Slots] = field(default_factory=dict)
-    links: Map[tuple[str, Target, str, str], Order] = field(default_factory=Map)
-    unique: Map[tuple[str, Any, str], tuple[Document, ...]] = field(default_factory=Map)
-    orders: dict[OrderKey, Order] = field(default_factory=dict)
-
-    def ordered(self, key: OrderKey) -> Order:
-        """The versions in the order of some columns; made on first use, then kept up to date."""
-        found = self.orders.get(key)
-        if found is None:
-            documents = list(self.order.get((key.locale, key.status), _NOTHING))
-            found = order_of(documents, key.columns)
-            if len(self.orders) >= MOST_ORDERS:
-                self.orders.pop(next(iter(self.orders)), None)
-            self.orders[key] = found
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +47,16 @@ class Snapshot:
 
     def list(self, type_: Type, locale: str, status: str) -> Order:
         """The versions of a type in a locale and status, in default order."""
-        return self.tables[type_.uid].order.get((locale, status), _NOTHING)
+        return self.tables[type_.uid].order.get((locale, status), NOTHING)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
         """The versions of a type whose `relation` points at `target`, in default order."""
-        return self.tables[type_.uid].links.get((relation, target, locale, status), _NOTHING)
+        edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
+        return edges.get((target, locale, status), NOTHING)
 
     def having(self, type_: Type, path: Path, value: Any, locale: str) -> tuple[Document, ...]:
         """The versions of a type that have a value in the unique attribute at a path."""
-        return self.tables[type_.uid].unique.get((_place(path), value, locale), ())
+        return self.tables[type_.uid].unique.get((place_of(path), value, locale), ())
 
 
 def empty(schema: Schema) -> Snapshot:
@@ -107,8 +65,27 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """The snapshot of all documents of a site."""
-    return apply(empty(schema), (), documents)
+    """The snapshot of all documents of a site; what `apply` would make of them, sooner."""
+    claims: dict[Key, tuple[Document, ...]] = {}
+    for document in documents:
+        key = _key(document)
+        others = claims.get(key)
+        claims[key] = tuple(sorted((*others, document), key=_path)) if others else (document,)
+    by_type: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    for uid, document_id, locale, _ in claims:
+        by_type[uid][document_id, locale] = None
+    made = empty(schema)
+    held = Map(claims)
+    tables = {uid: build_table(schema.types[uid], held, places) for uid, places in by_type.items()}
+    media = [d for key, claiming in claims.items() if key[0] == UPLOAD for d in claiming[-1:]]
+    return replace(
+        made,
+        tables={**made.tables, **tables},
+        media=_apply_media(made.media, [], media),
+        claims=held,
+        contested=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
+        number=1,
+    )
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
@@ -123,9 +100,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
     for uid, document_id, locale in sorted(touched):
         by_type[uid].append((document_id, locale))
     for uid, places in by_type.items():
-        type_ = snapshot.schema.types[uid]
-        unique = has_unique(type_, snapshot.schema.types)
-        tables[uid] = _apply_table(type_, tables[uid], claims, places, unique=unique)
+        tables[uid] = apply_table(snapshot.schema.types[uid], tables[uid], claims, places)
     return replace(
         snapshot,
         tables=tables,
@@ -135,6 +110,10 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         number=snapshot.number + 1,
         walked={},
     )
+
+
+def _path(document: Document) -> str:
+    return document.path
 
 
 def _key(document: Document) -> Key:
@@ -161,149 +140,10 @@ def _apply_claims(
         key = _key(document)
         touched.add(key[:3])
         others = claims.get(key, ())
-        claims[key] = tuple(sorted((*others, document), key=lambda d: d.path)) if others else (document,)
+        claims[key] = tuple(sorted((*others, document), key=_path)) if others else (document,)
         if others:
             contested.add(key)
     return claims.finish(), touched, frozenset(contested)
-
-
-def _effective(
-    type_: Type, claims: Map[Key, tuple[Document, ...]], document_id: str, locale: str
-) -> list[Document]:
-    """The versions that a document has in a locale: what is published, and the draft beside it."""
-    published = claims.get((type_.uid, document_id, locale, PUBLISHED), ())[:1]
-    if not type_.draft_publish:
-        return list(published)
-    draft = claims.get((type_.uid, document_id, locale, DRAFT), ())[:1]
-    return [*published, *(draft or tuple(d.as_draft() for d in published))]
-
-
-def _apply_table(
-    type_: Type,
-    table: Table,
-    claims: Map[Key, tuple[Document, ...]],
-    places: list[tuple[str, str]],
-    *,
-    unique: bool,
-) -> Table:
-    gone: list[Document] = []
-    come: list[Document] = []
-    versions = table.versions.mutate()
-    for document_id, locale in places:
-        after = {d.status: d for d in _effective(type_, claims, document_id, locale)}
-        for status in (PUBLISHED, DRAFT):
-            key, new = (document_id, locale, status), after.get(status)
-            old = versions.get(key)
-            if old is new:
-                continue
-            if old is not None:
-                gone.append(old)
-                del versions[key]
-            if new is not None:
-                come.append(new)
-    come, slots = _apply_slots(table.slots, gone, come)
-    for document in come:
-        versions[(document.document_id, document.locale, document.status)] = document
-    return Table(
-        versions.finish(),
-        _apply_order(table.order, gone, come),
-        slots,
-        _apply_links(type_, table, gone, come),
-        _apply_unique(table.unique, gone, come) if unique else table.unique,
-        _apply_orders(table.orders, gone, come),
-    )
-
-
-def _apply_slots(
-    slots: Mapping[Place, Slots], gone: list[Document], come: list[Document]
-) -> tuple[list[Document], Mapping[Place, Slots]]:
-    """Give a slot to each document that comes; returns them, those that have a slot already copied."""
-    placed: list[Document] = []
-    changed = dict(slots)
-    for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
-        kept = changed.get(key, Slots())
-        free, number = [*kept.free, *(d.slot for d in out)], kept.next
-        for document in in_:
-            new = document if document.slot < 0 else document.copy()
-            if free:
-                new.slot = free.pop()
-            else:
-                new.slot, number = number, number + 1
-            placed.append(new)
-        changed[key] = Slots(number, tuple(free))
-    return placed, changed
-
-
-def _apply_order(
-    order: Mapping[Place, Order], gone: list[Document], come: list[Document]
-) -> Mapping[Place, Order]:
-    changed = dict(order)
-    for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
-        changed[key] = changed.get(key, _NOTHING).change(out, in_)
-    return changed
-
-
-def _apply_orders(
-    orders: dict[OrderKey, Order], gone: list[Document], come: list[Document]
-) -> dict[OrderKey, Order]:
-    changed = {}
-    for key, order in list(orders.items()):
-        out = [d for d in gone if (d.locale, d.status) == (key.locale, key.status)]
-        in_ = [d for d in come if (d.locale, d.status) == (key.locale, key.status)]
-        changed[key] = order.change(out, in_) if out or in_ else order
-    return changed
-
-
-def _apply_links(
-    type_: Type, table: Table, gone: list[Document], come: list[Document]
-) -> Map[tuple[str, Target, str, str], Order]:
-    if not type_.links:
-        return table.links
-    places = [(a.name, type_.position[a.name]) for a in type_.links]
-
-    def keys(document: Document) -> list[tuple[str, Target, str, str]]:
-        row, locale, status = document.row, document.locale, document.status
-        return [(name, target, locale, status) for name, at in places for target in row[at]]
-
-    links = table.links.mutate()
-    for key, (out, in_) in _grouped(gone, come, keys).items():
-        changed = links.get(key, _NOTHING).change(out, in_)
-        if len(changed):
-            links[key] = changed
-        else:
-            links.pop(key, None)
-    return links.finish()
-
-
-def _place(path: Path) -> str:
-    """A path without the positions in its lists: `rows.code` for `("rows", 3, "code")`."""
-    return ".".join(part for part in path if isinstance(part, str))
-
-
-def _apply_unique(
-    unique: Map[tuple[str, Any, str], tuple[Document, ...]], gone: list[Document], come: list[Document]
-) -> Map[tuple[str, Any, str], tuple[Document, ...]]:
-    def keys(document: Document) -> set[tuple[str, Any, str]]:
-        values = unique_values(document.type, document.row[2:-4])
-        return {(_place(path), value, document.locale) for path, value in values}
-
-    changed = unique.mutate()
-    for key, (out, in_) in _grouped(gone, come, keys).items():
-        left = tuple(d for d in changed.get(key, ()) if d not in out)
-        if left or in_:
-            changed[key] = (*left, *in_)
-        else:
-            changed.pop(key, None)
-    return changed.finish()
-
-
-def _grouped(gone: list[Document], come: list[Document], keys: Any) -> dict[Any, tuple[list[Any], list[Any]]]:
-    groups: dict[Any, tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
-    for side, documents in enumerate((gone, come)):
-        for document in documents:
-            for key in keys(document):
-                groups[key][side].append(document)
-    return groups
 
 
 def _apply_media(

@@ -6,6 +6,7 @@ is time order and nothing needs converting when a document is rendered.
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
+from functools import lru_cache
 
 _DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
 _MOMENT = re.compile(
@@ -25,6 +26,7 @@ def from_datetime(value: datetime) -> str:
     return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z".rjust(24, "0")
 
 
+@lru_cache(maxsize=10_000)  # a commit gives its moment to many files
 def from_seconds(seconds: float) -> str:
     """The moment of seconds since 1970."""
     return from_datetime(datetime.fromtimestamp(seconds, UTC))

@@ -4,7 +4,7 @@ Patterns come from schemas, texts from anyone: they are matched with a time limi
 that backtracks without end holds up nobody.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -51,16 +51,6 @@ def unique_values(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[P
         elif attribute.type in ("component", "dynamiczone"):
             for i, component in enumerate(value or ()):
                 yield from unique_values(component.type, component.row[1:], (*at, i))
-
-
-def has_unique(type_: Type, types: Mapping[str, Type], seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a type or a component in it has an attribute whose values are unique."""
-    if type_.uid in seen:
-        return False
-    inner = {uid for a in type_.attributes.values() for uid in (a.component, *a.components) if uid}
-    return any(a.unique or a.type == "uid" for a in type_.attributes.values()) or any(
-        has_unique(types[uid], types, seen | {type_.uid}) for uid in inner
-    )
 
 
 def _lengths(attribute: Attribute, value: Any) -> Iterator[str]:
