@@ -1,11 +1,16 @@
-"""Which documents have some text in them: the texts of a chunk are joined, and searched in one go."""
+"""Which documents have some text in them: the texts of a chunk are joined, and searched in one go.
+
+A chunk that is asked again and again gets a vocabulary, which costs as much as some fifty searches.
+"""
 
 from bisect import bisect_right
 
 from server.documents import Document
 from server.ordering import Order, bits_of
-from server.sequence import Notes
+from server.vocabulary import Vocabulary, Wanted, wanted
 
+PATIENCE = 20  # so often a chunk is searched before its words are counted
+AT_ONCE = 4  # so many chunks' words are counted in one request
 _BETWEEN = "\0"  # in no document, since no text file has it
 
 
@@ -13,28 +18,49 @@ def containing(order: Order, columns: tuple[int, ...], text: str) -> int:
     """The set of the documents that contain `text`, which is casefolded, in some column, in any case."""
     if _BETWEEN in text:
         return 0
-    found = 0
+    sought, built = wanted(text), 0
+    found: list[Document] = []
     for chunk, notes in order.chunks:
-        found |= bits_of(_search(chunk, notes, columns, text))
-    return found
+        texts = notes.get(("texts", columns))
+        if texts is None:
+            texts = notes["texts", columns] = Texts(chunk, columns)
+        if not texts.vocabulary and texts.asked >= PATIENCE and built < AT_ONCE:
+            texts.vocabulary, built = Vocabulary(texts.text, texts.starts), built + 1
+        found.extend([chunk[i] for i in texts.with_text(sought)])
+    return bits_of(found)
 
 
-def _search(
-    chunk: tuple[Document, ...], notes: Notes, columns: tuple[int, ...], wanted: str
-) -> list[Document]:
-    kept = notes.get(("text", columns))
-    if kept is None:
-        kept = notes["text", columns] = _join(chunk, columns)
-    text, starts = kept
-    found = []
-    at = text.find(wanted)
-    while at >= 0:
-        i = bisect_right(starts, at)
-        found.append(chunk[i - 1])
-        if i == len(starts):
-            break
-        at = text.find(wanted, starts[i])
-    return found
+class Texts:
+    """The casefolded texts of some columns of a chunk, joined; and their words once that pays."""
+
+    __slots__ = ("asked", "starts", "text", "vocabulary")
+
+    def __init__(self, chunk: tuple[Document, ...], columns: tuple[int, ...]) -> None:
+        self.text, self.starts = _join(chunk, columns)
+        self.asked = 0
+        self.vocabulary: Vocabulary | None = None
+
+    def with_text(self, sought: Wanted) -> list[int]:
+        """The positions in the chunk of the documents that contain a text."""
+        self.asked += 1
+        if self.vocabulary is None or not sought.words:
+            return self._search(sought.text)
+        found = self.vocabulary.texts_with(sought)
+        if sought.exact:
+            return found
+        text, starts = self.text, [*self.starts, len(self.text)]
+        return [i for i in found if text.find(sought.text, starts[i], starts[i + 1]) >= 0]
+
+    def _search(self, text: str) -> list[int]:
+        found = []
+        at = self.text.find(text)
+        while at >= 0:
+            i = bisect_right(self.starts, at)
+            found.append(i - 1)
+            if i == len(self.starts):
+                break
+            at = self.text.find(text, self.starts[i])
+        return found
 
 
 def _join(chunk: tuple[Document, ...], columns: tuple[int, ...]) -> tuple[str, list[int]]:

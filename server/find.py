@@ -43,11 +43,10 @@ def find(view: View, query: Query) -> Found:
         order = order_for(view, query.type, keys, locale)
         return Found(order.slice(start, stop), len(order))
     total = bits.bit_count()
-    default = order_for(view, query.type, (), locale)
-    if keys and total <= FEW:
-        return Found(sorter(view, keys)(default.members(bits))[start:stop], total)
-    order = order_for(view, query.type, keys, locale) if keys else default
-    return Found(order.members(bits, start, stop), total)
+    if total <= FEW:
+        found = view.snapshot.few(query.type, locale, view.status(query.type), bits)
+        return Found(sorter(view, keys)(found)[start:stop], total)
+    return Found(order_for(view, query.type, keys, locale).members(bits, start, stop), total)
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
@@ -109,8 +108,8 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
         tests.append(_publication_test(view, query.publication))
     if not tests:
         return bits
-    test, order = all_of(tests), planner.order
-    return bits_of(d for d in (order if bits is None else order.members(bits)) if test(d.row, d, locale))
+    test = all_of(tests)
+    return bits_of(d for d in planner.documents(bits) if test(d.row, d, locale))
 
 
 def _query_test(view: View, query: Query) -> Test | None:

@@ -11,17 +11,19 @@ from typing import Any
 
 from immutables import Map
 
-from server.documents import DRAFT, PUBLISHED, Document
+from server.documents import DRAFT, PUBLISHED, Document, default_order
 from server.fragments import Fragments
 from server.media import upload_path
 from server.ordering import Order
 from server.schema import UPLOAD, Attribute, Schema, Type
 from server.settings import Settings
-from server.tables import NOTHING, Key, Table, Target, apply_table, build_table, place_of
+from server.tables import NO_SLOTS, NOTHING, Key, Table, Target, apply_table, build_table, place_of
 from server.values import Path
 
+Found = list[Document]
+
 # (value of the row, document it belongs to, locale of the walk) → what it leads to
-Resolver = Callable[[Any, Document | None, str], list[Document]]
+Resolver = Callable[[Any, Document | None, str], Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ class Snapshot:
     def list(self, type_: Type, locale: str, status: str) -> Order:
         """The versions of a type in a locale and status, in default order."""
         return self.tables[type_.uid].order.get((locale, status), NOTHING)
+
+    def few(self, type_: Type, locale: str, status: str, bits: int) -> Found:
+        """The documents of a set of few, in default order: found without going through all."""
+        slots = self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
+        return sorted(slots.members(bits), key=default_order)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
         """The versions of a type whose `relation` points at `target`, in default order."""

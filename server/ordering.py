@@ -5,6 +5,7 @@ of documents is an integer with the bits of their slots; each chunk of an order 
 that the documents of a range, or those of a set that stand on a page, are found chunk by chunk.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,8 +56,8 @@ class Order(Sequence[Document]):
             self._all = found
             return found
 
-    def between(self, low: Any, high: Any) -> int:
-        """The set of the documents whose key is at least `low` and less than `high`."""
+    def between(self, low: Any, high: Any = None) -> int:
+        """The set of the documents whose key is at least `low` and, where given, less than `high`."""
         found = 0
         for span, notes in self.spans(low, high):
             found |= bits_of(span) if notes is None else _mask(span, notes)
@@ -100,6 +101,16 @@ def bits_of(documents: Iterable[Document]) -> int:
     for slot in slots:
         made[slot >> 3] |= _BITS[slot & 7]
     return int.from_bytes(made, "little")
+
+
+def slots_of(bits: int) -> list[int]:
+    """The slots of a set, ascending; quick where they are few."""
+    data = bits.to_bytes((bits.bit_length() + 7) >> 3, "little")
+    return [found.start() * 8 + i for found in _NOT_ZERO.finditer(data) for i in _ONES[data[found.start()]]]
+
+
+_NOT_ZERO = re.compile(rb"[^\0]")
+_ONES = tuple(tuple(i for i in range(8) if byte >> i & 1) for byte in range(256))
 
 
 class _Reversed:
@@ -176,7 +187,7 @@ def nulls(order: Order) -> int:
 
 def filled(order: Order) -> int:
     """The documents with a value."""
-    return order.all & ~nulls(order)
+    return order.between((True,))
 
 
 def below(order: Order, value: Any) -> int:
@@ -187,6 +198,21 @@ def below(order: Order, value: Any) -> int:
 def up_to(order: Order, value: Any) -> int:
     """The documents whose value is less than `value` or equal to it."""
     return order.between((True,), (True, value, _LAST))
+
+
+def above(order: Order, value: Any) -> int:
+    """The documents whose value is greater than `value`."""
+    return order.between((True, value, _LAST))
+
+
+def from_on(order: Order, value: Any) -> int:
+    """The documents whose value is `value` or greater."""
+    return order.between((True, value))
+
+
+def within(order: Order, pair: Any) -> int:
+    """The documents whose value lies between two, both included."""
+    return order.between((True, pair[0]), (True, pair[1], _LAST)) if pair[0] <= pair[1] else 0
 
 
 def equal(order: Order, value: Any) -> int:

@@ -17,14 +17,17 @@ from server.ordering import (
     Column,
     Order,
     OrderKey,
+    above,
     below,
     bits_of,
     equal,
     filled,
+    from_on,
     is_orderable,
     nulls,
     starting,
     up_to,
+    within,
 )
 from server.query import And, Compare, Filter, Or, Through
 from server.schema import Attribute, Type
@@ -39,6 +42,7 @@ class Plan:
 
 
 FEW = 50  # so many documents are asked sooner than a set of others is made
+MANY = 256  # so many documents that point at one other are worth keeping as a set
 
 # The documents whose value meets an operator, by the order of the column; None where it can't tell.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
@@ -46,9 +50,9 @@ _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
     "$lt": below,
     "$lte": up_to,
-    "$gt": lambda order, value: filled(order) & ~up_to(order, value),
-    "$gte": lambda order, value: filled(order) & ~below(order, value),
-    "$between": lambda order, pair: up_to(order, pair[1]) & ~below(order, pair[0]),
+    "$gt": above,
+    "$gte": from_on,
+    "$between": within,
     "$startsWith": starting,
 }
 # The operators that say the opposite of another.
@@ -197,13 +201,31 @@ class Planner:
         at = part.target.position[other.name]
         return Plan(self._by_ids({i for t in targets for i in t.row[at]}))
 
-    def find(self, filter_: Filter) -> list[Document]:
+    def _pointing(self, attribute: Attribute, targets: Iterable[Document]) -> int:
+        """The documents that point at some targets by a relation."""
+        links, here, status = self.view.snapshot.linking, self._here, self._status
+        found, few = 0, list[Document]()
+        for target in targets:
+            order = links(self.type, attribute.name, target.row[1], here, status)
+            if len(order) < MANY:
+                few.extend(order)
+            else:
+                found |= order.all  # which the order keeps
+        return found | bits_of(few)
+
+    def find(self, filter_: Filter) -> Iterable[Document]:
         """The documents that meet a filter, in default order."""
         plan = self.plan(filter_)
-        if plan.bits is None and plan.rest is None:
-            return list(self.order)
-        found = list(self.order) if plan.bits is None else self.order.members(plan.bits)
+        found = self.documents(plan.bits)
         if plan.rest is None:
             return found
         test = compile_filter(self.view, plan.rest)
         return [d for d in found if test(d.row, d, d.row[-1] if self.type.localized else self.locale)]
+
+    def documents(self, bits: int | None) -> Iterable[Document]:
+        """The documents of a set, None for all, in default order."""
+        if bits is None:
+            return self.order
+        if bits.bit_count() <= FEW:
+            return self.view.snapshot.few(self.type, self._here, self._status, bits)
+        return self.order.members(bits)

@@ -71,17 +71,21 @@ class Sequence(Generic[T]):
             notes = self._notes[i] = {}
         return notes
 
-    def spans(self, low: Any, high: Any) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """The items from the key `low` up to, not including, `high`: whole chunks, or parts without notes."""
+    def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
+        """The items from the key `low` up to, not including, `high`, or to the end where that is None.
+
+        They come as whole chunks with their notes, and as parts of chunks without.
+        """
         first = max(bisect_right(self._firsts, low) - 1, 0)
-        last = bisect_left(self._firsts, high)
+        last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
         for i in range(first, last):
             chunk = self._chunks[i]
-            if first < i < last - 1:
+            if first < i and (i < last - 1 or high is None):
                 yield chunk, self._note(i)
             else:
                 start = bisect_left(chunk, low, key=self._key)
-                yield chunk[start : bisect_left(chunk, high, key=self._key)], None
+                stop = len(chunk) if high is None else bisect_left(chunk, high, key=self._key)
+                yield chunk[start:stop], None
 
     def change(self, remove: Iterable[T], add: Iterable[T]) -> Self:
         """A sequence without the items of `remove` (by key) and with those of `add`."""

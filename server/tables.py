@@ -12,7 +12,7 @@ from immutables import Map
 
 from server.documents import DRAFT, PUBLISHED, Document, default_order
 from server.options import unique_values
-from server.ordering import Order, OrderKey, order_of
+from server.ordering import Order, OrderKey, order_of, slots_of
 from server.schema import Attribute, Type
 from server.values import Path
 
@@ -25,15 +25,47 @@ Taken = Map[tuple[str, Any, str], tuple[Document, ...]]
 
 NOTHING = Order(default_order)
 UNIQUE = "unique"
+_SHIFT = 8  # 256 slots to a page
+_MASK = (1 << _SHIFT) - 1
 MOST_ORDERS = 64  # of one type; where more are asked for, the oldest is dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Which slots the documents of one type, locale and status may have: `next`, and those let go of."""
+    """The documents of one type, locale and status by their slots, in pages; and the slots that are free."""
 
-    next: int = 0
+    pages: tuple[tuple[Document | None, ...], ...] = ()
     free: tuple[int, ...] = ()
+
+    def members(self, bits: int) -> list[Document]:
+        """The documents of a set, in any order."""
+        pages = self.pages
+        found = [pages[slot >> _SHIFT][slot & _MASK] for slot in slots_of(bits)]
+        return [document for document in found if document is not None]
+
+    def changed(self, gone: list[Document], come: list[Document]) -> "Slots":
+        """The slots after some documents went and others, given their slots here, came."""
+        pages = {slot >> _SHIFT for d in gone for slot in [d.slot]}
+        free = [*self.free, *(d.slot for d in gone)]
+        held: dict[int, list[Document | None]] = {i: list(self.pages[i]) for i in pages}
+        for document in gone:
+            held[document.slot >> _SHIFT][document.slot & _MASK] = None
+        count = len(self.pages)
+        for document in come:
+            if not free:
+                held[count] = [None] * (1 << _SHIFT)
+                free.extend(range((count + 1 << _SHIFT) - 1, (count << _SHIFT) - 1, -1))
+                count += 1
+            slot = document.slot = free.pop()
+            page = held.get(slot >> _SHIFT)
+            if page is None:
+                page = held[slot >> _SHIFT] = list(self.pages[slot >> _SHIFT])
+            page[slot & _MASK] = document
+        made = [tuple(held[i]) if i in held else self.pages[i] for i in range(count)]
+        return Slots(tuple(made), tuple(free))
+
+
+NO_SLOTS = Slots()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +124,9 @@ def build_table(
     versions, order, slots = {}, {}, {}
     for place, listed in found.items():
         listed.sort(key=default_order)
-        for slot, document in enumerate(listed):
-            document.slot = slot
+        for document in listed:
             versions[(document.row[1], *place)] = document
-        order[place], slots[place] = Order.presorted(listed, default_order), Slots(len(listed))
+        order[place], slots[place] = Order.presorted(listed, default_order), Slots().changed([], listed)
     return Table(Map(versions), order, slots)
 
 
@@ -152,16 +183,9 @@ def _apply_slots(
     placed: list[Document] = []
     changed = dict(slots)
     for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
-        kept = changed.get(key, Slots())
-        free, number = [*kept.free, *(d.slot for d in out)], kept.next
-        for document in in_:
-            new = document if document.slot < 0 else document.copy()
-            if free:
-                new.slot = free.pop()
-            else:
-                new.slot, number = number, number + 1
-            placed.append(new)
-        changed[key] = Slots(number, tuple(free))
+        new = [document if document.slot < 0 else document.copy() for document in in_]
+        changed[key] = changed.get(key, NO_SLOTS).changed(out, new)
+        placed.extend(new)
     return placed, changed
 
 

@@ -21,7 +21,7 @@ LAYERS: dict[str, str] = {
     "generated": "sentences naming typescript.literals typescript.shapes typescript.module",
     "questions": "query reach sorting filters pagination populate ask permissions etags",
     "storage": "journal feed pending edit edit_json accounts store users sessions compose",
-    "index": "fragments ordering tables index dangling containing matching plan arrange",
+    "index": "fragments ordering tables index dangling vocabulary containing matching plan arrange",
     "answers": "find render validate versions context people",
     "changes": "parsed held loading relink write uploading",
     "import": (

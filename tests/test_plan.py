@@ -20,13 +20,21 @@ from server.schema import Schema
 from server.settings import Settings
 
 SETTINGS = Settings(max_page_size=1000)
-WRITER = {"name": {"type": "string"}}
+WRITER = {
+    "name": {"type": "string"},
+    "books": {"type": "relation", "relation": "manyToMany", "target": "api::book.book", "mappedBy": "others"},
+}
 BOOK = {
     "title": {"type": "string"},
     "year": {"type": "integer"},
     "out": {"type": "boolean"},
     "writer": {"type": "relation", "relation": "manyToOne", "target": "api::writer.writer"},
-    "others": {"type": "relation", "relation": "manyToMany", "target": "api::writer.writer"},
+    "others": {
+        "type": "relation",
+        "relation": "manyToMany",
+        "target": "api::writer.writer",
+        "inversedBy": "books",
+    },
 }
 
 
@@ -65,6 +73,24 @@ filters: Any = st.sampled_from(
         {"$not": {"title": "a"}},
         {"documentId": {"$in": ["b1", "b2", "zz"]}},
         {"writer": {"$null": "true"}},
+        {"title": {"$containsi": "B"}},
+        {"title": {"$notContainsi": "b", "$contains": "a"}},
+        {"title": {"$startsWith": "b"}},
+        {"$not": {"title": {"$startsWith": "b"}}},
+        {"title": {"$startsWithi": "B"}},
+        {"title": {"$endsWith": "é"}},
+        {"title": {"$null": "true"}},
+        {"title": {"$notNull": "true"}, "year": {"$lt": "2"}},
+        {"year": {"$gte": "1", "$lte": "1"}},
+        {"year": {"$gt": "0"}, "out": {"$ne": "true"}},
+        {"year": {"$between": ["0", "1"]}},
+        {"year": {"$notIn": ["0", "2"]}},
+        {"$not": {"year": {"$between": ["1", "0"]}}},
+        {"$or": [{"title": {"$contains": "b"}}, {"writer": {"name": "Ann"}}]},
+        {"others": {"books": {"year": "1"}}},
+        {"locale": "en", "year": "1"},
+        {"locale": "fr"},
+        {"writer": {"name": {"$ne": "Ann"}}},
         {},
     ]
 )
@@ -83,7 +109,7 @@ def site(schema: Schema, documents: list[Document]) -> Snapshot:
     people = [("w0", "Ann"), ("w1", "Ben"), ("w2", None)]
     moments = ("2024-01-01T00:00:00.000Z",) * 3
     type_ = schema.types["api::writer.writer"]
-    return build(schema, [*documents, *(make(type_, i, [n], moments, "en", i) for i, n in people)])
+    return build(schema, [*documents, *(make(type_, i, [n, ()], moments, "en", i) for i, n in people)])
 
 
 def ids(documents: Any) -> list[str]:
@@ -98,9 +124,14 @@ def check(schema: Schema, snapshot: Snapshot, wanted: dict[str, Any], sort: str)
     if query.selection.filter != And(()):
         test = compile_filter(view, query.selection.filter)
         everything = [d for d in everything if test(d.row, d, d.locale)]
-    found = find(view, query)
-    assert ids(found.documents) == ids(sorter(view, query.selection.sort)(everything))
-    assert found.total == len(everything)
+    with pytest.MonkeyPatch.context() as patch:
+        for few in (0, 100):  # by going through orders, and by slots
+            patch.setattr("server.find.FEW", few)
+            patch.setattr("server.plan.FEW", few)
+            patch.setattr("server.plan.MANY", few)
+            found = find(view, query)
+            assert ids(found.documents) == ids(sorter(view, query.selection.sort)(everything))
+            assert found.total == len(everything)
 
 
 @given(books=books, wanted=filters, sort=sorts)

@@ -42,6 +42,8 @@ def test_it_is_a_sorted_list_under_any_changes(
         assert version.slice(low, high) == expected[max(low, 0) : max(high, 0)]
         between = [item for span, _ in version.spans((low,), (high,)) for item in span]
         assert between == [item for item in expected if low <= item < high]
+        after = [item for span, _ in version.spans((low,)) for item in span]
+        assert after == [item for item in expected if low <= item]
         for chunk, notes in version.chunks:
             assert notes.setdefault("items", chunk) == chunk  # nobody else's notes
 
