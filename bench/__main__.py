@@ -5,6 +5,7 @@ so that the ratios hold on a machine that has other things to do.
 """
 
 import argparse
+import json
 import os
 import platform
 import sys
@@ -12,13 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import compare, live, loading, memory, reading, writing
+from bench import compare, growth, live, loading, memory, reading, starting, writing
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
-SIZES = (0, 1000, 10_000)
+SIZES = (0, 1000, 10_000, 50_000)
+GROWTH = (1000, 10_000, 50_000)
+KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
 BEGAN = time.perf_counter()
-LARGEST = 50_000  # measured by --full, of writing alone
 
 
 def main() -> None:
@@ -42,22 +44,24 @@ def _measure(folder: Path, *, full: bool) -> None:
         _say(f"making {articles:,} articles")
         root.mkdir()
         make_site(root, articles)
-    filled = {articles: root for articles, root in sites.items() if articles}
+    some = {n: sites[n] for n in (1000, 10_000)}
     _say("loading")
-    loading.print_table({n: loading.measure(root) for n, root in filled.items()})
-    for articles in filled if full else SIZES[1:2]:
+    loading.print_table({n: loading.measure(root) for n, root in some.items()})
+    _say("starting")
+    starting.measure(some)
+    for articles in some if full else (1000,):
         _say(f"reading, {articles:,} articles")
         reading.measure(sites[articles], Sizes(articles), rounds=5 if full else 2)
-    _say("changing files")
-    live.print_table([row for n, root in filled.items() for row in live.measure(root, Sizes(n))])
+    _say("growth")
+    grown = growth.measure({n: sites[n] for n in GROWTH})
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.write_text(json.dumps({"about": _machine(), "growth": grown}, indent=1) + "\n")
     _say("memory")
     memory.measure(sites)
+    _say("changing files")
+    live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")
-    if full:
-        root = filled[LARGEST] = folder / str(LARGEST)
-        root.mkdir()
-        make_site(root, LARGEST)
-    writing.measure(filled)  # last, since it changes what is there
+    writing.measure(some)  # last, since it changes what is there
 
 
 def _say(what: str) -> None:

@@ -12,8 +12,8 @@ from bench.serving import Serving, fetch, quire
 from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
-EDITS = 11
-CHECKOUT = 2000
+EDITS = 41
+CHECKOUT = 4000
 WAIT_S = 60.0
 _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageSize]=1&fields[0]=slug"
 

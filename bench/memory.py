@@ -23,4 +23,4 @@ def measure(sites: Mapping[int, Path]) -> None:
         grown = ratio((used - bare) / content) if articles else ""
         rows.append([f"{articles:,} articles", size(content), size(used), size(used - bare), grown])
     head = ["site", "content", "resident", "above the empty site", "per byte of content"]
-    show("Memory of the serving process, after 280 requests", head, rows)
+    show("Memory of a worker, the largest, after 280 requests to all", head, rows)

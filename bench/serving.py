@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.host import HOST
 
-START_S = 60.0
+START_S = 300.0
 STOP_S = 10.0
 
 

@@ -11,15 +11,15 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import brotli  # type: ignore[import-untyped]
 from werkzeug.http import parse_accept_header
 from werkzeug.test import create_environ, run_wsgi_app
 
 from server.context import JSON, Identities, parse_query
+from server.permissions import Actor
 from server.reading import Reader, Shown
 from server.site import Site, State
 
@@ -30,7 +30,6 @@ SMALLEST_COMPRESSED = 1024
 Headers = list[tuple[str, str]]
 StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
-Key = tuple[Any, ...]
 
 # How each encoding is made, the best first.
 ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -42,23 +41,18 @@ _REPLACED = ("vary", "content-length", "content-type")
 _VARY = "Authorization, Accept-Encoding, Strapi-Response-Format"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A reading request, as far as its answer depends on it."""
+class Key(NamedTuple):
+    """What the answer to a reading request depends on, the state aside.
 
-    reader: Reader
-    document_id: str | None
+    `sight` is never who asks, only what that one may do: everything, everything to be read, permissions.
+    """
+
     path: str
     query: str
+    v4: bool
     origin: str
     private: bool
-
-    @property
-    def key(self) -> Key:
-        """What the answer depends on, the state aside: never who asks, only what that one may do."""
-        actor = self.reader.actor
-        sight = (actor.everything, actor.reading, actor.permissions)
-        return (self.path, self.query, self.reader.v4, self.origin, self.private, *sight)
+    sight: tuple[bool, bool, frozenset[str]]
 
 
 class Answer:
@@ -105,44 +99,39 @@ class Answers:
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         state = self.site.current()
-        asked = self._asked(environ, state)
-        if asked is None:
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self.app(environ, start_response)
-        key = asked.key
-        kept = self._kept.get(key) if state is self._state else None
-        answer = kept or self._read(asked, key)
+        try:
+            actor = self._actor(environ, state)
+            key = _key(environ, state, actor)
+            kept = self._kept.get(key) if state is self._state else None
+            answer = kept or self._read(environ, state, actor, key)
+        except Exception:  # whatever is wrong, the app says it in the error envelope
+            answer = None
         return _send(answer, environ, start_response) if answer else self.app(environ, start_response)
 
-    def _asked(self, environ: dict[str, Any], state: State) -> Asked | None:
-        """What a request asks for; None for a request that is not for here."""
-        path: str = environ["PATH_INFO"]
-        if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or state.settings.rate_limit:
+    def _actor(self, environ: dict[str, Any], state: State) -> Actor:
+        """Who asks."""
+        return self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+
+    def _read(self, environ: dict[str, Any], state: State, actor: Actor, key: Key) -> Answer | None:
+        """The answer, kept if nothing changed meanwhile; None for a request that is not for here.
+
+        Raises ApiError where the app has to say what is wrong.
+        """
+        if state.settings.rate_limit:
             return None
-        parts = _PATH.fullmatch(path)
+        parts = _PATH.fullmatch(environ["PATH_INFO"])
         type_ = state.schema.endpoints.get(parts[1]) if parts else None
         if parts is None or type_ is None or (parts[2] and type_.kind == "singleType"):
             return None
-        authorization = environ.get("HTTP_AUTHORIZATION", "")
-        try:
-            actor = self.identities.identify(authorization, state.settings)
-            document_id = parts[2] and parts[2].encode("latin-1").decode()
-        except Exception:
-            return None  # whatever is wrong with it, the app says it in the error envelope
-        v4 = environ.get("HTTP_STRAPI_RESPONSE_FORMAT", "").lower() == "v4"
-        origin = "" if state.settings.cors == ("*",) else environ.get("HTTP_ORIGIN", "")
-        query = environ.get("QUERY_STRING", "")
-        return Asked(Reader(state, type_, actor, v4), document_id, path, query, origin, bool(authorization))
-
-    def _read(self, asked: Asked, key: Key) -> Answer | None:
-        """The answer, kept if nothing changed meanwhile; None where the app has to say what is wrong."""
-        try:
-            shown = asked.reader.get(parse_query(asked.query), asked.document_id)
-        except Exception:
-            return None
-        control = "private, no-cache" if asked.private else "public, max-age=0, must-revalidate"
-        answer = Answer([*self._headers(asked.origin), ("Cache-Control", control)], shown)
-        if self.site.state is asked.reader.state and len(shown.body) <= LARGEST:
-            self._keep(asked.reader.state, key, answer)
+        document_id = parts[2] and parts[2].encode("latin-1").decode()
+        reader = Reader(state, type_, actor, v4=key.v4)
+        shown = reader.get(parse_query(key.query), document_id)
+        control = "private, no-cache" if key.private else "public, max-age=0, must-revalidate"
+        answer = Answer([*self._headers(key.origin), ("Cache-Control", control)], shown)
+        if self.site.state is state and len(shown.body) <= LARGEST:
+            self._keep(state, key, answer)
         return answer
 
     def _ask_headers(self, origin: str) -> Headers:
@@ -166,6 +155,17 @@ class Answers:
             while self._size > self.most:
                 _, oldest = self._kept.popitem(last=False)
                 self._size -= oldest.size
+
+
+def _key(environ: dict[str, Any], state: State, actor: Actor) -> Key:
+    return Key(
+        environ["PATH_INFO"],
+        environ.get("QUERY_STRING", ""),
+        environ.get("HTTP_STRAPI_RESPONSE_FORMAT", "").lower() == "v4",
+        "" if state.settings.cors == ("*",) else environ.get("HTTP_ORIGIN", ""),
+        bool(environ.get("HTTP_AUTHORIZATION")),
+        (actor.everything, actor.reading, actor.permissions),
+    )
 
 
 def _send(answer: Answer, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:

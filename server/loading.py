@@ -1,6 +1,9 @@
 """Reads all files of a site: from the parse cache what has not changed, the rest on all cores."""
 
 import multiprocessing
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -108,8 +111,11 @@ _store: Any = None
 
 
 def _begin(store: Store) -> None:
+    """What a reader does first: it ends with the process that asked for it, without a word."""
     global _store
     _store = store
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _read_in_child(paths: list[str]) -> tuple[bytes, bytes]:
