@@ -25,6 +25,8 @@ from bench.peer.rows import rows
 from bench.peer.strapi import make_project, strapi, token
 from bench.serving import Serving, quire
 from bench.sites import make_site
+from server.serve import worker_count
+from server.settings import Settings
 
 BEGAN = time.perf_counter()
 
@@ -35,14 +37,19 @@ def main() -> int:
     parser.add_argument("--articles", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3, help="how many turns each of them gets")
     parser.add_argument("--seconds", type=int, default=2, help="how long a turn is")
-    parser.add_argument("--workers", type=int, help="of Quire and of the empty app; as they are by default")
+    parser.add_argument(
+        "--workers", type=int, default=worker_count(None, Settings()), help="of Quire and of the empty app"
+    )
     parser.add_argument("--json", type=Path, default=Path("build/bench-peers.json"), help="where to write")
     options = parser.parse_args()
     if not node():
         print("bench-peers: SKIPPED, there is no Node.js with npm on this machine")
         return 0
-    about = _about(options.articles)
-    print(" ".join((about["python"], about["system"])) + f"; load by {about['load']}; {about['date']}")
+    about = _about(options)
+    print(f"{about['python']}, {about['system']}; load by {about['load']}; {about['date']}")
+    print(
+        f"Strapi {STRAPI}, json-server {JSON_SERVER}; Quire and the empty app with {about['workers']} workers"
+    )
     with tempfile.TemporaryDirectory(prefix="quire-peers-") as folder:
         measured = _measure(Path(folder), options)
     options.json.parent.mkdir(parents=True, exist_ok=True)
@@ -95,13 +102,14 @@ def _say(what: str) -> None:
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 
-def _about(articles: int) -> dict[str, str]:
+def _about(options: argparse.Namespace) -> dict[str, str]:
     return {
         "python": f"Python {platform.python_version()}",
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "load": f"{generator()}, {compare.CONNECTIONS} connections",
         "date": time.strftime("%Y-%m-%d"),
-        "articles": f"{articles}",
+        "articles": f"{options.articles}",
+        "workers": f"{options.workers}",
         "strapi": STRAPI,
         "json-server": JSON_SERVER,
     }

@@ -58,7 +58,7 @@ def _told(answer: Mapping[str, Any]) -> list[str]:
 
 
 def measure(
-    servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int | None
+    servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
     """Measure every row in turns and print two tables; what they show, to be kept as JSON."""
     answers = {row.quire[0]: servers.quire.get(row.quire[0]) for row in asked}
