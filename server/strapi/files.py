@@ -4,7 +4,7 @@ A document keeps the files that it has, wherever they are; a new one is named as
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from server.compose import new_text
@@ -65,6 +65,7 @@ class _Offering:
     versions: Versions
     fitted: Fitted
     notes: Notes
+    composed: dict[str, str] = field(default_factory=dict)  # the texts of new files
 
     def document(self, group: list[Wanted], there: Mapping[tuple[str, bool], Document]) -> None:
         """Offer the versions of a document, of which `there` are."""
@@ -92,18 +93,21 @@ class _Offering:
             place = Place(version.type, version.document_id, version.locale, version.draft)
             path = Writer(self.versions).free_name(place, version.document_id, dict(version.values))
         claim = self.versions.layout.claim(path)
-        if claim and not version.type.files and not self._says(path, self._text(version, path), version):
-            return self.versions.layout.path_of(claim, ".json")
+        text = self.composed[path] = self._text(version, path)
+        says = self._says(path, text, version)
+        if claim and not version.type.files and not says:
+            path = self.versions.layout.path_of(claim, ".json")
+            text = self.composed[path] = self._text(version, path)
+            says = self._says(path, text, version)
+        if not says:
+            self.notes.add(version.type.uid, f"{path} can't say everything that the source does")
         return path
 
     def _offer(self, version: Wanted, path: str, found: Document | None) -> None:
         told = {name: tree for name, tree in version.trees().items() if name in version.told}
 
         def new() -> str:
-            text = self._text(version, path)
-            if not self._says(path, text, version):
-                self.notes.add(version.type.uid, f"{path} can't say everything that the source does")
-            return text
+            return self.composed.pop(path)
 
         def changed(old: str) -> str:
             if found is None:

@@ -17,7 +17,7 @@ from server.content_types import read_content_types
 from server.edit import REMOVE
 from server.emit import json_text
 from server.errors import ConflictError, SetupError
-from server.schema import BUILT_IN, Schema
+from server.schema import ATTRIBUTE_TYPES, BUILT_IN, Schema
 from server.settings import FILE, Settings, read_settings
 from server.strapi.merge import Merge
 from server.strapi.record import digest_of
@@ -159,11 +159,21 @@ def _without_strangers(schemas: dict[str, Json], notes: Notes) -> None:
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
     for uid, schema in schemas.items():
-        for name, attribute in list(schema["attributes"].items()):
-            target = attribute.get("target")
-            if target and target not in schemas and target not in BUILT_IN:
-                notes.add(uid, f'"{name}" leads to {target}, which is not content: it is left out')
-                schema["attributes"] = {n: a for n, a in schema["attributes"].items() if n != name}
+        wrong = {name: _stranger(a, schemas) for name, a in schema["attributes"].items()}
+        for name, why in wrong.items():
+            if why:
+                notes.add(uid, f'"{name}" {why}: it is left out')
+        schema["attributes"] = {name: a for name, a in schema["attributes"].items() if not wrong[name]}
+
+
+def _stranger(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
+    """Why a type can't have an attribute here, in words that go after its name; "" where it can."""
+    kind, target = attribute.get("type"), attribute.get("target")
+    if kind not in ATTRIBUTE_TYPES:
+        return f"has the type {kind}, which there is not here"
+    if target and target not in schemas and target not in BUILT_IN:
+        return f"leads to {target}, which is not content"
+    return ""
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: Notes) -> None:

@@ -323,6 +323,7 @@ def test_a_type_that_cannot_be_is_left_out_with_what_needs_it(tmp_path: Path) ->
                 **NAME,
                 "owner": {"type": "relation", "relation": "oneToOne", "target": "api::user.user"},
                 "stage": {"type": "relation", "relation": "oneToOne", "target": "plugin::x.stage"},
+                "hue": {"type": "plugin::paint.hue"},
             },
         },
         [("api::user.user", 1, {"name": "Ann"}), ("api::tag.tag", 1, {"name": "sea"})],
@@ -331,6 +332,7 @@ def test_a_type_that_cannot_be_is_left_out_with_what_needs_it(tmp_path: Path) ->
     notes = "\n".join(f"{subject}: {sentence}" for subject, sentence, _ in result.source.notes)
     assert 'api::tag.tag: "stage" leads to plugin::x.stage' in notes
     assert 'api::tag.tag: "owner" needs api::user.user' in notes
+    assert 'api::tag.tag: "hue" has the type plugin::paint.hue' in notes
     assert "this type is left out" in notes
     assert len(list((tmp_path / "site/content/tags").iterdir())) == 1
     assert imported(tmp_path / "site", path).files == 0
