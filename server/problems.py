@@ -19,6 +19,7 @@ RULES: Mapping[str, str] = {
     "duplicate-id": "Two files claim one document; the first by path is served.",
     "duplicate-value": "Two documents have one value of an attribute that is unique, or a `uid`.",
     "missing-id": "A file says no `documentId`, and another locale or draft of its name does.",
+    "file-name": "A name says draft, or a locale, where there is none: the file is a document of its own.",
     "translation": "A document is not there in the default locale; with `--translations`, in any other.",
     "stale-draft": "A draft is older than what is published.",
     "unclaimed": "No type claims the file.",

@@ -175,6 +175,21 @@ CASES: dict[str, tuple[Files, list[tuple[str, int | None, int | None, str]]]] = 
         },
         [("pages/a.draft.md", 3, 12, "stale-draft")],
     ),
+    "names of drafts and locales that there are not": (
+        {
+            "content/authors/nell.draft.yaml": "name: Nell\n",
+            "content/authors/nell.fr.yaml": "name: Nell\n",
+            "content/pages/a.md": page("title: A"),
+            "content/pages/a.de.md": page("title: A"),
+            "content/pages/v1.0.md": page("title: A"),
+            "content/pages/v1.md": page("title: A"),
+        },
+        [
+            ("authors/nell.draft.yaml", None, None, "file-name"),
+            ("authors/nell.fr.yaml", None, None, "file-name"),
+            ("pages/a.de.md", None, None, "file-name"),
+        ],
+    ),
     "files that no type claims": (
         {
             "content/page/a.md": page("title: A"),
@@ -581,6 +596,13 @@ def test_missing_ids_are_written(tmp_path: Path) -> None:
     site = Site(tmp_path)
     site.load()
     assert {key[0] for key in site.state.snapshot.tables["api::page.page"].versions} == {"x1"}
+
+
+def test_programs_are_told_what_was_mended(tmp_path: Path) -> None:
+    write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "authors: [/nell]")})
+    told = json.loads(check(tmp_path, "--fix", "--format", "json").stdout)
+    mended = {"path": "content/pages/a.md", "key": "authors.0", "before": "/nell", "after": "nell"}
+    assert (told["mended"], told["problems"]) == ([mended], [])
 
 
 def test_what_is_not_certain_is_left(tmp_path: Path) -> None:

@@ -17,11 +17,12 @@ from server.documents import DRAFT, PUBLISHED, Document
 from server.files import walk
 from server.index import Snapshot
 from server.layout import CONTENT, ENDINGS, MARKDOWN, UPLOADS, Claim, Layout
+from server.locales import is_language
 from server.marks import Keys, Mark, nearest
 from server.media import DESCRIPTION
 from server.problems import Problem
 from server.schema import UPLOAD, Type
-from server.settings import Settings
+from server.settings import FILE, LOCALE, Settings
 from server.spelling import suggestion
 from server.store import parsed
 
@@ -167,6 +168,24 @@ def _value(tree: Any, at: Keys) -> Any:
     return tree
 
 
+def file_names(audit: Audit) -> Iterator[Problem]:
+    """Files named like a draft or a locale of another document, of a type or site that has no such thing."""
+    stems = {os.path.splitext(path)[0] for path in audit.claims}
+    for path, claim in sorted(audit.claims.items()):
+        stem, last = os.path.splitext(os.path.splitext(path)[0])
+        code = last[1:]
+        if code == "draft" and not claim.type.draft_publish:
+            what, mend = "is named like a draft", f"set options.draftAndPublish in {claim.type.path}"
+        elif stem not in stems or not (LOCALE.fullmatch(code) and is_language(code)) or claim.locale == code:
+            continue
+        elif not claim.type.localized:
+            what, mend = f'is named like "{code}"', f"set pluginOptions.i18n.localized in {claim.type.path}"
+        else:
+            what, mend = f'is named like "{code}"', f"add {code} to locales.available in {FILE}"
+        message = f'{what}, and is served as the document "{claim.document_id}"'
+        yield Problem(path, None, message, f"{mend}, or rename it", "warning", None, "file-name")
+
+
 def missing_ids(audit: Audit) -> Iterator[Problem]:
     """Locales and drafts that say no documentId where another file of the same name says one."""
     for path, (written, other) in written_ids(audit).items():
@@ -265,6 +284,7 @@ def _moment(document: Document) -> datetime:
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     unclaimed,
     duplicate_values,
+    file_names,
     missing_ids,
     orphans,
     stale_drafts,

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -77,7 +78,7 @@ def _mend(found: Survey, prefix: str, *, text: bool, translations: bool) -> Surv
         raise SetupError("--fix", None, error.message, "nothing was changed") from error
     if text:
         show(mended(done, prefix))
-    return look(found.site, translations=translations)
+    return replace(look(found.site, translations=translations), mended=done.fixes)
 
 
 def _show_changes(found: Survey, prefix: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server import __version__
+from server.check.fixes import Fix
 from server.check.survey import Survey
 from server.problems import RULES, Problem
 
@@ -21,6 +22,7 @@ def as_json(found: Survey, prefix: str) -> str:
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
+        "mended": [_as_mended(fix) for fix in found.mended],
         "problems": [_as_object(problem) for problem in found.problems],
     }
     return json.dumps(made, indent=2, ensure_ascii=False)
@@ -36,6 +38,11 @@ def _as_object(problem: Problem) -> Mapping[str, Any]:
         "message": problem.message,
         "mend": problem.mend,
     }
+
+
+def _as_mended(fix: Fix) -> Mapping[str, Any]:
+    key = ".".join(map(str, fix.at))
+    return {"path": fix.document.path, "key": key, "before": fix.old or None, "after": fix.new}
 
 
 def as_github(found: Survey, prefix: str) -> str:

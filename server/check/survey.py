@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from server.check.audit import AUDITS, Audit, untranslated
-from server.check.fixes import MENDABLE, find_fixes
+from server.check.fixes import MENDABLE, Fix, find_fixes
 from server.configure import TYPES
 from server.content_types import survey_content_types
 from server.dangling import dangling, no_document
@@ -25,7 +25,7 @@ from server.values import Reading, read_attributes
 
 @dataclass(frozen=True)
 class Survey:
-    """What a check found: every problem, how many files it looked at, how many values it could mend.
+    """What a check found: every problem, how many files it looked at, what it could mend and did.
 
     `site` and `audit` are None where site.yaml or a schema is broken, and no document could be read.
     """
@@ -33,6 +33,7 @@ class Survey:
     problems: tuple[Problem, ...]
     files: int = 0
     fixable: int = 0
+    mended: tuple[Fix, ...] = ()
     site: Site | None = field(default=None, compare=False)
     audit: Audit | None = field(default=None, compare=False)
 
@@ -73,7 +74,7 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     shown = (p for p in found if not _is_ignored(p, state.settings) and not p.message.endswith(lost))
     mends = _mends(audit, found)
     told = (replace(p, mend=mends.get((p.path, p.line, p.column, p.rule), p.mend)) for p in shown)
-    return Survey(_sorted(told), len(audit.files), len(mends), site, audit)
+    return Survey(_sorted(told), len(audit.files), len(mends), site=site, audit=audit)
 
 
 def _mends(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:

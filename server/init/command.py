@@ -8,7 +8,7 @@ import click
 
 from server.check.report import count
 from server.check.survey import survey
-from server.commands import one_line_errors, show
+from server.commands import one_line_errors, progress_bar, show
 from server.content_types import read_content_types
 from server.errors import SetupError
 from server.init.propose import files_of, propose
@@ -71,7 +71,9 @@ def _look(folder: Path) -> tuple[Scan, list[str]]:
     """The pages in a folder that no content type has, and the API ids that are taken."""
     if not folder.is_dir():
         return Scan({}), []
-    schema, found = read_content_types(folder), scan(folder)
+    schema = read_content_types(folder)
+    with progress_bar("Reading files") as progress:
+        found = scan(folder, progress)
     types = schema.content_types
     if not types:
         return found, []

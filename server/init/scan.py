@@ -1,7 +1,7 @@
 """Reads the Markdown files of a tree, and the data files that stand among them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,13 +39,13 @@ class Scan:
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
-def scan(root: Path) -> Scan:
-    """The pages of the tree at `root`."""
+def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
+    """The pages of the tree at `root`; `progress` is called with how many have been read, of how many."""
     pages: dict[str, Page] = {}
     unreadable: dict[str, str] = {}
-    for path in sorted(walk(root, [""]).files):
-        if not _is_page(path):
-            continue
+    paths = [path for path in sorted(walk(root, [""]).files) if _is_page(path)]
+    for done, path in enumerate(paths):
+        progress(done, len(paths))
         try:
             pages[path] = read_page(root, path)
         except SyntaxProblem as problem:
