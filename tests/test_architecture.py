@@ -39,7 +39,8 @@ LAYERS: dict[str, str] = {
     "app": "limiting app",
     "server": "serve",
     "tools": "check.audit check.survey check.fixes check.report check.formats check.command "
-    "init.scan init.groups init.infer init.settings init.propose init.starter init.table init.command",
+    "init.scan init.places init.groups init.infer init.settings init.propose init.starter init.table "
+    "init.command",
     "command": "cli_serve cli",
 }
 LEVEL = {name: i for i, names in enumerate(LAYERS.values()) for name in names.split()}

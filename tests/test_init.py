@@ -329,6 +329,21 @@ def test_sections_below_folders_for_locales(tmp_path: Path) -> None:
     assert ids(site, "event", "de") == {"c"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "folder", "kinds"),
+    [
+        ("website/hugo.yaml", "website/content/posts", {"post": "website/content/posts/{name}.md"}),
+        ("docs/_config.yml", "docs/_posts", {"post": "docs/_posts/{name}.md"}),
+        ("README.md", "docs/_posts", {"post": "docs/_posts/{name}.md"}),
+        ("README.md", "apps/web/src/content/posts", {"post": "apps/web/src/content/posts/{name}.md"}),
+        ("README.md", "docs/content/posts", {"doc": "docs/{name}.md"}),
+    ],
+)
+def test_a_project_below_the_top(tmp_path: Path, settings: str, folder: str, kinds: dict[str, str]) -> None:
+    made(tmp_path, {settings: "", f"{folder}/a.md": page("title: A"), f"{folder}/b/c.md": page("title: B")})
+    assert {singular: patterns(tmp_path, singular) for singular in kinds} == kinds
+
+
 def test_folders_that_only_look_like_locales(tmp_path: Path) -> None:
     tree = {"notes/it/a.md": page("title: A"), "notes/work/b.md": page("title: B")}
     site = made(tmp_path, tree)

@@ -29,6 +29,8 @@ _UID = re.compile(r"[A-Za-z0-9_.~-]+")
 _NO_NUMBER = re.compile(r"version|(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _LONG = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
 _OWN = frozenset({"title", "name", "slug", "url", "permalink", "key", "path", "layout"})
+_PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo locale lang language"
+_OPEN = frozenset(_PEOPLE_AND_PICTURES.split())
 LONGEST = 255  # characters of a `string`
 FEWEST = 5  # values that an enumeration is told from
 CHOICES = 10  # the most values that an enumeration has
@@ -183,7 +185,12 @@ _KINDS: tuple[tuple[str, Callable[[Told], bool]], ...] = (
 def _text(told: Told) -> Made:
     counts = Counter(told.texts)
     few = FEWEST <= len(told.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= CHOICES
-    if few and min(counts.values()) > 1 and told.name not in _OWN and all(_is_choice(c) for c in counts):
+    if (
+        few
+        and min(counts.values()) > 1
+        and told.name not in _OWN | _OPEN
+        and all(_is_choice(c) for c in counts)
+    ):
         enum = [value for value, _ in counts.most_common()]
         return {"type": "enumeration", "enum": enum}, [", ".join(enum)]
     long = told.name.lower() in _LONG or any("\n" in t or len(t) > LONGEST for t in told.texts)
