@@ -132,13 +132,12 @@ def _wait_for(terminal: int, text: str) -> None:
 def test_nothing_that_is_there_is_changed(tmp_path: Path) -> None:
     there = {
         "site.yaml": "name: Mine # really\n",
-        "content/authors/ada.yaml": "name: Ada Lovelace\n",
+        "content/notes.txt": "mine",
         "README.md": "# Mine\n",
     }
     write(tmp_path, there)
     done = init(tmp_path, "--name", "Other")
     assert {path: (tmp_path / path).read_text() for path in there} == there
-    assert "kept content/authors/ada.yaml: it is there already\n" in done.stdout
     assert "kept site.yaml: it is there already; it may need\n" in done.stdout
     assert "wrote content-types/article.json\n" in done.stdout
 
@@ -209,6 +208,7 @@ def test_a_hugo_tree(tmp_path: Path) -> None:
     assert ids(site, "post", "fr") == {"post-1", "bundle"}
     assert ids(site, "section", "en") == {"posts", "authors"}
     assert ids(site, "about", "fr") == ids(site, "about", "en")
+    assert attributes(tmp_path, "place").keys() == {"title"}
     assert attributes(tmp_path, "post") == {
         "title": {"type": "string", "required": True},
         "date": {"type": "date", "required": True},

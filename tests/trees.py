@@ -40,6 +40,8 @@ HUGO: Files = {
     "content/posts/bundle/index.md": _hugo_post(8, draft="true"),
     "content/posts/bundle/index.fr.md": _hugo_post(8, title="Billet 8"),
     "content/posts/bundle/cover.jpg": b"\xff\xd8",
+    "content/posts/bundle/data.json": '{"rows": []}',
+    "content/places/quay.yaml": "title: Quay\ncreatedAt: 2024-01-02\n",
     "content/authors/nell.md": page("name: Nell\nemail: nell@example.org\ncountry: NO\nzip: 01234"),
     "content/authors/team/ida.md": page("name: Ida\nemail: ida@example.org\ncountry: SE\nzip: 04321"),
 }

@@ -15,11 +15,12 @@ from server.init.groups import Group, Member
 from server.moments import read_date, read_moment
 from server.options import is_email
 from server.schema import Attribute
+from server.store import OURS as READ
 from server.tree import Plain, Tree, is_null, typed
 from server.values import Reading, read_value
 
 _SERVICE = "id documentId createdAt updatedAt publishedAt locale localizations status"
-OURS = frozenset(_SERVICE.split())  # names that no attribute can have
+OURS = frozenset(_SERVICE.split())  # names that no attribute can have; the server reads some by itself
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
@@ -86,7 +87,7 @@ def attributes_of(group: Group, names: Names, uid: str) -> tuple[list[Found], li
         found.append(Found(name, schema, sum(m.page.has_body for m in group.members), ("the Markdown body",)))
     if localized:
         found = [_with_locales(group, each) for each in found]
-    return found, [key for key in keys if key not in good]
+    return found, [key for key in keys if key not in good and key not in READ]
 
 
 def _attribute(group: Group, told: Told, names: Names, uid: str) -> Found:

@@ -19,7 +19,7 @@ SKIPPED = frozenset(_FOLDERS.split())
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
-DATA_ROOT = "src/content/"  # where Astro has data files as documents
+DATA = ("src/content/", "content/")  # below which data files are documents
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     """The pages of the tree at `root`; `progress` is called with how many have been read, of how many."""
     pages: dict[str, Page] = {}
     unreadable: dict[str, str] = {}
-    paths = [path for path in sorted(walk(root, [""]).files) if _is_page(path)]
+    paths = _without_resources([path for path in sorted(walk(root, [""]).files) if _is_page(path)])
     for done, path in enumerate(paths):
         progress(done, len(paths))
         try:
@@ -69,5 +69,14 @@ def _is_page(path: str) -> bool:
         return False
     if path.endswith(MARKDOWN):
         return bool(folder) or os.path.splitext(name)[0].lower().replace("-", "_") not in FOR_READERS
-    inside = path.removeprefix(DATA_ROOT)
-    return inside != path and "/" in inside and path.endswith(ENDINGS)
+    return path.endswith(ENDINGS) and any(path.startswith(root) and "/" in path[len(root) :] for root in DATA)
+
+
+def _without_resources(paths: list[str]) -> list[str]:
+    """The paths but for data files of `content/` that have Markdown around them: those belong to it."""
+    pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
+    return [
+        path
+        for path in paths
+        if path.endswith(MARKDOWN) or not path.startswith("content/") or path.split("/")[1] not in pages
+    ]
