@@ -276,11 +276,13 @@ def lines_of(path: str, text: str) -> Lines:
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Lines]:
     """The tree of a document's file and where all of it stands; both empty where it can't be read."""
+    lines: Lines = {}
     try:
         text = read_text(root, path)[0]
-        return parse(path, text, None), lines_of(path, text)
+        tree = parse(path, text, None, lines)
     except (OSError, SyntaxProblem):
         return {}, {}
+    return tree, lines_of(path, text) if path.endswith(".json") else lines
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:

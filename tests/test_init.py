@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -195,10 +196,11 @@ def test_what_is_taken_is_served_and_nothing_else_is_touched(tmp_path: Path, nam
     assert {path for path in served(site) if path.endswith(MARKDOWN)} == pages - left
     for path, text in TREES[name].items():
         assert (tmp_path / path).read_bytes() == (text if isinstance(text, bytes) else text.encode())
+    assert "wrote" in init_output(tmp_path)
     new = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()} - TREES[
         name
     ].keys()
-    assert {path for path in new if not path.startswith((".quire/", "content-types/"))} == {"site.yaml"}
+    assert {path for path in new if not path.startswith("content-types/")} == {"site.yaml"}
 
 
 def test_a_hugo_tree(tmp_path: Path) -> None:
@@ -279,6 +281,7 @@ def init_output(root: Path) -> str:
     """What init says of a tree that it has made a site of."""
     for path in [root / "site.yaml", *(root / "content-types").iterdir()]:
         path.unlink()
+    shutil.rmtree(root / ".quire")
     return init(root).stdout
 
 

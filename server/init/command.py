@@ -1,5 +1,6 @@
 """`quire init`: the command."""
 
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from server.init.starter import starter_files
 from server.init.table import table
 from server.layout import Layout
 from server.settings import FILE, LOCALE, read_settings
+from server.state import FOLDER as STATE
 
 
 @click.command("init")
@@ -131,7 +133,10 @@ def _write_new(target: Path, path: str, text: str) -> None:
 
 def _report(folder: Path) -> None:
     """Check what was made, and say what to do next."""
+    kept = (folder / STATE).exists()
     found = survey(folder, lambda load: load(lambda done, total: None))
+    if not kept:
+        shutil.rmtree(folder / STATE, ignore_errors=True)  # caches of the check, which nobody asked for
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:
         counts = f"{count(found.errors, 'error')} and {count(found.warnings, 'warning')}"
