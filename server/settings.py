@@ -6,6 +6,7 @@ The table KEYS says what there is; docs/settings.md is checked against it.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,14 @@ class _Reader:
         mark = nearest(self.lines, at)
         return mark.line if mark else None
 
+    def forget(self, error: SetupError) -> bool:
+        """Take out the key that a refusal is about, so that what else is wrong is found as well."""
+        marks = ((at, (mark.line, mark.column)) for at, mark in self.lines.items())
+        found = next((at for at, place in marks if place == (error.line, error.column)), ())
+        keys = list(takewhile(lambda key: isinstance(key, str), found))
+        around = self.get(*map(str, keys[:-1]))
+        return bool(keys) and isinstance(around, dict) and around.pop(keys[-1], None) is not None
+
     def section(self, *at: str) -> Mapping[str, Any]:
         value = self.get(*at)
         if is_null(value):
@@ -190,8 +199,22 @@ def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
     with noting(wrong):
         reader = _read(root)
         wrong.extend(_unknown(reader))
-        settings = _settings(reader)
+        while (error := _try(reader)) is not None:
+            wrong.append(error)
+            if not reader.forget(error):
+                break
+        else:
+            settings = _settings(reader)
     return settings, wrong
+
+
+def _try(reader: _Reader) -> SetupError | None:
+    """The first thing that is wrong with the settings, or None."""
+    try:
+        _settings(reader)
+    except SetupError as error:
+        return error
+    return None
 
 
 def _read(root: Path) -> _Reader:

@@ -298,7 +298,9 @@ BROKEN: Files = {
         indent=1,
     ),
     "content-types/author.json": "{",
-    "site.yaml": "nmae: x\napi: {pagesize: {max: 3}}\n",
+    "site.yaml": "nmae: x\napi: {pagesize: {max: 3}, cors: {}}\n"
+    "roles:\n  public: {page: [find, fnd]}\n  x: [a]\n"
+    "locales: {default: '!', available: [en]}\n",
 }
 
 
@@ -310,6 +312,10 @@ def test_everything_wrong_with_the_configuration_is_told(tmp_path: Path) -> None
         ("content-types/page.json", 12, 4, "error", "schema"),
         ("site.yaml", 1, 1, "error", "settings"),
         ("site.yaml", 2, 7, "error", "settings"),
+        ("site.yaml", 2, 27, "error", "settings"),
+        ("site.yaml", 4, 25, "error", "settings"),
+        ("site.yaml", 5, 3, "error", "settings"),
+        ("site.yaml", 6, 11, "error", "settings"),
     ]
 
 
