@@ -24,11 +24,15 @@ _LEAD, _TELL = 0, 1  # the bytes of the lock file that are locked
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one worker told: who, the number of the write if it was one, and the paths (None: any)."""
+    """What one worker told: who, the paths (None: any), the number of the write if it was one.
+
+    What is `urgent` everybody must have taken over before the next answer.
+    """
 
     worker: int
-    write: int | None
     paths: tuple[str, ...] | None
+    write: int | None = None
+    urgent: bool = False
 
 
 class Feed:
@@ -48,20 +52,20 @@ class Feed:
 
     @property
     def demanded(self) -> int:
-        """Up to which position everybody must know the news before answering: that of the last write."""
+        """Up to which position everybody must know the news before answering: that of the last urgent one."""
         return int(_HEAD.unpack_from(self._memory)[1])
 
-    def tell(self, paths: Iterable[str] | None, write: int | None = None) -> None:
-        """Tell the others which files changed; what a `write` changed must be in their next answer."""
+    def tell(self, paths: Iterable[str] | None, write: int | None = None, *, urgent: bool = False) -> None:
+        """Tell the others which files changed or may have; what is urgent must be in their next answer."""
         told = None if paths is None else sorted(paths)
-        line = json.dumps([os.getpid(), write, told]).encode() + b"\n"
+        line = json.dumps([os.getpid(), told, write, urgent]).encode() + b"\n"
         if len(line) > self.size // 4:
-            line = json.dumps([os.getpid(), write, None]).encode() + b"\n"
+            line = json.dumps([os.getpid(), None, write, urgent]).encode() + b"\n"
         with self._telling():
             total, demanded, started = _HEAD.unpack_from(self._memory)
             self._put(total % self.size, line)
             total += len(line)
-            demanded = total if write is not None and told != [] else demanded
+            demanded = total if urgent else demanded
             _HEAD.pack_into(self._memory, 0, total, demanded, started)
 
     def since(self, position: int) -> tuple[int, list[Record] | None]:
@@ -116,5 +120,5 @@ class Feed:
 
 
 def _record(line: bytes) -> Record:
-    worker, write, paths = json.loads(line)
-    return Record(worker, write, None if paths is None else tuple(paths))
+    worker, paths, write, urgent = json.loads(line)
+    return Record(worker, None if paths is None else tuple(paths), write, urgent)

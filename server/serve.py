@@ -120,8 +120,7 @@ def _lead(site: Site, feed: Feed, report: Report) -> None:
     feed.lead()
     Watcher(site, report).start()
     Scaler(site).start()
-    site.announce(None)
-    site.refresh()  # what changed before there was a watcher
+    site.refresh(announce=True)  # what changed before there was a watcher
 
 
 def _follow_parent(parent: int) -> None:

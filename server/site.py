@@ -41,6 +41,7 @@ from server.versions import Versions
 log = logging.getLogger("quire")
 
 Result = TypeVar("Result")
+FEW = 50  # so many files that changed on disk are worth waiting for, in every process
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
 
 
@@ -117,17 +118,20 @@ class Site:
             self._load(configure(self.root), progress, cores)
             self._loaded = True
 
-    def refresh(self, hints: Iterable[str] | None = None) -> Change:
+    def refresh(self, hints: Iterable[str] | None = None, *, announce: bool = False) -> Change:
         """Take over what changed in the files; `hints` are paths that may have, None is all.
 
-        Publishes at most one new state, when all of the change has been read.
+        Publishes at most one new state, when all of the change has been read. `announce` tells other
+        processes: of a few files they answer nothing old once this one has answered the new.
         """
         with self._lock:
             if configuration_mark(self.root) != self._configuration.mark:
+                self._tell(None, announce=announce)
                 return self._reconfigure()
             paths = self._held.changed(hints)
-            moved = self._held.follow_git(paths)
-            taken = self._publish(paths | moved)
+            paths |= self._held.follow_git(paths)
+            self._tell(paths, announce=announce)
+            taken = self._publish(paths)
             return Change(tuple(taken.read), tuple(taken.gone), tuple(taken.problems))
 
     def write(self, prepare: Callable[[State, Versions], Result]) -> tuple[State, Result]:
@@ -161,8 +165,8 @@ class Site:
         inside = upload_path(path) or ""
         if self.gallery.missing(inside) and self.gallery.make(inside):
             with self._lock:
+                self._tell({path})
                 self._publish({path})
-            self.announce([path])
 
     def unscaled(self) -> list[str]:
         """The paths of the pictures whose formats are still to be made."""
@@ -201,27 +205,29 @@ class Site:
             paths = None if None in hints else {path for told in hints for path in told or ()}
             return self.refresh(paths) if hints else Change()
 
-    def announce(self, hints: Iterable[str] | None) -> None:
-        """Tell other processes which paths may have changed; None is all."""
-        if self._feed is not None:
-            self._feed.tell(hints)
+    def _tell(self, paths: set[str] | None, *, announce: bool = True) -> None:
+        """Tell other processes what changed on disk, before this one shows it."""
+        if self._feed is not None and announce and paths != set():
+            self._feed.tell(paths, urgent=paths is not None and len(paths) <= FEW)
 
     def _listen(self, feed: Feed) -> None:
         """Take over what others wrote; keep their hints, which may take longer, for `follow`."""
         heard, records = feed.since(self._heard)
         written: set[str] = set()
+        edited: set[str] = set()
         for record in records or ():
             if record.worker == os.getpid():
                 continue
-            if record.write is None:
+            if record.urgent:
+                (edited if record.write is None else written).update(record.paths or ())
+            elif record.write is None:
                 self._hints.append(record.paths)
-            else:
-                written.update(record.paths or ())
-                self._number += record.write == self._number + 1
-        if records is None or any(r.write is not None and r.paths is None for r in records):
+            self._number += record.write == self._number + 1
+        if records is None or any(record.urgent and record.paths is None for record in records):
             self.refresh()  # more was told than could be said or kept
         held = self._held
-        self._publish({held.owner(path) for path in written if not held.is_current(path)})
+        moved = held.follow_git(edited) if edited else set()
+        self._publish({held.owner(p) for p in written | edited if not held.is_current(p)} | moved)
         self._heard = heard  # last: until then, other threads wait for what they must know
 
     @contextmanager
@@ -243,7 +249,7 @@ class Site:
                 yield self._journal, changed
             finally:
                 if self._feed is not None:
-                    self._feed.tell(changed, number)
+                    self._feed.tell(changed, number, urgent=bool(changed))
 
     def _versions(self) -> Versions:
         state = self.state

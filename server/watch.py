@@ -117,10 +117,9 @@ class Watcher:
         wait_for_git(self.site.git)
         if hints is not None and any(self._just_emptied(path) for path in hints):
             time.sleep(SETTLE_S)
-        self.site.announce(hints)
         self.site.current()  # what other workers wrote is no news of the disk
         began = time.perf_counter()
-        change = self.site.refresh(hints)
+        change = self.site.refresh(hints, announce=True)
         if change and self.report:
             self.report(change, time.perf_counter() - began)
 

@@ -35,7 +35,7 @@ def tell_and_hear(feed: Feed, records: list[tuple[list[str] | None, int | None]]
     at, waiting = 0, list[Record]()
     for i, (names, write) in enumerate(records):
         feed.tell(names, write)
-        waiting.append(Record(os.getpid(), write, None if names is None else tuple(sorted(names))))
+        waiting.append(Record(os.getpid(), None if names is None else tuple(sorted(names)), write))
         if i % (every + 1) == 0:
             behind = feed.position - at
             at, heard = feed.since(at)
@@ -44,13 +44,11 @@ def tell_and_hear(feed: Feed, records: list[tuple[list[str] | None, int | None]]
             waiting = []
 
 
-def test_a_write_demands_to_be_known_and_a_hint_does_not(make: Make) -> None:
+def test_what_is_urgent_demands_to_be_known_and_a_hint_does_not(make: Make) -> None:
     feed = make()
     feed.tell(["a"])
     assert feed.demanded == 0
-    feed.tell([], 1)  # a write that changed nothing
-    assert feed.demanded == 0
-    feed.tell(["b"], 2)
+    feed.tell(["b"], 2, urgent=True)
     assert feed.demanded == feed.position
     feed.tell(["c"])
     assert feed.demanded < feed.position
@@ -58,8 +56,8 @@ def test_a_write_demands_to_be_known_and_a_hint_does_not(make: Make) -> None:
 
 def test_a_record_that_is_too_long_stands_for_anything(make: Make) -> None:
     feed = make(1024)
-    feed.tell([f"content/{i}.md" for i in range(500)], 3)
-    assert feed.since(0)[1] == [Record(os.getpid(), 3, None)]
+    feed.tell([f"content/{i}.md" for i in range(500)], 3, urgent=True)
+    assert feed.since(0)[1] == [Record(os.getpid(), None, 3, urgent=True)]
 
 
 def test_other_processes_hear_it_and_are_heard(make: Make) -> None:
@@ -69,5 +67,5 @@ def test_other_processes_hear_it_and_are_heard(make: Make) -> None:
         feed.tell(["from the child"], 1)
         os._exit(feed.enter())
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
-    assert feed.since(0)[1] == [Record(child, 1, ("from the child",))]
+    assert feed.since(0)[1] == [Record(child, ("from the child",), 1)]
     assert feed.enter() == 2
