@@ -68,6 +68,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
     for schema in schemas:
         uid = str(schema["uid"])
         if _UID.fullmatch(uid) or "::" not in uid:
+            _check_shape(uid, schema)
             clean = {key: schema[key] for key in _KEPT if schema.get(key) is not None}
             if "::" not in uid:
                 clean.pop("kind", None)
@@ -78,6 +79,38 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
             }
             found[uids[uid]] = clean
     return found
+
+
+# What a part of a schema has to be; the rest is checked as in any schema file.
+_SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
+_PARTS: Mapping[str, type] = {
+    "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
+}  # fmt: skip
+
+
+def _check_shape(uid: str, schema: Shape) -> None:
+    """Raise ValueError for a schema that is none."""
+    attributes = schema["attributes"]
+    wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
+    for name, attribute in attributes.items() if not wrong else ():
+        if not isinstance(attribute, dict) or not isinstance(attribute.get("type"), str):
+            wrong.append(name)
+            continue
+        wrong += [
+            f"{name}.{key}"
+            for key, kind in _PARTS.items()
+            if not isinstance(attribute.get(key, kind()), kind)
+        ]
+        wrong += [f"{name}.components" for c in attribute.get("components", ()) if not isinstance(c, str)]
+        wrong += (
+            [name] if attribute["type"] in _NEEDED and _NEEDED[attribute["type"]] not in attribute else []
+        )
+    i18n = (schema.get("pluginOptions") or {}).get("i18n") if not wrong else None
+    if wrong or not isinstance(i18n or {}, dict):
+        raise ValueError(f"the schema of {uid} is none at {(wrong or ['pluginOptions'])[0]}")
+
+
+_NEEDED = {"component": "component", "dynamiczone": "components"}
 
 
 def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:

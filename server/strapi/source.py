@@ -110,10 +110,10 @@ def tree_of(schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], res
         elif kind == "component":
             tree[name] = _components(schemas, attribute["component"], data[name], resolve)
         elif kind == "dynamiczone":
-            items = [item for item in data[name] or () if item.get("__component") in schemas]
             tree[name] = [
                 {"__component": item["__component"], **tree_of(schemas, item["__component"], item, resolve)}
-                for item in items
+                for item in _mappings(data[name] or [])
+                if item.get("__component") in schemas
             ]
         else:
             tree[name] = data[name]
@@ -124,8 +124,15 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
     if uid not in schemas or value is None:
         return None
     if isinstance(value, list):
-        return [tree_of(schemas, uid, item, resolve) for item in value]
-    return tree_of(schemas, uid, value, resolve)
+        return [tree_of(schemas, uid, item, resolve) for item in _mappings(value)]
+    return tree_of(schemas, uid, _mappings([value])[0], resolve)
+
+
+def _mappings(value: Any) -> list[Json]:
+    """Components, each a mapping. Raises ValueError for anything else."""
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ValueError("a component that is no object")
+    return value
 
 
 def read_version(
@@ -139,7 +146,7 @@ def read_version(
     """A row as a version; None, and a note, where it has no id or moments that a document can have."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     moments = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
-    if not isinstance(document_id, str) or not _ID.fullmatch(document_id):
+    if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
         notes.add(uid, f"a row has the documentId {str(document_id)[:40]!r}, which no document can have")
         return None
     if not isinstance(locale, str) or not (LOCALE.fullmatch(locale) or not locale):
@@ -156,7 +163,7 @@ def read_version(
     return Version(uid, document_id, locale, draft, tree, at, updated or at, published)
 
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _EPOCH = "1970-01-01T00:00:00.000Z"
 
 

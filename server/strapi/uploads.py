@@ -15,15 +15,18 @@ from server.files import ignored
 from server.images import FORMATS, MEASURED
 from server.layout import UPLOADS
 from server.media import DESCRIPTION
+from server.moments import read_moment
 from server.schema import UPLOAD
 from server.store import parse
 from server.strapi.merge import Merge
 from server.strapi.record import digest, digest_of, file_digest
-from server.strapi.source import Notes, Reader, Say, Source, Upload
+from server.strapi.source import DOCUMENT_ID, Notes, Reader, Say, Source, Upload
 from server.tree import Plain, SyntaxProblem, Tree
 
 _NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
-_DESCRIBED = ("name", "alternativeText", "caption", "focalPoint")
+_DESCRIBED: Mapping[str, type] = {
+    "name": str, "alternativeText": str, "caption": str, "focalPoint": dict, "width": int, "height": int,
+}  # fmt: skip
 _MEASURES = ("width", "height")
 DESCRIPTIONS = "descriptions of files"
 
@@ -37,23 +40,29 @@ def read_upload(
     data: Mapping[str, Any], origin: str, notes: Notes, *, size: int | None = None, digest: str | None = None
 ) -> Upload | None:
     """A row of the media library as an upload; None, and a note, where it can't be a file here."""
-    ending = data.get("ext") or ""
+    ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
-        notes.add(UPLOAD, f'"{path}" can\'t be the name of a file here')
+        notes.add(UPLOAD, f"{path[:80]!r} can't be the name of a file here")
+        return None
+    if not DOCUMENT_ID.fullmatch(str(data.get("documentId"))):
+        notes.add(
+            UPLOAD, f"{path} has the documentId {str(data.get('documentId'))[:40]!r}, which none can have"
+        )
         return None
     if data.get("provider") not in (None, "local"):
         notes.add(UPLOAD, f"kept by {data['provider']}: its URL is /uploads/… here")
-    for name in (data.get("formats") or {}).keys() - FORMATS.keys():
+    for name in dict(data.get("formats") or {}).keys() - FORMATS.keys():
         notes.add(UPLOAD, f'the format "{name}" is not one that Quire makes')
-    names = _DESCRIBED if ending.lower() in MEASURED else (*_DESCRIBED, *_MEASURES)
+    measured = ending.lower() in MEASURED
+    names = [name for name in _DESCRIBED if not (measured and name in _MEASURES)]
     return Upload(
         path=path,
         document_id=data["documentId"],
-        described={name: data[name] for name in names if data.get(name) is not None},
-        created=data["createdAt"],
-        updated=data["updatedAt"],
-        published=data.get("publishedAt"),
+        described={name: data[name] for name in names if isinstance(data.get(name), _DESCRIBED[name])},
+        created=read_moment(str(data["createdAt"])),
+        updated=read_moment(str(data["updatedAt"])),
+        published=read_moment(str(data["publishedAt"])) if data.get("publishedAt") else None,
         origin=origin,
         size=size,
         digest=digest,

@@ -63,6 +63,8 @@ def _published(data: Mapping[str, Any]) -> Json:
 
 
 def _schema(uid: str, given: Mapping[str, Any]) -> Json:
+    if not isinstance(given, dict):
+        return {"uid": uid, "attributes": given}
     if "attributes" in given:
         return {"uid": uid, **given}
     name = uid.rpartition(".")[2]
