@@ -77,13 +77,16 @@ def _report(site: Site, options: Options, target: Path, done: Done, seconds: flo
     if done.left_out:
         click.echo(f"  left out, since it may not find them: {', '.join(done.left_out)}")
     if is_shallow(site.root):
-        click.secho(
-            "  ! the clone is shallow: createdAt and updatedAt are those of its first commit "
-            "(git fetch --unshallow)",
-            fg="yellow",
-        )
+        _warn("the clone is shallow: createdAt and updatedAt are wrong in it", "git fetch --unshallow")
+    if done.unscaled:
+        what = f"{done.unscaled} picture{'s have' if done.unscaled != 1 else ' has'} no formats"
+        _warn(what, "are they damaged, or can .quire/ not be written?")
     total = tally.written + tally.unchanged
     click.echo(
         f"  {total} files, {tally.size / 1e6:.1f} MB: {tally.written} written, "
         f"{tally.unchanged} unchanged, {tally.removed} removed ({seconds:.2f} s)"
     )
+
+
+def _warn(what: str, mend: str) -> None:
+    click.secho(f"  ! {what} ({mend})", fg="yellow")

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from server.cli import main
 from tests.sites import STRING, Api, collection, documents, load, relation, translated, write
 from tests.test_media_api import picture
 
+ROOT = Path(__file__).parent.parent
 SITE = """\
 name: Test
 locales: {default: en, available: [en, fr]}
@@ -385,6 +388,28 @@ def test_ids_that_look_odd_have_their_file(root: Path, tmp_path: Path, name: str
     files = exported(root, tmp_path / "out")
     assert json.loads(files[f"api/tags/{name}.json"])["data"]["name"] == "Odd"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "site"]
+
+
+def test_a_picture_that_cannot_be_scaled_is_exported_as_it_is_and_counted(root: Path, tmp_path: Path) -> None:
+    whole = picture(900, 900, "JPEG")
+    write(root, {"content/uploads/cut.jpg": whole[: len(whole) // 2]})
+    done = run(root, tmp_path / "out", "--everything")
+    assert "1 picture has no formats" in done.stdout
+    assert (tmp_path / "out/uploads/cut.jpg").read_bytes() == whole[: len(whole) // 2]
+
+
+def test_a_terminal_sees_how_far_it_is(root: Path, tmp_path: Path) -> None:
+    script = "import server.commands as c; c.SLOW_S = 0; from server.cli import main; main()"
+    command = [sys.executable, "-c", script, "export", str(tmp_path / "out"), "--site", str(root)]
+    here, terminal = os.openpty()
+    try:
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=terminal, check=True)
+        shown = os.read(here, 100_000).decode()
+    finally:
+        os.close(here)
+        os.close(terminal)
+    for label in ("Reading files", "Scaling pictures", "Exporting"):
+        assert re.search(rf"{label}.*100%", shown)
 
 
 _texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=8)

@@ -52,9 +52,11 @@ def _errors(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        path = error.filename2 or error.filename or root
+        path = str(error.filename2 or error.filename or root)
+        if _STAGE in path:  # nobody has to know of it
+            path = str(root)
         what = f"can't be exported: {error.strerror}"
-        raise SetupError(str(path), None, what, "mend it and export again") from error
+        raise SetupError(path, None, what, "mend it and export again") from error
 
 
 @contextmanager

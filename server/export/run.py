@@ -39,10 +39,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an export came to: documents by type, media files, types left out, and the folder's tally."""
+    """What an export came to.
+
+    Documents by type, media files and how many of them could not be scaled, types that were left
+    out, and the folder's tally.
+    """
 
     documents: Mapping[str, int]
     files: int
+    unscaled: int
     left_out: tuple[str, ...]
     tally: Tally
 
@@ -56,7 +61,7 @@ def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
     _check_types(site.state)
     _check_drafts(site.state, sight)
     with bar("Scaling pictures") as progress:
-        make_formats(site, progress)
+        unscaled = make_formats(site, progress)
     contents = Contents(with_base_url(site.state, base) if base else site.state, sight)
     manifest = Manifest(settings.name, sight.actor.name, options.drafts, base)
     paths = contents.paths()
@@ -69,7 +74,7 @@ def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
         for path, file in uploads.items():
             folder.copy(path, "/" + quote(path), file)
         tally = folder.finish()
-    return Done(_counted(contents), len(uploads), _left_out(contents), tally)
+    return Done(_counted(contents), len(uploads), unscaled, _left_out(contents), tally)
 
 
 def _write(contents: Contents, folder: Folder, count: int, progress: Progress) -> set[str]:

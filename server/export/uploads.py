@@ -18,15 +18,19 @@ _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
 _FEW = 100  # pictures whose formats are made between two looks at the site
 
 
-def make_formats(site: Site, progress: Callable[[int, int], None]) -> None:
-    """Make the formats of pictures that are missing, as a running server does in the background."""
-    missing = site.unscaled()
+def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
+    """Make the formats of pictures that are missing, as a running server does in the background.
+
+    Returns for how many pictures that failed.
+    """
+    missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _FEW):
         some = missing[start : start + _FEW]
-        for i, path in enumerate(some):
-            site.gallery.make(upload_path(path) or "")
-            progress(start + i + 1, len(missing))
+        for done, path in enumerate(some, start + 1):
+            failed += not site.gallery.make(upload_path(path) or "")
+            progress(done, len(missing))
         site.refresh(some)
+    return failed
 
 
 def with_base_url(state: State, base: str) -> State:
