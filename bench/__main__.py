@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import compare, growth, live, loading, memory, reading, starting, writing
+from bench import compare, exporting, growth, live, loading, memory, reading, starting, writing
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
@@ -56,6 +56,8 @@ def _measure(folder: Path, *, full: bool) -> None:
     grown = growth.measure({n: sites[n] for n in GROWTH})
     KEPT.parent.mkdir(exist_ok=True)
     KEPT.write_text(json.dumps({"about": _machine(), "growth": grown}, indent=1) + "\n")
+    _say("exporting")
+    exporting.measure(some)
     _say("memory")
     memory.measure(sites)
     _say("changing files")
