@@ -5,6 +5,8 @@ Nothing below `narrow` asks about permissions again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import is_
 
 from server.errors import ForbiddenError, invalid_key
 from server.query import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
@@ -66,8 +68,9 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
 def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: str) -> Selection:
     _check_filter(selection.filter, actor, filters)
     _check_sort(selection.sort, actor, sort)
-    nodes = (_narrow_node(node, actor) for node in selection.populate)
-    return replace(selection, populate=tuple(node for node in nodes if node is not None))
+    nodes = tuple(left for node in selection.populate if (left := _narrow_node(node, actor)) is not None)
+    same = len(nodes) == len(selection.populate) and all(map(is_, nodes, selection.populate))
+    return selection if same else replace(selection, populate=nodes)
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
@@ -80,13 +83,15 @@ def _narrow_node(node: Node, actor: Actor) -> Node | None:
     }
     if checked and not left:
         return None
-    return replace(node, selections=left)
+    same = len(left) == len(node.selections) and all(map(is_, left.values(), node.selections.values()))
+    return node if same else replace(node, selections=left)
 
 
 def _findable(uid: str, actor: Actor) -> bool:
     return actor.may(subject_of(uid), "find")
 
 
+@lru_cache(maxsize=512)
 def subject_of(uid: str) -> str:
     """The permission subject of a type: `api::article.article` → `article`, of files `upload`."""
     plugin, _, name = uid.partition("::")

@@ -1,5 +1,7 @@
 """What a query can reach in a schema: attributes it may name, and the types that they lead to."""
 
+from functools import lru_cache
+
 from server.errors import invalid_key
 from server.schema import UPLOAD, Attribute, Schema, Type
 
@@ -19,10 +21,11 @@ def selectable(attribute: Attribute) -> bool:
     return attribute.scalar and not attribute.private and attribute.type != "password"
 
 
-def populatable(type_: Type) -> list[str]:
+@lru_cache(maxsize=512)  # asked for every attribute that a request populates
+def populatable(type_: Type) -> tuple[str, ...]:
     """The names that `populate` may have, in the order of `*`."""
-    names = [a.name for a in type_.attributes.values() if not a.scalar and not a.private]
-    return [*names, "localizations"] if type_.localized else names
+    names = (a.name for a in type_.attributes.values() if not a.scalar and not a.private)
+    return (*names, "localizations") if type_.localized else tuple(names)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:

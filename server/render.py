@@ -8,6 +8,7 @@ answers show is written once.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -219,16 +220,18 @@ def _component_member(uid: str, *, zone: bool) -> bytes:
     return b',"__component":' + orjson.dumps(uid) if zone else b""
 
 
-def _columns(type_: Type, names: Sequence[str]) -> Start:
+@lru_cache(maxsize=1024)
+def _columns(type_: Type, names: tuple[str, ...]) -> Start:
     """A function that writes `{`, the ids and some columns of a document or component."""
     shown = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
     values = _values(type_, shown)
     return lambda item: dumps(values(item.row))[:-1]
 
 
-def _wrapped_columns(type_: Type, names: Sequence[str]) -> Start:
+@lru_cache(maxsize=1024)
+def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
     """The same in the previous format, where the columns are an object of their own."""
-    head, values = _values(type_, ("id", "documentId")), _values(type_, tuple(names))
+    head, values = _values(type_, ("id", "documentId")), _values(type_, names)
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
 
 

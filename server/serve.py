@@ -4,6 +4,7 @@ The site is loaded before the socket opens; the workers are forked from the proc
 and end when that does, however it ended. One of them leads: it watches the files for all.
 """
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -33,6 +34,7 @@ from server.watch import Report, Watcher
 GRACE_S = 4
 THREADS = 4
 MOST_WORKERS = 4
+COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers
 SWITCH_S = 0.0005  # after so long a thread that computes lets others go on: no write delays reads
 
 
@@ -104,6 +106,7 @@ def _start(site: Site, feed: Feed, ready: Callable[[], None], report: Report) ->
     """What an answering process does before its first request; returns the WSGI app."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(*COLLECT)
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
     site.join(feed)
     site.refresh()  # what changed between loading and now
