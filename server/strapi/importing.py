@@ -57,6 +57,9 @@ def run(root: Path, reader: Reader, options: Options, say: Say) -> Imported:
         return made
 
     merge, fitted = fit(root, source.schemas, source.notes, begin)
+    if not fitted.settings.populate_with_pagination:
+        what = "populate in a paged list is refused here until api.populate_with_pagination is allow"
+        source.notes.add(FILE, what)
     with _staging(root, options) as folder:
         offer_uploads(merge, source, reader, folder, say)
         offer_documents(merge, source, fitted, say)

@@ -286,7 +286,8 @@ def test_a_site_keeps_what_it_has(tmp_path: Path) -> None:
     (root / "content-types/leaf.yaml").write_text(
         "info: {singularName: leaf, pluralName: leaves}\nattributes: {a: {type: string}}\n"
     )
-    imported(root)
+    result = imported(root)
+    assert ("site.yaml", 1) in [(subject, count) for subject, _, count in result.source.notes]
     text = (root / "site.yaml").read_text()
     assert text.startswith("# ours\nname: Ours  # and stays\n")
     site = Site(root)
