@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from server.ask import PUBLICATION_FILTERS
 from server.errors import ApiError
+from server.export.section import TYPE_KEYS
 from server.operators import LOGIC, OPERATORS
 from server.problems import RULES
 from server.schema import ATTRIBUTE_TYPES
@@ -53,6 +54,12 @@ def _rules() -> str:
     return _table(["rule", "says"], ([f"`{name}`", sentence] for name, sentence in RULES.items()))
 
 
+def _export_keys() -> str:
+    return _table(
+        ["key of a type", "says"], ([f"`{name}`", sentence] for name, sentence in TYPE_KEYS.items())
+    )
+
+
 def _actions() -> str:
     rows = (
         [_SUBJECTS.get(subject, f"`{subject}`"), ", ".join(f"`{a}`" for a in actions)]
@@ -79,6 +86,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "operators": _operators,
     "publication filters": _publication_filters,
     "settings": _settings,
+    "export keys": _export_keys,
     "actions": _actions,
     "errors": _errors,
     "rules": _rules,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from server.ask import PUBLICATION_FILTERS
+from server.export.section import TYPE_KEYS
 from server.operators import LOGIC, OPERATORS
 from server.problems import RULES
 from server.schema import ATTRIBUTE_TYPES
@@ -16,6 +17,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 NAMED = {
     "querying.md": [*OPERATORS, *LOGIC, *PUBLICATION_FILTERS],
     "settings.md": list(KEYS),
+    "static.md": list(TYPE_KEYS),
     "modelling.md": list(ATTRIBUTE_TYPES),
     "check.md": list(RULES),
 }

@@ -15,7 +15,7 @@ TYPE_KEYS: Mapping[str, str] = {
     "fields": "Which attributes they show.",
     "filters": "Which documents there are; the others are not exported.",
     "sort": "The order of its lists.",
-    "page_size": "Documents on a page of its lists, at most `api.page_size.max`.",
+    "page_size": "Documents on a page, at most `api.page_size.max`; without it, `api.page_size.default`.",
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _TYPES, _QUERIES = ("export", "types"), ("export", "queries")
