@@ -1,4 +1,4 @@
-"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers.
+"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search.
 
 Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
 so that the ratios hold on a machine that has other things to do.
@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import compare, exporting, growth, live, loading, memory, reading, starting, writing
+from bench import compare, exporting, growth, live, loading, memory, reading, search, starting, writing
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
@@ -26,13 +26,16 @@ BEGAN = time.perf_counter()
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["quire", "servers"], default="quire")
+    parser.add_argument("what", nargs="?", choices=["quire", "servers", "search"], default="quire")
     parser.add_argument("--full", action="store_true", help="more turns, and reading at every size")
+    parser.add_argument("--docs", help="of search: the documentation to ask questions of (bench/quality.py)")
     options = parser.parse_args()
     print(_machine())
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
         if options.what == "servers":
             compare.measure(Path(folder), rounds=5 if options.full else 3)
+        elif options.what == "search":
+            search.measure(Path(folder), options.docs, full=options.full)
         else:
             _measure(Path(folder), full=options.full)
     print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s")

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from server.accounts import Accounts
 from server.answers import Answers
-from server.api import auth, builder, content, i18n, upload, uploads, users
+from server.api import auth, builder, content, i18n, search, upload, uploads, users
 from server.context import Identities, answer
 from server.errors import HTTP_NAMES, ApiError, MethodNotAllowedError
 from server.openapi import routes as openapi
@@ -41,6 +41,7 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.register_blueprint(content.blueprint(site, identities))
     app.register_blueprint(uploads.blueprint(site))
     app.register_blueprint(openapi.blueprint(site, identities))
+    app.register_blueprint(search.blueprint(site, identities))
 
     if site.state.settings.rate_limit:
         import_module("server.limiting").limit(app, site.state.settings.rate_limit)

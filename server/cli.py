@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "export": ("server.cli_export", "export_command"),
     "import": ("server.cli_import", "import_"),
     "types": ("server.cli_types", "types"),
+    "search": ("server.cli_search", "search"),
     "token": ("server.cli_accounts", "token"),
     "user": ("server.cli_accounts", "user"),
 }

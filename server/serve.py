@@ -26,6 +26,7 @@ from server.errors import SetupError
 from server.feed import Feed
 from server.following import Follower
 from server.scaling import Scaler
+from server.search.feeder import Feeder
 from server.sessions import Sessions
 from server.settings import Settings
 from server.site import Site
@@ -123,7 +124,12 @@ def _lead(site: Site, feed: Feed, report: Report) -> None:
     feed.lead()
     Watcher(site, report).start()
     Scaler(site).start()
+    Feeder(site, _tell).start()
     site.refresh(announce=True)  # what changed before there was a watcher
+
+
+def _tell(line: str) -> None:
+    print(f"  {line}", flush=True)
 
 
 def _follow_parent(parent: int) -> None:

@@ -50,11 +50,16 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "mail.from": ("text", "The sender's address."),
     "check.ignore": ("rules", "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text."),
     "accounts": ("url", "The accounts database, where it is not `.quire/accounts.db`."),
+    "search.weights": (
+        "weights",
+        "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out of search.",
+    ),
     "roles": ("roles", "What each role may do: `role: {subject: [actions]}`."),
     "export.types": ("types", "What `quire export` asks of each type: `article: {populate: author}`."),
     "export.queries": ("queries", "Further requests that it exports: `NAME: /api/articles?…`."),
 }
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
+MAX_WEIGHT = 100
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
 _SPAN = re.compile(r"[1-9]\d{0,4}[mhdw]|[1-9]\d{0,2}y")
@@ -95,6 +100,7 @@ class Settings:
     mail_user: str = ""
     mail_tls: bool = False
     mail_from: str = "no-reply@localhost"
+    search_weights: Mapping[str, float] = field(default_factory=dict)
     roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
@@ -250,7 +256,7 @@ def _unknown(reader: _Reader) -> Iterator[SetupError]:
 
 
 def _settings(reader: _Reader) -> Settings:
-    for at in (("api",), ("api", "page_size"), ("auth",), ("mail",)):
+    for at in (("api",), ("api", "page_size"), ("auth",), ("mail",), ("search",)):
         reader.section(*at)
     default, available = _locales(reader)
     page_size = reader.count(25, "api", "page_size", "default")
@@ -286,11 +292,25 @@ def _settings(reader: _Reader) -> Settings:
         mail_user=reader.text("", "mail", "user"),
         mail_tls=reader.flag(False, "mail", "tls"),
         mail_from=reader.text("no-reply@localhost", "mail", "from"),
+        search_weights=_weights(reader),
         roles=_roles(reader),
         ignored=_ignored(reader),
         lines=reader.lines,
         export=read_export(reader, largest),
     )
+
+
+def _weights(reader: _Reader) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    for attribute in reader.section("search", "weights"):
+        value = typed(reader.get("search", "weights", attribute))
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_WEIGHT:
+            mend = f"write a number from 0 to {MAX_WEIGHT}"
+            raise reader.refuse(
+                f'the weight of "{attribute}" is no such number', mend, "search", "weights", attribute
+            )
+        found[str(attribute)] = float(value)
+    return found
 
 
 def _rate(reader: _Reader) -> str:

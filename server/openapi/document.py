@@ -11,6 +11,7 @@ from server.openapi.content import ContentPaths, answer_schemas
 from server.openapi.examples import examples_of
 from server.openapi.operations import error_responses
 from server.openapi.parameters import shared_parameters, type_parameters
+from server.openapi.search import SEARCH, search_path
 from server.openapi.services import Services
 from server.openapi.shared import shared_schemas
 from server.openapi.types import SUFFIXES, Schema, TypeSchemas
@@ -36,6 +37,7 @@ _SERVICES: Mapping[str, str] = {
     services.ACCOUNTS: "Logins, registration, passwords.",
     services.USERS: "Who there is, and what roles there are.",
     services.SITE: "What the site says of itself.",
+    SEARCH: "Ranked search across all types and locales.",
 }
 
 
@@ -50,6 +52,8 @@ def describe_site(state: State, actor: Actor) -> bytes:
     content = ContentPaths(schemas, public, examples, limited)
     paths = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
     paths |= {path: made for path, made in Services(actor, public, limited).all() if made}
+    searched = search_path(actor, public, state.schema.content_types, state.settings)
+    paths |= {"/search": searched} if searched else {}
     components = _components(state, schemas)
     used = _reached(paths, components)
     document = {

@@ -1,0 +1,1 @@
+"""Ranked search: what a site says, found by its words (docs/search.md)."""

@@ -1,0 +1,89 @@
+"""What somebody types into a search box → a Question, in frozen values.
+
+    tide tables          both words, in any form; the last one may be unfinished
+    "slack water"        these words in this order
+    title:tide           in one attribute
+    -ferry               not this one
+    light*               words that begin so
+
+Whatever else is typed is words: nothing that can be typed is an error.
+"""
+
+import re
+from collections.abc import Container
+from dataclasses import dataclass, replace
+
+from server.search.words import spans
+
+LONGEST = 500  # characters of a question
+MOST_WORDS = 32
+_PART = re.compile(
+    r'(?P<out>-?)(?:(?P<field>[A-Za-z_]\w*):(?=\S))?(?:"(?P<quoted>[^"]*)(?P<end>"?)|(?P<bare>\S+))'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Words that stand together: one, or several in order. `open` says that the last may go on."""
+
+    words: tuple[str, ...]
+    field: str | None = None
+    open: bool = False
+
+    @property
+    def strict(self) -> bool:
+        """Whether nothing is found without it: an attribute or an order was asked for."""
+        return self.field is not None or len(self.words) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What must be found and what must not. `text` is what was typed."""
+
+    text: str
+    wanted: tuple[Clause, ...]
+    unwanted: tuple[Clause, ...] = ()
+
+
+def enough(words: int) -> int:
+    """How many of so many words must be there: all of two, two of three, four of five."""
+    return words - words // 3
+
+
+def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
+    """The question that a text asks of documents that have some attributes, `fields`.
+
+    `unfinished`: somebody is still typing, so that the last word may be the beginning of one.
+    """
+    found: list[tuple[bool, Clause]] = []
+    room = MOST_WORDS
+    for part in _PART.finditer(text):
+        out, clause = _clause(part, fields)
+        clause = replace(clause, words=clause.words[:room])
+        if not clause.words:
+            continue
+        room -= len(clause.words)
+        if part.end() == len(text) and unfinished and part["end"] != '"' and not out:
+            clause = replace(clause, open=True)
+        found.append((out, clause))
+    wanted = tuple(dict.fromkeys(clause for out, clause in found if not out))
+    return Question(text, wanted, tuple(clause for out, clause in found if out))
+
+
+def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
+    field = part["field"] if part["field"] in fields else None
+    said = part["quoted"] if part["quoted"] is not None else part["bare"]
+    if part["field"] and field is None:
+        said = f"{part['field']} {said}"
+    words = tuple(word[0] for word in spans(said))
+    star = part["quoted"] is None and said.endswith("*")
+    return bool(part["out"]), Clause(words, field, star)
+
+
+def corrected(question: Question, words: dict[str, str]) -> str:
+    """What was typed, with some words replaced, by their form as typed."""
+    text = question.text
+    for found in reversed(list(spans(text))):
+        if found[0] in words:
+            text = text[: found.start()] + words[found[0]] + text[found.end() :]
+    return text

@@ -1,0 +1,85 @@
+"""Search without an index: every document is looked at. Slow where there are many, always up to date.
+
+A word is found where something begins with its stem; words are ranked by the attribute they are in.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from server.documents import Document
+from server.search.catalog import Group, Version
+from server.search.question import Clause, Question, enough
+from server.search.texts import Text, texts
+from server.search.words import fold, language_of, terms
+from server.settings import Settings
+
+Found = list[tuple[float, Document]]
+_SPACE = re.compile(r"\s+")
+
+
+def scan(
+    question: Question,
+    versions: Iterable[Version],
+    settings: Settings,
+    wanted: Callable[[Group], bool],
+) -> tuple[Found, Counter[Group]]:
+    """The versions that have all the words, or, where none has, some; best first. And all counts."""
+    tests: dict[str, list[_Needle]] = {}
+    out: dict[str, list[_Needle]] = {}
+    rated: list[tuple[bool, float, Version]] = []
+    for version in versions:
+        language = language_of(version.group.locale)
+        if language not in tests:
+            tests[language] = [_Needle(clause, language) for clause in question.wanted]
+            out[language] = [_Needle(clause, language) for clause in question.unwanted]
+        folded = [(text, _folded(text)) for text in texts(version.document, settings)]
+        if any(needle.rate(folded) for needle in out[language]):
+            continue
+        rates = [needle.rate(folded) for needle in tests[language]]
+        if any(rates):
+            rated.append((_is_enough(question, rates), sum(rates) * sum(map(bool, rates)), version))
+    every = [item for item in rated if item[0]] or rated
+    every.sort(key=lambda item: -item[1])
+    counts = Counter(version.group for _, _, version in every)
+    return [(rate, v.document) for _, rate, v in every if wanted(v.group)], counts
+
+
+def _is_enough(question: Question, rates: list[float]) -> bool:
+    """Whether a document has what must be there: all that is strict, and enough of the words."""
+    words = [rate for clause, rate in zip(question.wanted, rates, strict=True) if not clause.strict]
+    strict = [rate for clause, rate in zip(question.wanted, rates, strict=True) if clause.strict]
+    return all(strict) and sum(map(bool, words)) >= enough(len(words))
+
+
+class _Needle:
+    """A clause to be looked for."""
+
+    def __init__(self, clause: Clause, language: str) -> None:
+        self.field, self.phrase = clause.field, len(clause.words) > 1
+        last = clause.words[-1]
+        starts = [fold(last)] if clause.open else [_start(last, language)]
+        words = [re.escape(fold(word)) for word in clause.words[:-1]]
+        self.start = fold(clause.words[0]) if self.phrase else starts[0]
+        self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
+
+    def rate(self, folded: list[tuple[Text, str]]) -> float:
+        """What a document is worth to this clause; 0 where it has none of it."""
+        best = total = 0.0
+        for text, said in folded:
+            if (self.field is None or text.attribute == self.field) and self.start in said:
+                times = len(self.pattern.findall(said))
+                if times:
+                    best = max(best, text.weight)
+                    total += text.weight * times / (times + 2)
+        return best and best + total
+
+
+def _start(word: str, language: str) -> str:
+    folded, stem = fold(word), terms(word, language)[0]
+    return stem if folded.startswith(stem) else folded
+
+
+def _folded(text: Text) -> str:
+    value = text.value if isinstance(text.value, str) else "\n".join(text.read())
+    return value.lower() if value.isascii() else " ".join(fold(part) for part in _SPACE.split(value))

@@ -1,0 +1,301 @@
+"""GET /search, from the index and without one: what is found, by whom, and how it is shown."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from server.search.feeder import Feeder
+from tests.conftest import MakeApi
+from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation, translated
+
+TEXT, RICH = {"type": "text"}, {"type": "richtext"}
+SEO = {"type": "component", "component": "shared.seo", "repeatable": False}
+ZONE = {"type": "dynamiczone", "components": ["shared.quote", "shared.seo"]}
+LOCALIZED = {
+    "title": translated(STRING),
+    "slug": {"type": "uid", "targetField": "title"},
+    "summary": translated(TEXT),
+    "body": translated(RICH),
+    "blocks": {"type": "blocks"},
+    "tags": {"type": "json"},
+    "secret": {"type": "string", "private": True},
+    "lock": {"type": "password"},
+    "seo": SEO,
+    "sections": ZONE,
+    "author": relation("manyToOne", "author"),
+}
+BLOCKS = [{"type": "paragraph", "children": [{"type": "text", "text": "a bronze bell"}]}]
+FILES = {
+    "site.yaml": """
+locales: {default: en, available: [en, fr]}
+roles:
+  public: {article: [find], author: [find]}
+  authenticated: {article: [find, readDraft]}
+""",
+    **component("shared.seo", {"metaTitle": STRING, "note": {"type": "string", "private": True}}),
+    **component("shared.quote", {"text": TEXT, "by": STRING}),
+    **collection("article", LOCALIZED, drafts=True, localized=True),
+    **collection("author", {"name": STRING, "bio": TEXT}),
+    **collection("memo", {"title": STRING}),
+    **documents(
+        "articles",
+        tides={
+            "title": "Reading tide tables",
+            "slug": "tides",
+            "summary": "How the harbour keeper reads them",
+            "body": "Two **tides** a day. A [gauge](http://example.org/gannet) shows slack water.",
+            "secret": "smuggler",
+            "lock": "smuggler",
+            "author": "nell",
+        },
+        harbour={
+            "title": "The harbour",
+            "body": "Slack tides are rare here; the water is never slack.\n\n" + "The quay. " * 300,
+            "seo": {"metaTitle": "Anchorage", "note": "smuggler"},
+            "sections": [{"__component": "shared.quote", "text": "Mind the shoal", "by": "Bo Hansen"}],
+            "blocks": BLOCKS,
+            "tags": ["moorings", 3],
+        },
+        boat={"title": "A boat", "body": "It floats."},
+    ),
+    "content/articles/tides.fr.json": json.dumps(
+        {"title": "Lire les marées", "body": "Deux marées par jour, à l'étale. Publiée."}
+    ),
+    "content/articles/boat.draft.json": json.dumps({"title": "A boat", "body": "It sinks slowly."}),
+    "content/articles/wreck.draft.json": json.dumps({"title": "The wreck"}),
+    **documents("authors", nell={"name": "Nell Tide", "bio": "Keeps the light <b>burning</b> & bright"}),
+    **documents("memos", one={"title": "Tide memo"}),
+}
+
+
+@pytest.fixture(scope="module", params=["index", "scan"])
+def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    site = load(tmp_path_factory.mktemp("site"), FILES)
+    if request.param == "index":
+        feeder = Feeder(site)
+        feeder.start()
+        assert feeder.done.wait(30)
+        feeder.stop()
+    api = Api.of(site)
+    api.token("reader", may=["article.find", "article.readDraft", "author.find"])
+    api.token("drafts", may=["article.readDraft"])
+    assert search(api, "tide").body["meta"]["index"]["used"] == (request.param == "index")
+    yield api
+    api.accounts.close()
+
+
+def search(api: Api, q: str, who: str = "public", **params: Any) -> Answer:
+    query = "&".join(f"{name}={quote(str(value))}" for name, value in {"q": q, **params}.items())
+    return api.get(f"/search?{query}", who)
+
+
+def found(api: Api, q: str, who: str = "public", **params: Any) -> list[str]:
+    """What a search finds: documentId, with the locale where it is not the default one."""
+    data = search(api, q, who, **params).data
+    return [d["documentId"] + ("" if d["locale"] == "en" else f".{d['locale']}") for d in data]
+
+
+@pytest.mark.parametrize(
+    ("q", "expected"),
+    [
+        ("shoal", ["harbour"]),  # in a dynamic zone
+        ("hansen", ["harbour"]),
+        ("anchorage", ["harbour"]),  # in a component
+        ("bronze bell", ["harbour"]),  # in blocks
+        ("moorings", ["harbour"]),  # in a list of JSON
+        ("gauge", ["tides"]),
+        ("burning", ["nell"]),
+        ("float", ["boat"]),
+        ("FLOATS", ["boat"]),
+        ("flo", ["boat"]),  # still being typed
+        ("flo*", ["boat"]),
+        ("flo* rare ", []),  # the two have nothing in common, see below
+        ("marees", ["tides.fr"]),
+        ("Marée", ["tides.fr"]),
+        ("publiee ", ["tides.fr"]),
+        ('"slack water"', ["tides"]),
+        ('"water slack"', []),
+        ('"two tides"', ["tides"]),
+        ("title:harbour", ["harbour"]),
+        ("sections:shoal", ["harbour"]),
+        ("summary:shoal", []),
+        ("slack -gauge", ["harbour"]),
+        ('harbour -"slack tides"', ["tides"]),
+        ("smuggler", []),  # only private attributes and passwords have it
+        ("gannet", []),  # the address of a link
+        ("wreck", []),  # a draft
+        ("sinks", []),
+        ("memo", []),  # a type that the public may not find
+        ("xyzzy", []),
+        ("", []),
+        ("???", []),
+    ],
+)
+def test_what_is_found(api: Api, q: str, expected: list[str]) -> None:
+    if q.startswith("flo* rare"):
+        assert set(found(api, q)) == {"boat", "harbour"}  # where nothing has all words, some are enough
+    elif q == "gannet" and not search(api, q).body["meta"]["index"]["used"]:
+        pytest.skip("a scan looks at Markdown as it is written")
+    else:
+        assert found(api, q) == expected
+
+
+def test_a_title_counts_for_more_than_a_body(api: Api) -> None:
+    assert found(api, "harbour") == ["harbour", "tides"]
+    assert found(api, "tide")[:2] in (["tides", "nell"], ["nell", "tides"])
+
+
+def test_a_hit_says_what_it_is(api: Api) -> None:
+    hit = search(api, "marées").data[0]
+    assert hit | {"score": 0, "highlights": 0} == {
+        "id": hit["id"],
+        "documentId": "tides",
+        "type": "article",
+        "locale": "fr",
+        "status": "published",
+        "title": "Lire les marées",
+        "href": "/api/articles/tides?locale=fr",
+        "score": 0,
+        "highlights": 0,
+    }
+    assert api.get(hit["href"]).data["id"] == hit["id"]
+    assert hit["score"] > 0
+
+
+def test_matches_are_marked_and_everything_else_is_escaped(api: Api) -> None:
+    assert search(api, "tide slack", type="article", locale="en").data[0]["highlights"]
+    hit = search(api, "light bright", type="author").data[0]
+    assert hit["highlights"] == {
+        "bio": ["Keeps the <mark>light</mark> &lt;b&gt;burning&lt;/b&gt; &amp; <mark>bright</mark>"]
+    }
+    body = search(api, "gauge").data[0]["highlights"]["body"]
+    assert body == ["Two tides a day. A <mark>gauge</mark> shows slack water."]
+
+
+def test_facets_say_what_another_choice_would_find(api: Api) -> None:
+    meta = search(api, "tide", type="author").body["meta"]
+    assert {f["value"]: f["count"] for f in meta["facets"]["type"]} == {"article": 2, "author": 1}
+    assert meta["facets"]["locale"] == [{"value": "en", "count": 1}]
+    assert meta["pagination"]["total"] == 1
+    meta = search(api, "lire tables", locale="fr").body["meta"]
+    assert {f["value"]: f["count"] for f in meta["facets"]["locale"]} == {"en": 1, "fr": 1}
+    assert meta["pagination"]["total"] == 1
+
+
+def test_types_and_locales_narrow(api: Api) -> None:
+    assert found(api, "tide", type="author") == ["nell"]
+    assert found(api, "tide", type="authors") == ["nell"]
+    assert set(found(api, "tide", type="author,article")) == {"nell", "tides", "harbour"}
+    assert found(api, "marées", locale="en") == []
+    assert found(api, "tide", locale="fr") == ["nell"]  # authors are not localised
+    assert found(api, "marées", locale="*") == ["tides.fr"]
+
+
+def test_pages(api: Api) -> None:
+    everything = found(api, "the", limit=25)
+    pages = [found(api, "the", limit=1, page=page)[0] for page in range(1, len(everything) + 1)]
+    assert pages == everything
+    answer = search(api, "the", limit=2, page=2)
+    count = len(everything)
+    assert answer.body["meta"]["pagination"] == {
+        "page": 2,
+        "pageSize": 2,
+        "pageCount": -(-count // 2),
+        "total": count,
+    }
+    assert found(api, "the", limit=2, page=99) == []
+
+
+def test_drafts_are_for_those_who_may_read_them(api: Api) -> None:
+    assert search(api, "sinks", status="draft").status == 403
+    assert found(api, "sinks", "reader", status="draft") == ["boat"]
+    assert found(api, "floats", "reader", status="draft") == []
+    assert found(api, "wreck", "reader", status="draft") == ["wreck"]
+    assert found(api, "gauge", "reader", status="draft") == ["tides"]  # published as it is
+    assert found(api, "wreck", "reader") == []
+    hit = search(api, "wreck", "reader", status="draft").data[0]
+    assert (hit["status"], hit["href"]) == ("draft", "/api/articles/wreck?status=draft")
+
+
+def test_only_what_the_caller_may_find_is_searched(api: Api) -> None:
+    assert search(api, "memo", type="memo").status == 403
+    assert found(api, "memo", "full") == ["one"]
+    assert search(api, "memo", "drafts").status == 403
+    assert search(api, "memo", "wrong").status == 401
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "Invalid q"),
+        ("q=a&q=b", "Invalid q"),
+        ("q=" + "a" * 501, "Invalid q"),
+        ("q=-tide", "Invalid q"),
+        ("q=a&limit=x", "Invalid limit"),
+        ("q=a&limit=0", "Invalid limit"),
+        ("q=a&page=-1", "Invalid page"),
+        ("q=a&page=9999999", "Invalid page"),
+        ("q=a&type=articel", 'Invalid type: there is no type "articel"; did you mean "article"?'),
+        ("q=a&type[x]=y", "Invalid type"),
+        ("q=a&locale=de", "Invalid locale"),
+        ("q=a&locale=../", "Invalid locale"),
+        ("q=a&status=live", "Invalid status"),
+        ("q=a&prefix=perhaps", "Invalid prefix"),
+        ("q=%ff", "not UTF-8"),
+    ],
+)
+def test_what_can_not_be_meant_is_refused(api: Api, query: str, message: str) -> None:
+    answer = api.get(f"/search?{query}")
+    assert answer.status == 400
+    assert message.partition(":")[0] in answer.error["message"]
+    if '"' in message:
+        assert answer.error["message"] == message
+
+
+def test_other_methods_are_refused_in_the_envelope(api: Api) -> None:
+    assert api.ask("POST", "/search").error["name"] == "MethodNotAllowedError"
+    assert api.ask("HEAD", "/search?q=a").status == 200
+
+
+def test_a_typo_is_noticed(api: Api) -> None:
+    if not search(api, "tide").body["meta"]["index"]["used"]:
+        pytest.skip("only the index knows all words")
+    assert search(api, "harbuor").body["meta"]["didYouMean"] == "harbour"
+    assert search(api, 'title:"reading tidd" ').body["meta"]["didYouMean"] == 'title:"reading tide" '
+    assert search(api, "harbour").body["meta"]["didYouMean"] is None
+    assert search(api, "qqqqqq").body["meta"]["didYouMean"] is None
+
+
+def test_a_typo_is_never_mended_with_a_word_of_a_hidden_type(api: Api) -> None:
+    assert search(api, "memmo").body["meta"]["didYouMean"] is None
+    assert search(api, "smugler").body["meta"]["didYouMean"] is None
+    assert search(api, "sinkss").body["meta"]["didYouMean"] is None  # of a draft
+
+
+def test_a_hidden_word_is_as_unknown_as_one_that_nothing_has(api: Api) -> None:
+    if not search(api, "tide").body["meta"]["index"]["used"]:
+        pytest.skip("only the index knows all words")
+    mended = search(api, "wrecks tidex ").body["meta"]["didYouMean"]
+    assert mended == search(api, "wrecky tidex ").body["meta"]["didYouMean"] == "wrecks tide " or mended
+
+
+def test_weights_of_the_site_count(make_api: MakeApi) -> None:
+    files = {
+        **FILES,
+        "site.yaml": FILES["site.yaml"]
+        + "search: {weights: {body: 90, article.summary: 0, author.bio: 0}}\n",
+    }
+    api = make_api(files)
+    assert found(api, "keeper", "full") == []
+    assert found(api, "bright", "full") == []
+    assert found(api, "slack", "full")
+
+
+@pytest.mark.parametrize("weight", ["-1", "101", "many", "[1]", "true"])
+def test_a_weight_is_a_number(tmp_path: Path, weight: str) -> None:
+    with pytest.raises(Exception, match=r'site\.yaml:1: the weight of "title" is no such number'):
+        load(tmp_path, {"site.yaml": f"search: {{weights: {{title: {weight}}}}}\n"})

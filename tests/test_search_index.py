@@ -1,0 +1,256 @@
+"""The index in .quire/search/: fresh, after restarts and damage, with one writer among processes."""
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from server.documents import PUBLISHED
+from server.search.feeder import Feeder
+from server.search.find import Found, Scope, Search
+from server.search.question import read_question
+from server.search.status import DAMAGED, read_status
+from server.site import Site
+from tests.sites import STRING, Files, collection, documents, load, write
+
+FILES: Files = {
+    "site.yaml": "name: Search\n",
+    **collection("note", {"title": STRING, "body": {"type": "richtext"}}),
+    **documents("notes", one={"title": "First note"}, two={"title": "Second note", "body": "gauge"}),
+}
+SCOPE = Scope({"api::note.note": PUBLISHED})
+WAIT_S = 20.0
+# Whoosh leaves files to the garbage collector that it can't read to the end.
+LEAVES_FILES = pytest.mark.filterwarnings(
+    "ignore:unclosed file:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+def ask(search: Search, site: Site, q: str) -> Found:
+    return search.find(site.state, read_question(q, {"title", "body", "extra"}), SCOPE, 0, 10)
+
+
+def ids(found: Found) -> list[str]:
+    return [document.document_id for _, document in found.documents]
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for something that is to come true soon."""
+    end = time.monotonic() + WAIT_S
+    while not true():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.02)
+
+
+def indexed(search: Search, site: Site, q: str, expected: list[str]) -> Callable[[], bool]:
+    """Whether the index itself gives an answer."""
+
+    def answers() -> bool:
+        found = ask(search, site, q)
+        return found.indexed and ids(found) == expected
+
+    return answers
+
+
+@contextmanager
+def fed(site: Site, *, whole: bool = True) -> Iterator[Feeder]:
+    feeder = Feeder(site)
+    feeder.start()
+    try:
+        assert feeder.done.wait(WAIT_S)
+        if whole:
+            until(lambda: (status := read_status(folder(site))) is not None and bool(status.shape))
+        yield feeder
+    finally:
+        feeder.stop()
+
+
+def folder(site: Site) -> Path:
+    return site.root / ".quire" / "search"
+
+
+def edit(site: Site, path: str, **values: str) -> None:
+    write(site.root, {path: json.dumps(values)})
+    site.refresh([path])
+
+
+def remove(site: Site, path: str) -> None:
+    (site.root / path).unlink()
+    site.refresh([path])
+
+
+def test_until_there_is_an_index_every_document_is_looked_at(tmp_path: Path) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    found = ask(search, site, "note")
+    assert (set(ids(found)), found.indexed, found.status) == ({"one", "two"}, False, None)
+    with fed(site):
+        found = ask(search, site, "note")
+        assert (set(ids(found)), found.indexed) == ({"one", "two"}, True)
+        assert found.status is not None
+        assert (found.status.documents, found.status.total, found.status.pending) == (2, 2, 0)
+
+
+def test_what_changes_is_found_as_it_is_now(tmp_path: Path) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        edit(site, "content/notes/three.json", title="A lantern")
+        until(indexed(search, site, "lantern", ["three"]))
+        edit(site, "content/notes/three.json", title="A buoy")
+        until(indexed(search, site, "buoy", ["three"]))
+        assert ids(ask(search, site, "lantern")) == []
+        remove(site, "content/notes/three.json")
+        assert ids(ask(search, site, "buoy")) == []  # at once
+        until(lambda: ask(search, site, "buoy").counts == {})
+
+
+def test_an_index_outlives_its_process_and_learns_what_it_missed(tmp_path: Path) -> None:
+    site = load(tmp_path, FILES)
+    with fed(site):
+        pass
+    before = read_status(folder(site))
+    site = load(tmp_path, {})
+    with fed(site):
+        assert read_status(folder(site)) == before  # nothing was written again
+    edit(site, "content/notes/two.json", title="Second note", body="lantern")
+    remove(site, "content/notes/one.json")
+    site, search = load(tmp_path, {}), Search(tmp_path)
+    with fed(site):
+        until(indexed(search, site, "lantern", ["two"]))
+        until(indexed(search, site, "gauge", []))
+        until(indexed(search, site, "first", []))
+
+
+def test_a_changed_type_is_searched_as_it_is_now(tmp_path: Path) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        assert ids(ask(search, site, "gauge")) == ["two"]
+        private = {"title": STRING, "body": {"type": "richtext", "private": True}}
+        write(tmp_path, collection("note", private))
+        site.refresh()
+        assert ids(ask(search, site, "gauge")) == []  # at once, without the index
+        until(indexed(search, site, "gauge", []))
+        until(indexed(search, site, "first", ["one"]))
+
+
+def test_a_changed_weight_is_taken_over(tmp_path: Path) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        write(tmp_path, {"site.yaml": "search: {weights: {note.body: 0}}\n"})
+        site.refresh()
+        until(indexed(search, site, "gauge", []))
+
+
+@LEAVES_FILES
+@pytest.mark.parametrize("damage", ["cut", "zeros", "status", "version", "toc", "gone"])
+def test_a_damaged_index_is_built_anew(tmp_path: Path, damage: str) -> None:
+    site = load(tmp_path, FILES)
+    with fed(site):
+        pass
+    (segment,) = folder(site).glob("*.seg")
+    (toc,) = folder(site).glob("*.toc")
+    status = folder(site) / "status.json"
+    if damage == "cut":
+        segment.write_bytes(segment.read_bytes()[: segment.stat().st_size // 2])
+    elif damage == "zeros":
+        segment.write_bytes(bytes(segment.stat().st_size))
+    elif damage == "status":
+        status.write_text('{"versio')
+    elif damage == "version":
+        status.write_text(status.read_text().replace("1 whoosh", "0 whoosh"))
+    elif damage == "toc":
+        toc.write_bytes(b"nothing")
+    else:
+        segment.unlink()
+    search = Search(tmp_path)
+    assert ids(ask(search, site, "gauge")) == ["two"]  # whatever it comes from
+    with fed(site):
+        until(indexed(search, site, "gauge", ["two"]))
+        assert not (folder(site) / DAMAGED).exists()
+    gc.collect()
+
+
+@LEAVES_FILES
+def test_an_index_damaged_under_a_running_server_is_built_anew(tmp_path: Path) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        (segment,) = folder(site).glob("*.seg")
+        os.truncate(segment, 100)
+        assert ids(ask(search, site, "gauge")) == ["two"]
+        until(indexed(search, site, "gauge", ["two"]))
+        edit(site, "content/notes/three.json", title="A lantern")
+        until(indexed(search, site, "lantern", ["three"]))
+    gc.collect()
+
+
+def test_one_of_several_writes_and_has_an_heir(tmp_path: Path) -> None:
+    site = load(tmp_path, FILES)
+    first, second = Feeder(site), Feeder(load(tmp_path, {}))
+    search = Search(tmp_path)
+    first.start()
+    until(first.leads.is_set)
+    second.start()
+    try:
+        assert second.done.wait(WAIT_S)
+        assert not second.leads.is_set()
+        until(indexed(search, site, "gauge", ["two"]))
+        first.stop()
+        until(second.leads.is_set)
+        edit(second.site, "content/notes/three.json", title="A lantern")
+        until(indexed(search, second.site, "lantern", ["three"]))
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_a_writer_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        for process in writers(tmp_path):
+            os.kill(process, signal.SIGKILL)
+        edit(site, "content/notes/three.json", title="A lantern")
+        until(indexed(search, site, "lantern", ["three"]))
+
+
+def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
+    load(tmp_path, FILES)
+    code = (
+        "import sys, time; from pathlib import Path; from server.site import Site\n"
+        "from server.search.feeder import Feeder\n"
+        "site = Site(Path(sys.argv[1])); site.load(); feeder = Feeder(site); feeder.start()\n"
+        "feeder.done.wait(); print('done', flush=True); time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"done\n"
+        assert writers(tmp_path)
+        server.kill()
+    until(lambda: not writers(tmp_path))
+
+
+def writers(root: Path) -> list[int]:
+    """The processes that write the index of a site."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if "server.search.indexer" in command and str(root) in command[-2]:
+            found.append(int(path.parent.name))
+    return found
+
+
+def test_a_site_that_can_not_be_written_to_is_searched_all_the_same(tmp_path: Path) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    write(tmp_path, {".quire/search": "a file where the folder should be"})
+    with fed(site, whole=False):
+        found = ask(search, site, "gauge")
+    assert (ids(found), found.indexed) == (["two"], False)
