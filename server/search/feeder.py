@@ -30,7 +30,7 @@ log = logging.getLogger("quire")
 LOOK_S = 0.1  # how often to look whether the site has changed
 RARELY = 10  # so many times as long as a look took passes before the next
 RETRY_S = 1.0  # how often to try for the lock
-LONGEST_WAIT_S = 60.0  # after failures that follow each other
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 60.0  # after failures: twice as long after each that follows another
 BATCH = 50  # versions that are sent together
 BREATH_S = 0.002  # between two batches, for those who wait for the interpreter
 COMMIT = 5000  # versions between two commits of a long build
@@ -80,7 +80,7 @@ class Feeder:
                 failures = 0 if time.monotonic() - began > LONGEST_WAIT_S else failures
                 log.warning("the search index can't be written: %s", error or type(error).__name__)
                 self.done.set()
-                self._stop.wait(min(RETRY_S * 2**failures, LONGEST_WAIT_S))
+                self._stop.wait(min(FIRST_WAIT_S * 2**failures, LONGEST_WAIT_S))
                 failures += 1
             else:
                 self.done.set()
