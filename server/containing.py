@@ -10,7 +10,7 @@ from server.ordering import Order, bits_of
 from server.vocabulary import Vocabulary, Wanted, wanted
 
 PATIENCE = 20  # so often a chunk is searched before its words are counted
-AT_ONCE = 4  # so many chunks' words are counted in one request
+AT_ONCE = 1  # of so many chunks words are counted in one request
 _BETWEEN = "\0"  # in no document, since no text file has it
 
 

@@ -1,10 +1,9 @@
 """Rendered parts of documents, kept within a bound: what many answers show is written once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 MAX_BYTES = 16 * 1024 * 1024
-Fields = tuple[str, ...] | None  # the columns asked for, None for all that are visible
 _ENTRY = 200  # about what an entry takes beside its bytes
 
 
@@ -19,11 +18,11 @@ class Fragments:
 
     def __init__(self, most: int = MAX_BYTES) -> None:
         self.most = self._left = most
-        self._kept: dict[Fields, dict[int, tuple[Any, bytes]]] = {}
+        self._kept: dict[Hashable, dict[int, tuple[Any, bytes]]] = {}
 
-    def of(self, fields: Fields) -> Callable[[Any, Callable[[Any], bytes]], bytes]:
+    def of(self, shown: Hashable) -> Callable[[Any, Callable[[Any], bytes]], bytes]:
         """What gives the bytes of a document or component: kept, or what its second argument makes now."""
-        kept = self._kept.setdefault(fields, {})
+        kept = self._kept.setdefault(shown, {})
 
         def get(item: Any, make: Callable[[Any], bytes]) -> bytes:
             found = kept.get(id(item))

@@ -30,8 +30,9 @@ Resolver = Callable[[Any, Document | None, str], Found]
 class Snapshot:
     """All documents of a site at one moment. `number` grows with every snapshot of a process.
 
-    `fragments` outlives a snapshot, since it is about documents; `walked`, the orders by values that
-    stand in other documents, does not.
+    `fragments` outlives a snapshot, since it is about documents alone. What also says something of
+    other documents does not: `shown`, documents as they were rendered with what they populate, and
+    `walked`, the orders by values that stand elsewhere.
     """
 
     schema: Schema
@@ -41,6 +42,7 @@ class Snapshot:
     contested: frozenset[Key] = frozenset()
     number: int = 0
     fragments: Fragments = field(default_factory=Fragments)
+    shown: Fragments = field(default_factory=Fragments)
     walked: dict[Any, Order] = field(default_factory=dict)
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
@@ -115,6 +117,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         claims=claims,
         contested=contested,
         number=snapshot.number + 1,
+        shown=Fragments(),
         walked={},
     )
 

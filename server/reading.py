@@ -4,7 +4,7 @@ It knows nothing of HTTP, so that an answer costs the same whoever asks for it: 
 the cache in front of them, an export.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,27 +56,34 @@ class Reader:
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)
-        body = render_list(view, find(view, query), query, v4=self.v4)
+        body = render_list(view, find(view, query), query, v4=self.v4, known=self._known(query, params))
         return Shown(body, tag_of_list(body))
 
     def single(self, params: Params) -> Shown:
         """The document of a single type."""
         require(self.actor, self.type, "find")
         query = self.query(params)
-        return self.show(query, find_single(self.view(query), query))
+        return self.show(query, find_single(self.view(query), query), params)
 
     def document(self, params: Params, document_id: str) -> Shown:
         """One document of a collection."""
         require(self.actor, self.type, "findOne")
         query = self.query(params)
-        return self.show(query, find_one(self.view(query), query, document_id))
+        return self.show(query, find_one(self.view(query), query, document_id), params)
 
-    def show(self, query: Query, document: Document | None) -> Shown:
+    def show(self, query: Query, document: Document | None, params: Params) -> Shown:
         """One document as a query wants it shown. Raises NotFoundError where there is none."""
         if document is None:
             raise NotFoundError()
-        body = render_one(self.view(query), document, query, v4=self.v4)
+        known = self._known(query, params)
+        body = render_one(self.view(query), document, query, v4=self.v4, known=known)
         return Shown(body, tag_of(document, body))
+
+    def _known(self, query: Query, params: Params) -> Hashable:
+        """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen."""
+        actor = self.actor
+        sight = (actor.everything, actor.reading, actor.permissions, query.drafts)
+        return (query.type.uid, repr(params.get("fields")), repr(params.get("populate")), sight, self.v4)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
         """The query of a request's parameters, narrowed to what the actor may see."""

@@ -5,7 +5,7 @@ scalar columns of a document are written by orjson in one go and kept, so that a
 answers show is written once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -33,10 +33,13 @@ Keep = Callable[[Document, str], bool]
 
 
 class Renderer:
-    """Renders documents for one answer; keeps what it compiled for each type and selection."""
+    """Renders documents for one answer; keeps what it compiled for each type and selection.
 
-    def __init__(self, view: View, *, v4: bool = False) -> None:
-        self.view, self.v4 = view, v4
+    `known` says what is shown of the documents, where that may be kept for as long as the snapshot is.
+    """
+
+    def __init__(self, view: View, *, v4: bool = False, known: Hashable = None) -> None:
+        self.view, self.v4, self.known = view, v4, known
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
     def document(self, document: Document, selection: Selection, locale: str) -> bytes:
@@ -45,16 +48,14 @@ class Renderer:
         self._object(document.type, selection)(document, locale, out)
         return b"".join(out)
 
-    def documents(self, documents: Iterable[Document], selection: Selection) -> bytes:
-        """Documents as a JSON list."""
-        out = [b"["]
-        for document in documents:
-            self._object(document.type, selection)(document, document.locale, out)
-            out.append(b",")
-        if len(out) > 1:
-            out.pop()
-        out.append(b"]")
-        return b"".join(out)
+    def of(self, selection: Selection) -> Callable[[Document], bytes]:
+        """What renders documents with one selection; `known` ones are taken as they were rendered."""
+        if self.known is None or not selection.populate:
+            return lambda document: self.document(document, selection, document.row[-1])
+        get = self.view.snapshot.shown.of(self.known)
+        return lambda document: get(
+            document, lambda document: self.document(document, selection, document.row[-1])
+        )
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
         """What writes documents or components of a type; `first` and `last` are members to add."""
@@ -282,9 +283,9 @@ def _with_large_integers(value: Any) -> Any:
     return value
 
 
-def render_one(view: View, document: Document, query: Query, *, v4: bool) -> bytes:
+def render_one(view: View, document: Document, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
     """The answer that holds one document (spec.md 2.1)."""
-    return one_answer(Renderer(view, v4=v4).document(document, query.selection, document.locale))
+    return one_answer(Renderer(view, v4=v4, known=known).of(query.selection)(document))
 
 
 def one_answer(rendered: bytes) -> bytes:
@@ -292,10 +293,10 @@ def one_answer(rendered: bytes) -> bytes:
     return b'{"data":%b,"meta":{}}' % rendered
 
 
-def render_list(view: View, found: Found, query: Query, *, v4: bool) -> bytes:
+def render_list(view: View, found: Found, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
     """The answer that holds a page of documents (spec.md 2.5)."""
-    rendered = Renderer(view, v4=v4).documents(found.documents, query.selection)
-    return list_answer(rendered, query.page, found.total)
+    show = Renderer(view, v4=v4, known=known).of(query.selection)
+    return list_answer(b"[%b]" % b",".join(map(show, found.documents)), query.page, found.total)
 
 
 def list_answer(rendered: bytes, page: Page, total: int) -> bytes:

@@ -155,7 +155,7 @@ def _written(
     """The version that a request has just written, in the state after it."""
     wanted = DRAFT if place.draft else PUBLISHED
     found: Document | None = state.snapshot.get(place.type, document_id, place.locale, wanted)
-    return _shown(replace(ask, state=state).show(query, found), status)
+    return _shown(replace(ask, state=state).show(query, found, parameters(request)), status)
 
 
 def _current(state: State, place: Place) -> Document | None:
