@@ -8,13 +8,14 @@ import select
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.check.survey import survey
@@ -347,6 +348,26 @@ def test_a_project_below_the_top(tmp_path: Path, settings: str, folder: str, kin
     assert {singular: patterns(tmp_path, singular) for singular in kinds} == kinds
 
 
+def test_whatever_a_pattern_claims_is_looked_at(tmp_path: Path) -> None:
+    """A pattern may claim more than the files that it was made for."""
+    tree = {
+        **{f"page-{i}.md": page("date: 2024-01-01\nweight: 1") for i in range(8)},
+        "README.md": page("weight: {a: 1}\nstatus: x"),
+        "NOTES.md": "no front matter\n",
+        "_drafts/a.md": page("date: soon"),
+    }
+    site = made(tmp_path, tree)
+    assert served(site) == tree.keys()
+    assert {name: a["type"] for name, a in attributes(tmp_path, "page").items()} == {
+        "date": "string",
+        "weight": "json",
+        "body": "richtext",
+    }
+    api = Api.of(site)
+    assert api.get("/api/pages", "public").status == 403  # one of them is a draft
+    api.accounts.close()
+
+
 def test_folders_that_only_look_like_locales(tmp_path: Path) -> None:
     tree = {"notes/it/a.md": page("title: A"), "notes/work/b.md": page("title: B")}
     site = made(tmp_path, tree)
@@ -533,6 +554,12 @@ def test_what_is_proposed_reads_every_value_and_keeps_its_text(values: list[Any]
         ]
 
 
+def test_one_folder_for_english(tmp_path: Path) -> None:
+    site = made(tmp_path, {"docs/en/a.md": page("title: A"), "docs/en/b/c.md": page("title: C")})
+    assert ids(site, "doc", "en") == {"a", "b--c"}
+    assert patterns(tmp_path, "doc") == "docs/{locale}/{name}.md"
+
+
 def test_the_table_says_what_was_found(tmp_path: Path) -> None:
     write(tmp_path, HUGO)
     shown = init(tmp_path, "--dry-run").stdout
@@ -540,3 +567,66 @@ def test_the_table_says_what_was_found(tmp_path: Path) -> None:
     assert "  content/posts/{name}.md\n" in shown
     assert re.search(r"  kind +enumeration +all 11  required; essay, note\n", shown)
     assert re.search(r"  author +manyToOne +all 11  required; → author\n", shown)
+
+
+FOLDERS = [
+    "",
+    "posts",
+    "en",
+    "fr",
+    "docs",
+    "docs/en",
+    "content",
+    "content/fr",
+    "src/content/a b",
+    "_posts",
+    "Häfen",
+    "x/y",
+]
+NAMES = [
+    "a.md",
+    "b.mdx",
+    "index.md",
+    "_index.md",
+    "a.fr.md",
+    "a.draft.md",
+    "README.md",
+    "c d.markdown",
+    "e.json",
+]
+VALUES = ["1", "1.10", "NO", "true", "2024-01-02", "a", "[a, 1.5]", "{x: 1}", "~", "'x: y'", "12:30"]
+KEYS = ["title", "date", "draft", "tags", "slug", "og:x", "status", "locale", "body", "name"]
+ANY_TREE = st.dictionaries(
+    st.tuples(st.sampled_from(FOLDERS), st.sampled_from(NAMES)).map(lambda path: "/".join(path).lstrip("/")),
+    st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=4),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=40)
+@given(ANY_TREE)
+def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
+    tree: dict[str, dict[str, str]],
+) -> None:
+    files = {
+        path: '{"title": 1}'
+        if path.endswith(".json")
+        else page("\n".join(f"{key}: {value}" for key, value in matter.items()))
+        for path, matter in tree.items()
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), files)
+        done = init(Path(folder))
+        if done.exit_code:
+            assert (
+                "no Markdown file in it can be taken" in done.stderr or "wrote content-types" in done.stdout
+            )
+            return
+        found = survey(Path(folder), lambda load: load(lambda done, total: None))
+        wrong = [str(p) for p in found.problems if p.severity == "error" and p.rule != "duplicate-id"]
+        assert wrong == []
+        assert found.site
+        claimed = {d.path for claim in found.site.state.snapshot.claims.values() for d in claim}
+        missing = {path for path in files if path.endswith(MARKDOWN) and path not in claimed}
+        assert all(f"Not taken: {path} " in done.stdout or path == "README.md" for path in missing)

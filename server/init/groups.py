@@ -38,6 +38,11 @@ class Group:
         """The locales that its files name."""
         return frozenset(m.locale for m in self.members if m.locale)
 
+    @property
+    def localized(self) -> bool:
+        """Whether its documents have locales."""
+        return bool(self.locales) or any("{locale}" in pattern for pattern in self.patterns)
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -50,7 +55,7 @@ class Tree:
 
 def group(root: Path, pages: Mapping[str, Page], default: str | None = None) -> Tree:
     """The groups of a tree's pages; `default` is the locale of files that name none, where it is known."""
-    left = {path: "a draft; whatever is taken is served" for path in pages if _is_draft(path)}
+    left = {path: "a draft; whatever is taken is served" for path in pages if is_draft(path)}
     places = Places(root, tuple(path for path in pages if path not in left))
     groups: list[Group] = []
     for place, paths in sorted(by_place(places).items(), key=lambda pair: (pair[0].base, pair[0].folder)):
@@ -69,7 +74,8 @@ def group(root: Path, pages: Mapping[str, Page], default: str | None = None) -> 
     return Tree(tuple(g for g in groups if g.members), ordered, left)
 
 
-def _is_draft(path: str) -> bool:
+def is_draft(path: str) -> bool:
+    """Whether a path says that nobody is to see the page yet, or is no page."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 

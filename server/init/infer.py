@@ -79,13 +79,12 @@ def attributes_of(group: Group, names: Names, uid: str) -> tuple[list[Found], li
     """The attributes of a group's type `uid`, and the keys of its files that can't be attributes."""
     keys = dict.fromkeys(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in OURS]
-    localized = bool(group.locales)
     found = [_attribute(group, Told.of(key, group.members), names, uid) for key in good]
     if any(m.page.has_body for m in group.members):
         name = next(n for n in ("body", "content", "markdown", "text") if n not in keys)
         schema: dict[str, Any] = {"type": "richtext"}
         found.append(Found(name, schema, sum(m.page.has_body for m in group.members), ("the Markdown body",)))
-    if localized:
+    if group.localized:
         found = [_with_locales(group, each) for each in found]
     return found, [key for key in keys if key not in good and key not in READ]
 

@@ -4,16 +4,18 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from server.coherence import RESERVED
-from server.init.groups import Group, Tree, group
+from server.init.groups import Group, Member, Tree, group, is_draft
 from server.init.infer import Found, attributes_of
 from server.init.scan import Scan
 from server.init.settings import settings_text
-from server.settings import FILE
+from server.layout import Layout
+from server.schema import Kind, Schema, Type
+from server.settings import FILE, Settings
 
 _POSTS = frozenset({"blog", "post", "posts"})
 _HOME = frozenset({"index", "_index"})
@@ -43,8 +45,11 @@ class ProposedType:
     @property
     def has_drafts(self) -> bool:
         """Whether some file says that it is not to be seen, which Quire would serve like any other."""
-        said = [(m.page.tree.get("draft"), m.page.tree.get("published")) for m in self.group.members]
-        return any(str(d).lower() == "true" or str(p).lower() == "false" for d, p in said)
+        pages = [member.page for member in self.group.members]
+        said = [(page.tree.get("draft"), page.tree.get("published")) for page in pages]
+        return any(str(d).lower() == "true" or str(p).lower() == "false" for d, p in said) or any(
+            is_draft(page.path) for page in pages
+        )
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     `locales` are those that it is told to have, `taken` the API ids that its content types have already.
     """
     tree: Tree = group(root, scan.pages, locales[0] if locales else None)
+    tree = _as_claimed(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
     named: list[tuple[str, str, Group]] = []
     for each in sorted(tree.groups, key=lambda g: (g.single, g.folder)):
         named.append((*_names(each, {*taken, *(word for s, p, _ in named for word in (s, p))}), each))
@@ -77,6 +83,29 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
         types.append(ProposedType(singular, plural, each, tuple(attributes), tuple(lost)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     return Proposal(tuple(types), spoken, tree.left, scan.unreadable)
+
+
+def _as_claimed(tree: Tree, scan: Scan, locales: tuple[str, ...]) -> Tree:
+    """The groups with exactly the files that their patterns claim, which may be more than they came from."""
+    types = {}
+    for i, each in enumerate(tree.groups):
+        kind: Kind = "singleType" if each.single else "collectionType"
+        name, localized = f"type{i:06d}", each.localized
+        types[name] = Type(
+            f"api::{name}.{name}", kind, name, name, name, {}, localized=localized, files=each.patterns
+        )
+    layout = Layout(
+        Schema({t.uid: t for t in types.values()}), Settings(default_locale=locales[0], locales=locales)
+    )
+    members: dict[str, list[Member]] = {name: [] for name in types}
+    for path, page in sorted({**scan.others, **scan.pages}.items()):
+        claim = layout.claim(path)
+        if claim:
+            locale = claim.locale if claim.locale != locales[0] else None
+            members[claim.type.singular].append(Member(page, claim.name, locale))
+    groups = [replace(g, members=tuple(m)) for g, m in zip(tree.groups, members.values(), strict=True) if m]
+    claimed = {member.page.path for each in groups for member in each.members}
+    return replace(tree, groups=tuple(groups), left={p: r for p, r in tree.left.items() if p not in claimed})
 
 
 def _names(each: Group, taken: Iterable[str]) -> tuple[str, str]:
@@ -147,7 +176,7 @@ def _schema(each: ProposedType) -> str:
             "displayName": each.singular.replace("-", " ").title(),
         },
         "options": options,
-        "pluginOptions": {"i18n": {"localized": True}} if each.group.locales else {},
+        "pluginOptions": {"i18n": {"localized": True}} if each.group.localized else {},
         "attributes": {found.name: found.schema for found in each.attributes},
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -33,27 +33,36 @@ class Page:
 
 @dataclass(frozen=True)
 class Scan:
-    """What is in a tree: its pages by path, and the files that can't be read, with the reason."""
+    """What is in a tree: its pages by path, the files that can't be read, with the reason.
+
+    `others` are Markdown files that are no content where they are; a pattern may claim them all the same.
+    """
 
     pages: Mapping[str, Page]
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, Page] = field(default_factory=dict)
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
     """The pages of the tree at `root`; `progress` is called with how many have been read, of how many."""
     pages: dict[str, Page] = {}
+    others: dict[str, Page] = {}
     unreadable: dict[str, str] = {}
-    paths = _without_resources([path for path in sorted(walk(root, [""]).files) if _is_page(path)])
+    files = sorted(walk(root, [""]).files)
+    content = set(_without_resources([path for path in files if _is_page(path)]))
+    paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
     for done, path in enumerate(paths):
         progress(done, len(paths))
         try:
-            pages[path] = read_page(root, path)
+            (pages if path in content else others)[path] = read_page(root, path)
         except SyntaxProblem as problem:
+            if path not in content:
+                continue
             where = f"line {problem.line}: " if problem.line else ""
             unreadable[path] = f"{where}{problem.message}"
         except OSError as error:
             unreadable[path] = error.strerror or str(error)
-    return Scan(pages, unreadable)
+    return Scan(pages, unreadable, others)
 
 
 def read_page(root: Path, path: str) -> Page:

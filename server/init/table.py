@@ -31,7 +31,7 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
     group = each.group
     documents, files = len({member.name for member in group.members}), len(group.members)
     counted = f"{documents} document{'s' * (documents != 1)}"
-    if group.locales:
+    if group.localized:
         spoken = sorted({member.locale or default for member in group.members})
         counted += f" in {files} files, {', '.join(spoken)}"
     where = "/api/" + (each.singular if group.single else each.plural)
