@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import compare, exporting, growth, live, loading, memory, reading, search, starting, writing
+from bench import compare, exporting, growth, live, loading, memory, parts, reading, search, starting, writing
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
@@ -55,6 +55,8 @@ def _measure(folder: Path, *, full: bool) -> None:
     for articles in some if full else (1000,):
         _say(f"reading, {articles:,} articles")
         reading.measure(sites[articles], Sizes(articles), rounds=5 if full else 2)
+    _say("what each part buys")
+    parts.measure(sites[1000], 1000)
     _say("growth")
     grown = growth.measure({n: sites[n] for n in GROWTH})
     KEPT.parent.mkdir(exist_ok=True)

@@ -1,0 +1,130 @@
+"""(h) What each part of the reading way buys: the same requests with it and without, in turns.
+
+All in one process and without a network, in seconds of the processor that the requests take.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import count as counting
+from pathlib import Path
+from statistics import median
+from typing import Any
+from unittest.mock import patch as patching
+
+from bench.cases import Case, cases
+from bench.sites import Sizes
+from bench.tables import count, ratio, show
+from server import answers, containing, plan
+from server.accounts import Accounts
+from server.app import create_app
+from server.fragments import Fragments
+from server.plan import Plan
+from server.site import Site
+
+_out = patching.object
+ROUNDS = 5
+REQUESTS = 60  # of each kind in a round
+_numbers = counting()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part: what it is, on which requests it counts, and what takes it away."""
+
+    name: str
+    requests: str
+    without: Callable[[], Any]
+    again: bool = False  # the same request again, not one that was never seen
+
+
+def _nothing_kept(self: Fragments, shown: Any) -> Any:
+    return lambda item, make: make(item)
+
+
+PARTS = (
+    Part(
+        "answers kept by question", "list of 25", lambda: _out(answers.Answers, "_keep", _unread), again=True
+    ),
+    Part("reading without Flask", "one document", lambda: _out(answers.Answers, "_read", _unread)),
+    Part(
+        "what was rendered, kept",
+        "list of 25, populate=*",
+        lambda: _out(Fragments, "of", _nothing_kept),
+    ),
+    Part(
+        "filters as sets of bits",
+        "filter through relations, sort",
+        lambda: _out(plan.Planner, "plan", lambda self, filter_: Plan(rest=filter_)),
+    ),
+    Part(
+        "words of texts, counted",
+        "$containsi in the body",
+        lambda: _out(containing.Texts, "with_text", _searched),
+    ),
+)
+
+
+def _unread(*_: Any) -> None:
+    return None
+
+
+def _searched(self: containing.Texts, sought: Any) -> list[int]:
+    return self._search(sought.text)
+
+
+def measure(root: Path, articles: int) -> None:
+    """Print a table of the parts."""
+    site = Site(root)
+    site.load()
+    app = create_app(site, Accounts(root, site.state.settings.accounts))
+    kinds: Mapping[str, Case] = {case.name: case for case in cases(Sizes(articles))}
+    rows = []
+    for part in PARTS:
+        paths = kinds[part.requests].paths
+        for _ in range(3):
+            _ask(app, paths, again=part.again)  # makes what is made on first use
+        taken: dict[bool, list[float]] = {True: [], False: []}
+        for _ in range(ROUNDS):
+            for with_it in (True, False):
+                with ExitStack() as stack:
+                    if not with_it:
+                        app.wsgi_app._kept.clear()
+                        stack.enter_context(part.without())
+                    taken[with_it].append(_ask(app, paths, again=part.again))
+        best = {with_it: median(found) for with_it, found in taken.items()}
+        kind = f"{part.requests}, again" if part.again else part.requests
+        cells = [f"{best[with_it] * 1000:.3f} ms" for with_it in (False, True)]
+        rows.append([part.name, kind, *cells, ratio(best[False] / best[True])])
+    head = ["part", "request", "without", "with", "bought"]
+    show(f"What each part buys, {count(articles)} articles", head, rows)
+
+
+def _ask(app: Any, paths: Any, *, again: bool) -> float:
+    """Seconds of the processor for one request, the median."""
+    taken = []
+    for i in range(REQUESTS):
+        path = paths[0] if again else f"{paths[i % len(paths)]}&unlike={next(_numbers)}"
+        began = time.thread_time()
+        _call(app, path)
+        taken.append(time.thread_time() - began)
+    return median(taken)
+
+
+def _call(app: Any, target: str) -> bytes:
+    path, _, query = target.partition("?")
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "SERVER_NAME": "bench",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "wsgi.url_scheme": "http",
+        "wsgi.input": BytesIO(),
+        "wsgi.errors": sys.stderr,
+    }
+    return b"".join(app.wsgi_app(environ, lambda status, headers, error=None: None))
