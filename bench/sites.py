@@ -47,7 +47,7 @@ def make_site(root: Path, articles: int) -> Sizes:
     sizes, chance = Sizes(articles), random.Random(articles)
     write_types(root)
     grants = "".join(f"    {name}: [find, findOne]\n" for name in ("article", "author", "category", "tag"))
-    api = "api: {populate_with_pagination: allow}"
+    api = "api: {populate_with_pagination: allow}\nsearch: {index: false}"  # bench/search.py measures that
     _write(root / "site.yaml", f"name: Bench {articles}\n{api}\nroles:\n  public:\n{grants}")
     (root / "content").mkdir()
     for plural, (singular, _, _) in REFERRED.items():

@@ -124,7 +124,8 @@ def _lead(site: Site, feed: Feed, report: Report) -> None:
     feed.lead()
     Watcher(site, report).start()
     Scaler(site).start()
-    Feeder(site, _tell).start()
+    if site.state.settings.search_index:
+        Feeder(site, _tell).start()
     site.refresh(announce=True)  # what changed before there was a watcher
 
 

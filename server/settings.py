@@ -50,6 +50,10 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "mail.from": ("text", "The sender's address."),
     "check.ignore": ("rules", "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text."),
     "accounts": ("url", "The accounts database, where it is not `.quire/accounts.db`."),
+    "search.index": (
+        "flag",
+        "Whether search keeps an index; without one, each search looks at all documents.",
+    ),
     "search.weights": (
         "weights",
         "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out of search.",
@@ -100,6 +104,7 @@ class Settings:
     mail_user: str = ""
     mail_tls: bool = False
     mail_from: str = "no-reply@localhost"
+    search_index: bool = True
     search_weights: Mapping[str, float] = field(default_factory=dict)
     roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -292,6 +297,7 @@ def _settings(reader: _Reader) -> Settings:
         mail_user=reader.text("", "mail", "user"),
         mail_tls=reader.flag(False, "mail", "tls"),
         mail_from=reader.text("no-reply@localhost", "mail", "from"),
+        search_index=reader.flag(True, "search", "index"),
         search_weights=_weights(reader),
         roles=_roles(reader),
         ignored=_ignored(reader),

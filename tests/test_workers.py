@@ -23,7 +23,7 @@ from tests.making import schema, write
 WORKERS = 4
 FILES: dict[str, str | bytes] = {
     "content-types/note.json": schema("note", {"title": "string", "count": "integer"}),
-    "site.yaml": "roles:\n  public: {note: [find, findOne]}\n",
+    "site.yaml": "roles:\n  public: {note: [find, findOne]}\nsearch: {index: false}\n",
     **{f"content/notes/{name}.md": "---\ncount: 0\n---\n" for name in ("a", "b", "c", "d", "shared")},
 }
 
@@ -168,6 +168,7 @@ def test_an_edit_is_seen_by_all_and_reported_once(server: Server) -> None:
     until(lambda: [server.count("c") for _ in range(20)] == [5] * 20)
     time.sleep(0.3)
     assert server.log.read_text().count("read content/notes/c.md") == 1
+    assert not (server.root / ".quire/search").exists()  # as site.yaml says
 
 
 def test_once_an_edit_is_seen_nobody_answers_what_was_before(server: Server) -> None:

@@ -150,4 +150,5 @@ if __name__ == "__main__":
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
-    main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
+    with contextlib.suppress(BrokenPipeError):  # who asked has ended, and wants no answer
+        main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
