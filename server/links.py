@@ -84,7 +84,7 @@ def read_links(attribute: Attribute, value: Any, path: Path, resolve: Resolve) -
             if "set" in value
             else None,
             tuple(_connect(attribute, i, path, resolve) for i in _items(value.get("connect"))),
-            tuple(_known(i) for i in _items(value.get("disconnect"))),
+            tuple(_known(i, path) for i in _items(value.get("disconnect"))),
         )
     return Links(set=tuple(_target(attribute, item, path, resolve) for item in _items(value)))
 
@@ -100,13 +100,16 @@ def _items(value: Any) -> list[Any]:
 
 
 def _target(attribute: Attribute, item: Any, path: Path, resolve: Resolve) -> Target:
-    if isinstance(item, dict):
-        for key in item:
-            if key not in _ITEM_KEYS:
-                dotted = ".".join(map(str, path))
-                details = {"key": key, "path": dotted, "source": "body"}
-                raise ValidationError(f"Invalid key {key} at {dotted}", details)
+    _refuse_keys(item, path)
     return resolve(attribute, item, path)
+
+
+def _refuse_keys(item: Any, path: Path) -> None:
+    for key in item if isinstance(item, dict) else ():
+        if key not in _ITEM_KEYS:
+            dotted = ".".join(map(str, path))
+            details = {"key": key, "path": dotted, "source": "body"}
+            raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
 def _connect(attribute: Attribute, item: Any, path: Path, resolve: Resolve) -> Connect:
@@ -114,17 +117,30 @@ def _connect(attribute: Attribute, item: Any, path: Path, resolve: Resolve) -> C
     position = item.get("position") if isinstance(item, dict) else None
     if position is None:
         return Connect(target)
-    if not isinstance(position, dict) or not position or not all(key in POSITIONS for key in position):
+    if not _is_position(position):
         raise ValidationError(f"Invalid position at {'.'.join(map(str, path))}: use {', '.join(POSITIONS)}")
     for place in ("before", "after"):
         if place in position:
-            return Connect(target, place, _known(position[place]))
+            other = _known(position[place], path)
+            if other == target:
+                raise ValidationError(f'"{_name(target)}" can\'t be placed {place} itself')
+            return Connect(target, place, other)
     return Connect(target, "start" if position.get("start") else "last")
 
 
-def _known(item: Any) -> Target:
+def _is_position(value: Any) -> bool:
+    if not isinstance(value, dict) or not value or not value.keys() <= set(POSITIONS):
+        return False
+    return all(isinstance(value[flag], bool) for flag in ("start", "end") if flag in value)
+
+
+def _known(item: Any, path: Path) -> Target:
     """A target that need not exist: one to disconnect, or one to be placed next to."""
-    if isinstance(item, dict):
-        uid = item.get("__type")
-        return (uid, item.get("documentId")) if uid else item.get("documentId")
-    return item
+    _refuse_keys(item, path)
+    document_id, uid = (
+        (item.get("documentId"), item.get("__type")) if isinstance(item, dict) else (item, None)
+    )
+    if not isinstance(document_id, str) or not document_id:
+        dotted = ".".join(map(str, path))
+        raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
+    return (uid, document_id) if uid else document_id

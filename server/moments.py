@@ -17,7 +17,7 @@ _MOMENT = re.compile(
 )
 _CANONICAL = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?", re.ASCII)
-_EPOCH_MS = re.compile(r"-?\d{9,16}", re.ASCII)
+_EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # to JSON, 1.0 is the integer 1
 
 
 def from_datetime(value: datetime) -> str:
@@ -48,8 +48,8 @@ def read_moment(text: str) -> str:
         return text
     found = _MOMENT.fullmatch(text)
     if not found:
-        if _EPOCH_MS.fullmatch(text):
-            return _from_epoch_ms(int(text))
+        if epoch := _EPOCH_MS.fullmatch(text):
+            return _from_epoch_ms(int(epoch[1]))
         raise ValueError(text)
     year, month, day, hour, minute, second, fraction, _, sign, off_h, off_m = found.groups()
     offset = timedelta(hours=int(off_h or 0), minutes=int(off_m or 0))

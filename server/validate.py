@@ -149,6 +149,8 @@ class Validator:
         if not isinstance(tree, dict):
             self._fail(path, "must be an object", _plain(tree))
             return None
+        if tree.get("__component", type_.uid) != type_.uid:
+            self._fail((*path, "__component"), f"must be {type_.uid}", _plain(tree["__component"]))
         values = []
         for name, attribute in type_.attributes.items():
             at = (*path, name)

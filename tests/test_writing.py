@@ -209,6 +209,35 @@ def test_a_target_that_does_not_exist_is_refused(made: Made) -> None:
     assert made.read("content/posts/hello.md") == HELLO
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"connect": [{"documentId": "a", "position": {"before": "a"}}]},
+        {"connect": [{"documentId": "a", "position": {"after": {"documentId": "a"}}}]},
+        {"connect": [{"documentId": "a", "position": {"start": "yes"}}]},
+        {"connect": [{"documentId": "a", "position": {"middle": True}}]},
+        {"disconnect": [{"documentId": "a", "unknown": 1}]},
+        {"disconnect": [7]},
+        {"disconnect": ""},
+        {"disconnect": {"id": 7}},
+    ],
+)
+def test_a_change_of_a_relation_that_means_nothing_is_refused(made: Made, change: Any) -> None:
+    before = made.read("content/posts/hello.md")
+    answer = made.send("PUT", "/api/posts/hello", {"tags": change})
+    assert answer.status_code == 400
+    assert answer.json["error"]["name"] == "ValidationError"
+    assert made.read("content/posts/hello.md") == before
+
+
+def test_a_component_that_calls_itself_another_is_refused(made: Made) -> None:
+    named = {"title": "T", "__component": "shared.seo"}
+    assert made.send("PUT", "/api/posts/hello", {"seo": named}).status_code == 200
+    answer = made.send("PUT", "/api/posts/hello", {"seo": {**named, "__component": "shared.quote"}})
+    assert answer.status_code == 400
+    assert answer.json["error"]["details"]["errors"][0]["path"] == ["seo", "__component"]
+
+
 def test_deleting_a_document_leaves_its_readers_whole(made: Made) -> None:
     assert made.send("DELETE", "/api/tags/a").status_code == 204
     assert made.get("/api/posts/hello?populate=tags")["tags"] == []

@@ -5,7 +5,7 @@ from typing import Any
 
 from server.links import OPERATIONS, POSITIONS
 from server.openapi.types import Schema, ref
-from server.openapi.values import OPERANDS
+from server.openapi.values import OPERANDS, nullable
 from server.operators import LOGIC, OPERATORS, Operator
 from server.validate import BLOCK_TYPES, TOP_BLOCKS
 
@@ -117,8 +117,8 @@ def _relation(target: Schema) -> Schema:
 
 def _connect(target: Schema) -> Schema:
     flags = {name: {"type": "boolean"} for name in POSITIONS if name in ("start", "end")}
-    beside = {name: _ID for name in POSITIONS if name not in flags}
-    position = {**_object({**flags, **beside}, required=False), "minProperties": 1}
+    beside = {name: target for name in POSITIONS if name not in flags}
+    position = nullable({**_object({**flags, **beside}, required=False), "minProperties": 1})
     placed = next(t for t in target.get("anyOf", [target]) if t["type"] == "object")
     placed = {**placed, "properties": {**placed["properties"], "position": position}}
     one = {"anyOf": [*(t for t in target.get("anyOf", []) if t["type"] == "string"), placed]}
