@@ -189,3 +189,11 @@ def test_users_are_listed_filtered_and_sorted_as_content_is(made: Made) -> None:
 def test_forms_that_are_no_good(made: Made, changes: dict[str, str], paths: list[str]) -> None:
     error = register(made, **changes).json["error"]
     assert sorted(entry["path"][0] for entry in error["details"]["errors"]) == paths
+
+
+@pytest.mark.parametrize("key", ["nobody", "-1", "1.0", "99", "9" * 40])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_a_user_that_there_is_not_is_not_found(made: Made, method: str, key: str) -> None:
+    answer = made.send(method, f"/api/users/{key}", json={})
+    assert answer.status_code == 404
+    assert answer.json["error"]["name"] == "NotFoundError"

@@ -92,9 +92,10 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
 def _nothing_at(type_: Type | None) -> ApiError:
     """The error for a method that a path does not have, or for a path that there is not."""
-    if request.method in ("GET", "HEAD"):
+    allowed = _allowed(type_)
+    if request.method in ("GET", "HEAD") and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
-    return MethodNotAllowedError(_allowed(type_))
+    return MethodNotAllowedError(allowed)
 
 
 def _allowed(type_: Type | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from flask import Blueprint, Response, request
+from werkzeug.routing import BaseConverter
 
 from server.api.auth import field_errors, form_error
 from server.ask import read_query
@@ -26,9 +27,16 @@ WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role", "pro
 _EVERYBODY = 10**9
 
 
+class UserKey(BaseConverter):
+    """The part of a path that names a user: whatever no other path has there."""
+
+    regex = r"(?!(?:me|count)$)[^/]+"
+
+
 def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The routes of users, roles and permissions."""
     bp = Blueprint("users", __name__, url_prefix="/api")
+    bp.record_once(lambda setup: setup.app.url_map.converters.update(user=UserKey))
     users = identities.users
 
     def allowed(subject: str, action: str) -> Actor:
@@ -85,10 +93,10 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         _refuse_unproven(values, users.get(user_id), site.state.settings)
         return one(query, users.update(user_id, values))
 
-    @bp.get("/users/<int:user_id>", strict_slashes=False)
-    def find_user(user_id: int) -> Response:
+    @bp.get("/users/<user:key>", strict_slashes=False)
+    def find_user(key: str) -> Response:
         actor = allowed("user", "findOne")
-        return one(asked(actor), users.get(user_id))
+        return one(asked(actor), users.get(_number(key)))
 
     @bp.post("/users", strict_slashes=False)
     def create_user() -> Response:
@@ -104,18 +112,18 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         )
         return one(query, made, 201)
 
-    @bp.put("/users/<int:user_id>", strict_slashes=False)
-    def update_user(user_id: int) -> Response:
-        query = with_role(asked(allowed("user", "update")))
+    @bp.put("/users/<user:key>", strict_slashes=False)
+    def update_user(key: str) -> Response:
+        query, user_id = with_role(asked(allowed("user", "update"))), _number(key)
         if users.get(user_id) is None:
             raise NotFoundError()
         values = _read(json_body(request), site, WRITTEN, creating=False)
         return one(query, users.update(user_id, values))
 
-    @bp.delete("/users/<int:user_id>", strict_slashes=False)
-    def delete_user(user_id: int) -> Response:
+    @bp.delete("/users/<user:key>", strict_slashes=False)
+    def delete_user(key: str) -> Response:
         query = asked(allowed("user", "destroy"))
-        return one(query, users.delete(user_id))
+        return one(query, users.delete(_number(key)))
 
     @bp.get("/users-permissions/roles", strict_slashes=False)
     def find_roles() -> Response:
@@ -140,6 +148,13 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         return answer(dumps({"permissions": permissions_tree(state.schema, state.settings, "")}))
 
     return bp
+
+
+def _number(key: str) -> int:
+    """The number of a user in a path. Raises NotFoundError for what is none."""
+    if not key.isascii() or not key.isdigit():
+        raise NotFoundError()
+    return int(key[:20])
 
 
 def _self(actor: Actor) -> int:
