@@ -15,6 +15,9 @@ test: .venv/.ready-dev ## Run the tests
 test-clients: .venv/.ready-dev ## Run existing clients from npm against a live server
 	$(BIN)/python -m tests.clients.run
 
+test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
+	$(BIN)/python -m tests.openapi.run
+
 check: .venv/.ready-dev ## Check format, lint and types
 	$(BIN)/ruff format --check server tests bench
 	$(BIN)/ruff check server tests bench
@@ -49,4 +52,7 @@ clean: ## Remove what the other targets made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help serve test test-clients check docs bench bench-peers format clean
+.venv/.ready-openapi: .venv/.ready-dev pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || true
+
+.PHONY: help serve test test-clients test-openapi check docs bench bench-peers format clean

@@ -9,6 +9,7 @@ from server.permissions import Actor
 from server.schema import Type
 from server.search.question import LONGEST
 from server.settings import Settings
+from server.words import FALSE, TRUE
 
 SEARCH = "Search"
 _TEXT: Schema = {"type": "string"}
@@ -36,7 +37,7 @@ def search_path(actor: Actor, public: Actor, types: Iterable[Type], settings: Se
 
 
 def _parameters(names: list[str], settings: Settings) -> list[Schema]:
-    whole = {"type": "integer", "minimum": 1}
+    whole = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
     types = {"type": "array", "items": {"enum": names}}
     rows: Iterable[tuple[str, Schema, str]] = (
         ("q", {**_TEXT, "maxLength": LONGEST}, 'Words, `"phrases"`, `field:words`, `-without`, `begin*`.'),
@@ -45,7 +46,7 @@ def _parameters(names: list[str], settings: Settings) -> list[Schema]:
         ("status", {"enum": ["published", "draft"]}, "What drafts say, where the caller may read them."),
         ("limit", whole, f"Hits on a page, at most {settings.max_page_size}."),
         ("page", whole, "Which page, from 1."),
-        ("prefix", {"type": "boolean", "default": True}, "Whether the last word may be unfinished."),
+        ("prefix", {"enum": [*TRUE, *FALSE], "default": "true"}, "Whether the last word may be unfinished."),
     )
     return [
         {"name": name, "in": "query", "schema": schema, "description": text}
