@@ -105,6 +105,8 @@ def serve(
 
 def _start(site: Site, feed: Feed, ready: Callable[[], None], report: Report) -> Any:
     """What an answering process does before its first request; returns the WSGI app."""
+    for number in (signal.SIGTERM, signal.SIGINT):  # until granian's own: those of the parent do nothing here
+        signal.signal(number, signal.SIG_DFL)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)

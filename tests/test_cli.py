@@ -195,6 +195,7 @@ def test_a_request_that_is_under_way_is_finished(
     process, port = served
     with socket.create_connection(("127.0.0.1", port)) as slow:
         slow.sendall(b"GET /api/articles HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        time.sleep(0.1)  # it is under way once it has been taken
         process.send_signal(signal.SIGTERM)
         answer = b""
         while part := slow.recv(65536):

@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def start(root: Path) -> tuple["subprocess.Popen[bytes]", int]:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/_health", timeout=2).close()
                 return process, port
-            except OSError:
+            except (OSError, HTTPException):  # a socket may have found itself
                 if process.poll() is not None:
                     break
                 time.sleep(0.05)

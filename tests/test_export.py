@@ -417,10 +417,8 @@ _keys = st.from_regex(r"\$?[a-z]{1,6}", fullmatch=True)
 _params = st.dictionaries(
     _keys,
     st.recursive(
-        st.one_of(st.none(), _texts),
-        lambda inner: st.one_of(
-            st.lists(_texts, min_size=1, max_size=3), st.dictionaries(_keys, inner, min_size=1, max_size=3)
-        ),
+        st.one_of(st.none(), _texts, st.lists(_texts, min_size=1, max_size=3)),
+        lambda inner: st.dictionaries(_keys, inner, min_size=1, max_size=3),
         max_leaves=6,
     ),
     max_size=4,
