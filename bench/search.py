@@ -8,6 +8,7 @@ parsed, found, cut to 25 documents, marked and written as JSON; FTS5 counts, ran
 import json
 import os
 import random
+import resource
 import sqlite3
 import statistics
 import tempfile
@@ -112,12 +113,12 @@ def _make_site(root: Path, documents: int, words: Sequence[str]) -> None:
 def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     site = Site(root)
     site.load()
-    build, again = _feed(site), _feed(site)
+    (build, used), (again, _) = _feed(site), _feed(site)
     index = sum(path.stat().st_size for path in (root / ".quire" / "search").iterdir())
     began = time.perf_counter()
     database = quality.fts5(site, root / "fts5.db")
     theirs = time.perf_counter() - began
-    built = [f"{documents:,}", f"{build:.1f} s", f"{build / documents * 1000:.2f} s", size(index)]
+    built = [f"{documents:,}", f"{build:.1f} s", f"{used / documents * 1000:.2f} s", size(index)]
     fresh = _freshness(site, root)
     built += [f"{again:.1f} s", fresh, f"{theirs:.1f} s", size((root / "fts5.db").stat().st_size)]
     accounts = Accounts(root, "")
@@ -128,15 +129,20 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
     return built, rows
 
 
-def _feed(site: Site) -> float:
-    """How long it takes until the index is up to date, in seconds."""
-    began = time.perf_counter()
+def _feed(site: Site) -> tuple[float, float]:
+    """How long it takes until the index is up to date, and how much of a processor, in seconds."""
+    began, used = time.perf_counter(), _used()
     feeder = Feeder(site)
     feeder.start()
     feeder.done.wait()
     seconds = time.perf_counter() - began
     feeder.stop()
-    return seconds
+    return seconds, _used() - used
+
+
+def _used() -> float:
+    """Seconds of processors that this process and those that it has waited for have taken."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _freshness(site: Site, root: Path) -> str:
