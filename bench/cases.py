@@ -9,7 +9,7 @@ from bench.sites import WORDS, Sizes, article_id
 
 DIFFERENT = 200  # so many different requests of a case
 PAGE = 25
-_NESTED = {
+NESTED = {
     "populate[author][fields][0]": "name",
     "populate[category]": "true",
     "populate[tags][sort][0]": "name:asc",
@@ -39,7 +39,7 @@ def cases(sizes: Sizes) -> list[Case]:
         Case("one document", documents),
         Case("list of 25", [_list({"pagination[page]": str(p)}) for p in pages]),
         Case("list of 25, populate=*", [_list({"populate": "*", "pagination[page]": str(p)}) for p in pages]),
-        Case("list of 25, nested populate", [_list({**_NESTED, "pagination[page]": str(p)}) for p in pages]),
+        Case("list of 25, nested populate", [_list({**NESTED, "pagination[page]": str(p)}) for p in pages]),
         Case(
             "filter through relations, sort",
             [

@@ -7,19 +7,12 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
+from bench.cases import NESTED
 from bench.serving import Serving, fetch, quire
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
 REQUESTS = 60  # of each kind, after one that makes whatever is made on first use
-_DEEP = {
-    "populate[author][fields][0]": "name",
-    "populate[category]": "true",
-    "populate[tags][sort][0]": "name:asc",
-    "populate[related][populate][author][fields][0]": "name",
-    "populate[seo]": "true",
-    "populate[sections][populate]": "*",
-}
 _OFTEN = 7919  # a prime: the requests go all over the site
 
 Ask = Callable[[Sizes, int], Mapping[str, str] | str]
@@ -39,7 +32,7 @@ KINDS: Mapping[str, Ask] = {
     "sort by a number, at four fifths": lambda s, i: _far(s, i, "readingMinutes:desc"),
     "sort by two attributes, at four fifths": lambda s, i: _far(s, i, "publishedOn:desc,title"),
     "a page of 25, deeply populated": lambda s, i: {
-        **_DEEP,
+        **NESTED,
         "pagination[page]": str(1 + i * _OFTEN % (s.articles // 25)),
     },
     "$containsi in the body": lambda s, i: {

@@ -24,8 +24,8 @@ from server.accounts import Accounts
 from server.app import create_app
 from server.errors import SetupError
 from server.feed import Feed
-from server.following import Follower
-from server.scaling import Scaler
+from server.following import follower
+from server.scaling import scaler
 from server.search.feeder import Feeder
 from server.sessions import Sessions
 from server.settings import Settings
@@ -113,7 +113,7 @@ def _start(site: Site, feed: Feed, ready: Callable[[], None], report: Report) ->
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
     site.join(feed)
     site.refresh()  # what changed between loading and now
-    Follower(site).start()
+    follower(site).start()
     threading.Thread(target=_lead, args=(site, feed, report), name="leader", daemon=True).start()
     app = create_app(site, Accounts(site.root, site.state.settings.accounts))
     if feed.enter() == 1:
@@ -125,7 +125,7 @@ def _lead(site: Site, feed: Feed, report: Report) -> None:
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
     feed.lead()
     Watcher(site, report).start()
-    Scaler(site).start()
+    scaler(site).start()
     if site.state.settings.search_index:
         Feeder(site, _tell).start()
     site.refresh(announce=True)  # what changed before there was a watcher

@@ -14,7 +14,7 @@ MODULES = {
 }
 # From the bottom up: a module imports only from layers above its own line in this list.
 LAYERS: dict[str, str] = {
-    "words": "errors moments spelling words ids passwords state sequence problems marks",
+    "words": "background errors moments spelling words ids passwords state sequence problems marks",
     "texts": "qs tree outline emit frontmatter images",
     "schema": "schema operators export.section settings coherence content_types commands builder mail",
     "values": "values options documents encode links layout files gallery media git locales",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from server.scaling import Scaler
+from server.scaling import scaler
 from tests.making import Made, make, schema
 
 POST = schema(
@@ -157,13 +157,13 @@ def test_a_picture_that_is_dropped_into_the_folder_appears(made: Made) -> None:
     made.site.refresh()
     file = made.client.get("/api/upload/files").json[0]
     assert (file["name"], file["width"], file["alternativeText"]) == ("dropped.png", 800, "By hand")
-    scaler = Scaler(made.site)
-    scaler.start()
+    scaling = scaler(made.site)
+    scaling.start()
     for _ in range(200):
         if made.client.get("/api/upload/files").json[0]["formats"]:
             break
         scaler._stop.wait(0.05)
-    scaler.stop()
+    scaling.stop()
     formats = made.client.get("/api/upload/files").json[0]["formats"]
     assert sorted(formats) == ["medium", "small", "thumbnail"]
     assert fetch(made, formats["thumbnail"]["url"]).status_code == 200
