@@ -162,7 +162,7 @@ def test_a_picture_that_is_dropped_into_the_folder_appears(made: Made) -> None:
     for _ in range(200):
         if made.client.get("/api/upload/files").json[0]["formats"]:
             break
-        scaler._stop.wait(0.05)
+        scaling._stop.wait(0.05)
     scaling.stop()
     formats = made.client.get("/api/upload/files").json[0]["formats"]
     assert sorted(formats) == ["medium", "small", "thumbnail"]
