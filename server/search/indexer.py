@@ -150,5 +150,7 @@ if __name__ == "__main__":
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
-    with contextlib.suppress(BrokenPipeError):  # who asked has ended, and wants no answer
+    try:
         main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
+    except BrokenPipeError:  # who asked has ended, and wants no answer, nor a word of that
+        os._exit(0)
