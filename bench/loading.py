@@ -55,7 +55,7 @@ def measure(root: Path) -> list[Step]:
         Step("git history", n / history, "git log alone", n / log),
         Step("build the index", n / building),
         Step("whole load, nothing cached", n / fresh),
-        Step("whole load, history cached", n / again),
+        Step("whole load, all cached", n / again),
         Step("quire check", n / checking),
     ]
 
