@@ -98,25 +98,27 @@ def serve(
     )
 
     def load_app(*_: Any) -> Any:
-        return _start(site, feed, ready, report)
+        return _start(site, feed, workers, ready, report)
 
     server.serve(target_loader=load_app, wrap_loader=False)
 
 
-def _start(site: Site, feed: Feed, ready: Callable[[], None], report: Report) -> Any:
+def _start(site: Site, feed: Feed, workers: int, ready: Callable[[], None], report: Report) -> Any:
     """What an answering process does before its first request; returns the WSGI app."""
-    for number in (signal.SIGTERM, signal.SIGINT):  # until granian's own: those of the parent do nothing here
-        signal.signal(number, signal.SIG_DFL)
+    for ending in (signal.SIGTERM, signal.SIGINT):  # until granian's own: those of the parent do nothing here
+        signal.signal(ending, signal.SIG_DFL)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    number = feed.enter()
     site.join(feed)
-    site.refresh()  # what changed between loading and now
+    if number > workers or feed.position:  # it replaces another, or somebody has changed something already
+        site.refresh()
     follower(site).start()
     threading.Thread(target=_lead, args=(site, feed, report), name="leader", daemon=True).start()
     app = create_app(site, Accounts(site.root, site.state.settings.accounts))
-    if feed.enter() == 1:
+    if number == 1:
         ready()
     return app
 

@@ -60,6 +60,7 @@ class Vocabulary:
         words = sorted(places)
         self._size = (number >> 3) + 1
         self._spans = list(pairwise([*begins, self._size]))
+        self._texts_of = array("I", (i for i, (a, b) in enumerate(self._spans) for _ in range(a, b)))
         self._words = "\n" + "\n".join(words) + "\n"
         self._starts = array("I", (found.start() for found in re.finditer("\n", self._words[:-1])))
         self._places = array("I", chain.from_iterable(places[word] for word in words))
@@ -106,10 +107,10 @@ class Vocabulary:
         some = standing.to_bytes(self._size, "little").translate(_SOME)
         if standing.bit_count() >= FEW:
             return [i for i, (begin, end) in enumerate(self._spans) if some.find(1, begin, end) >= 0]
-        found, spans = list[int](), self._spans
+        found, spans, texts = list[int](), self._spans, self._texts_of
         at = some.find(1)
         while at >= 0:
-            i = bisect_right(spans, (at, self._size)) - 1
+            i = texts[at]
             found.append(i)
             at = some.find(1, spans[i][1])
         return found
