@@ -1,7 +1,7 @@
 """Words, markup and questions: what search makes of texts, before there is an index."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.search.highlight import Finder, fragment
@@ -59,6 +59,8 @@ def test_any_text_has_words_with_terms(text: str) -> None:
 
 
 @given(st.text(), st.sampled_from("aeé検"))
+@example("検a a検検", "a")
+@example("検a a検検", "検")
 def test_words_that_begin_with_a_letter_are_all_found(text: str, letter: str) -> None:
     start = fold(letter)
     text = f"Été {text} Apple 検索 écol"

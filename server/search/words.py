@@ -45,7 +45,8 @@ def spans(text: str) -> Iterator[re.Match[str]]:
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
     """A pattern for the words of a text that, folded, begin with one of some letters."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
-    return re.compile(f"[{letters}](?<![^\\W_].)(?:(?<=[{_CJK}])|[^\\W_{_CJK}]*)" if letters else "(?!)")
+    inside = f"[^\\W_{_CJK}]"
+    return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
 
 
 @lru_cache(maxsize=1)
