@@ -181,27 +181,6 @@ def test_once_an_edit_is_seen_nobody_answers_what_was_before(server: Server) -> 
         assert [server.count("d") for _ in range(5)] == [i] * 5
 
 
-def test_all_workers_take_the_same_moments_from_git(server: Server) -> None:
-    def git(*arguments: str) -> None:
-        who = ["-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
-        subprocess.run(["git", *who, *arguments], cwd=server.root, check=True, capture_output=True)
-
-    def moments() -> set[str]:
-        return {server.send("GET", "/api/notes/a")[1]["data"]["updatedAt"] for _ in range(20)}
-
-    git("init", "-q")
-    git("add", "content")
-    git("commit", "-qm", "first", "--date=2020-01-01T00:00:00Z")
-    (server.root / "content-types/note.json").write_text(
-        schema("note", {"title": "string", "count": "integer", "more": "string"})
-    )  # the site is read anew, with its repository
-    until(lambda: all("more" in server.send("GET", "/api/notes/a")[1]["data"] for _ in range(40)))
-    until(lambda: len(moments()) == 1)
-    (server.root / "content/notes/a.md").write_text("---\ncount: 9\n---\n")
-    until(lambda: [server.count("a") for _ in range(20)] == [9] * 20)
-    until(lambda: len(moments()) == 1)
-
-
 def test_a_change_of_settings_reaches_every_worker(server: Server) -> None:
     def status() -> int:
         return server.send("GET", "/api/notes", Authorization="")[0]
