@@ -70,9 +70,7 @@ def worker_count(wanted: int | None, settings: Settings) -> int:
     """
     if settings.rate_limit:
         return 1
-    return wanted or min(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, MOST_WORKERS
-    )
+    return wanted or min(cores(), MOST_WORKERS)
 
 
 def serve(

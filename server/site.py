@@ -6,7 +6,6 @@ each has a Site of its own, and a Feed tells each what the others changed.
 """
 
 import gc
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -37,8 +36,6 @@ from server.settings import Settings
 from server.state import FOLDER, cache_folder, state_folder
 from server.store import Store, parsed
 from server.versions import Versions
-
-log = logging.getLogger("quire")
 
 Result = TypeVar("Result")
 FEW = 50  # so many files that changed on disk are worth waiting for, in every process
