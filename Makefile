@@ -19,8 +19,8 @@ test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openap
 	$(BIN)/python -m tests.openapi.run
 
 check: .venv/.ready-dev ## Check format, lint and types
-	$(BIN)/ruff format --check server tests bench
-	$(BIN)/ruff check server tests bench
+	$(BIN)/ruff format --check server tests bench docs
+	$(BIN)/ruff check server tests bench docs
 	$(BIN)/mypy
 
 docs: .venv/.ready-dev ## Run every command in the pages and compare its answer
@@ -33,8 +33,8 @@ bench-peers: .venv/.ready-dev ## Measure Quire beside other servers, which npm i
 	$(BIN)/python -m bench.peer
 
 format: .venv/.ready-dev ## Format the code
-	$(BIN)/ruff format server tests bench
-	$(BIN)/ruff check --fix server tests bench
+	$(BIN)/ruff format server tests bench docs
+	$(BIN)/ruff check --fix server tests bench docs
 
 clean: ## Remove what the other targets made
 	rm -rf .venv .quire build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

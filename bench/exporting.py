@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.sites import Sizes, article_path
 from bench.tables import count, ratio, show
-from server.export.run import Options, export
-from server.site import Site
+from server.site.site import Site
+from server.tools.export.run import Options, export
 
 POPULATED = '\nexport: {types: {article: {populate: "*"}}}\n'
 

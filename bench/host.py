@@ -1,7 +1,7 @@
 """Runs a WSGI app on one of the servers compared: `python -m bench.host SERVER PORT empty|site PATH`.
 
-Each runs as server/serve.py runs granian: one process, THREADS threads, no access log. The empty app
-knows its answers by their request: it sends the very bytes that Quire sent, and does nothing else.
+Each runs as server/api/wsgi_server.py runs granian: one process, THREADS threads, no access log. The empty
+app knows its answers by their request: it sends the very bytes that Quire sent, and does nothing else.
 """
 
 import logging
@@ -18,11 +18,11 @@ from granian.constants import Interfaces
 from granian.log import LogLevels
 from granian.server import Server
 
-from server.accounts import Accounts
-from server.app import create_app
-from server.context import JSON
-from server.serve import THREADS
-from server.site import Site
+from server.api.app import create_app
+from server.api.request import JSON
+from server.api.wsgi_server import THREADS
+from server.auth.accounts import Accounts
+from server.site.site import Site
 
 HOST = "127.0.0.1"
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -50,7 +50,7 @@ def load_app(kind: str, path: Path) -> App:
 
 
 def run_granian(app: App, port: int) -> None:
-    """As server/serve.py does."""
+    """As server/api/wsgi_server.py does."""
     multiprocessing.set_start_method("fork", force=True)
     server = Server(
         "bench",

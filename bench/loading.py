@@ -11,15 +11,15 @@ from statistics import median
 import frontmatter
 
 from bench.tables import count, ratio, show
-from server.check.survey import survey
-from server.content_types import read_content_types
-from server.documents import Document
-from server.files import walk
-from server.git import read_history
-from server.index import build
-from server.settings import read_settings
-from server.site import Site
-from server.store import Store
+from server.config.settings import read_settings
+from server.documents.document import Document
+from server.index.snapshot import build
+from server.schema.load import read_content_types
+from server.site.site import Site
+from server.storage.files import walk
+from server.storage.git import read_history
+from server.storage.store import Store
+from server.tools.check.survey import survey
 
 CHUNK = 250  # documents that are read in one turn, before the other reader has its turn
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench.tables import show
-from server.documents import PUBLISHED
+from server.documents.document import PUBLISHED
 from server.search.catalog import catalog, versions
-from server.search.feeder import Feeder
 from server.search.find import Scope, Search
 from server.search.question import read_question
+from server.search.sync import Feeder
 from server.search.texts import texts, title_of
 from server.search.words import split
-from server.site import Site
+from server.site.site import Site
 
 # locale, what is typed, the page that is meant
 QUESTIONS: Sequence[tuple[str, str, str]] = (

@@ -21,13 +21,13 @@ from flask.testing import FlaskClient
 
 from bench import quality
 from bench.tables import count, ratio, show, size
-from server.accounts import Accounts
-from server.app import create_app
-from server.documents import PUBLISHED
-from server.search.feeder import Feeder
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.documents.document import PUBLISHED
 from server.search.find import Scope, Search
 from server.search.question import read_question
-from server.site import Site
+from server.search.sync import Feeder
+from server.site.site import Site
 
 SIZES = (1000, 10_000)
 LARGEST = 50_000  # by --full

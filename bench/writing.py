@@ -12,7 +12,7 @@ from typing import Any
 from bench.serving import Serving, fetch, quire
 from bench.sites import Sizes, article_id
 from bench.tables import count, ratio, show
-from server.accounts import Accounts
+from server.auth.accounts import Accounts
 
 WRITES = 60
 READ_S = 3.0

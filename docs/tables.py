@@ -6,13 +6,14 @@ A page has `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from server.ask import PUBLICATION_FILTERS
+from docs.packages import PACKAGES, about, modules
+from server.config.export import TYPE_KEYS
+from server.config.settings import ACTIONS, KEYS
 from server.errors import ApiError
-from server.export.section import TYPE_KEYS
-from server.operators import LOGIC, OPERATORS
 from server.problems import RULES
-from server.schema import ATTRIBUTE_TYPES
-from server.settings import ACTIONS, KEYS
+from server.query.operators import LOGIC, OPERATORS
+from server.query.parse import PUBLICATION_FILTERS
+from server.schema.model import ATTRIBUTE_TYPES
 
 _TABLE = re.compile(r"(<!-- table: ([a-z ]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _SUBJECTS = {"": "a content type, by its singular API id"}
@@ -81,6 +82,22 @@ def _by_status(kind: type[ApiError]) -> tuple[int, str]:
     return kind.status, kind.name
 
 
+def _packages() -> str:
+    rows = [["(top)", "What everything is written in.", _listed(modules(""))]]
+    for package in PACKAGES:
+        rows.append([f"`{package}`", about(package), _listed(modules(package))])
+        inner = [name.removesuffix("/") for name in modules(package) if name.endswith("/")]
+        rows += [
+            [f"`{package}.{name}`", about(f"{package}.{name}"), _listed(modules(f"{package}.{name}"))]
+            for name in inner
+        ]
+    return _table(["package", "what it is", "modules"], rows)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " ".join(name for name in names if not name.endswith("/"))
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "attribute types": _attribute_types,
     "operators": _operators,
@@ -90,4 +107,5 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "actions": _actions,
     "errors": _errors,
     "rules": _rules,
+    "packages": _packages,
 }

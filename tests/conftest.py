@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from server.site import Site
+from server.site.site import Site
 from tests.sites import Api, Files, load
 
 # A busy machine is no failure.

@@ -8,9 +8,9 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from server.accounts import Accounts
-from server.app import create_app
-from server.site import Site
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.site.site import Site
 
 
 def schema(

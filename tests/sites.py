@@ -12,9 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.datastructures import Headers
 
-from server.accounts import Accounts
-from server.app import create_app
-from server.site import Site
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.site.site import Site
 
 Files = Mapping[str, str | bytes]
 STRING = {"type": "string"}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from server import passwords
-from server.accounts import Accounts, read_span
+from server.auth import passwords
+from server.auth.accounts import Accounts, read_span
 from server.errors import SetupError
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, documents, load
@@ -159,7 +159,7 @@ def test_nobody_else_can_read_the_accounts(tmp_path: Path) -> None:
 def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
     """The first use of a site by several processes: each finds or makes the tables, none is lost."""
     code = (
-        "import sys; from pathlib import Path; from server.accounts import Accounts\n"
+        "import sys; from pathlib import Path; from server.auth.accounts import Accounts\n"
         "accounts = Accounts(Path(sys.argv[1]))\n"
         "print(*[accounts.create_token(f'{sys.argv[2]}{i}', 'read-only') for i in range(10)])"
     )

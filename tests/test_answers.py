@@ -7,7 +7,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from server.answers import Answers
+from server.api.cache import Answers
 from tests.making import Made, make, schema
 
 POST = schema(

@@ -1,177 +1,139 @@
-"""The shape of the code: layers, owners of libraries, sizes, docstrings (docs/architecture.md)."""
+"""The shape of the code: packages, owners of libraries, sizes, docstrings (docs/architecture.md)."""
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
+from docs.packages import PACKAGES, modules
+
 ROOT = Path(__file__).parent.parent
-MODULES = {
+TREES = {
     ".".join(path.relative_to(ROOT / "server").with_suffix("").parts): ast.parse(path.read_text())
     for path in sorted((ROOT / "server").rglob("*.py"))
 }
-# From the bottom up: a module imports only from layers above its own line in this list.
-LAYERS: dict[str, str] = {
-    "words": "background errors moments spelling words ids passwords state sequence problems marks",
-    "texts": "qs tree outline emit frontmatter images",
-    "schema": "schema operators export.section settings coherence content_types commands builder mail",
-    "values": "values options documents encode links layout files gallery media git locales",
-    "generated": "sentences naming typescript.literals typescript.shapes typescript.module",
-    "questions": "query reach sorting filters pagination populate ask permissions etags",
-    "storage": "journal feed pending edit edit_json accounts store users sessions compose",
-    "index": "fragments ordering tables index dangling vocabulary containing matching plan arrange",
-    "answers": "find render validate versions context people",
-    "changes": "parsed held loading relink write uploading",
-    "import": (
-        "strapi.source strapi.record strapi.merge strapi.schemas strapi.uploads strapi.documents "
-        "strapi.locales strapi.files strapi.links strapi.roles strapi.archive "
-        "strapi.download strapi.remote strapi.importing strapi.report"
-    ),
-    "site": "configure site",
-    "search": "search.stems search.words search.markup search.question search.texts search.highlight "
-    "search.catalog search.status search.asking search.engine search.scan search.find search.indexer "
-    "search.feeder",
-    "entrances": "watch following scaling reading answers cli_accounts cli_import cli_search cli_types",
-    "export": "export.asking export.contents export.manifest export.folder export.uploads export.run"
-    " cli_export",
-    "api": "api.auth api.builder api.content api.i18n api.search api.upload api.uploads api.users",
-    "reference": "openapi.values openapi.types openapi.shared openapi.parameters openapi.operations "
-    "openapi.content openapi.services openapi.examples openapi.search openapi.document openapi.routes",
-    "app": "limiting app",
-    "server": "serve",
-    "tools": "check.audit check.survey check.fixes check.report check.formats check.command "
-    "init.scan init.places init.groups init.infer init.settings init.propose init.starter init.table "
-    "init.command",
-    "command": "cli_serve cli",
-}
-LEVEL = {name: i for i, names in enumerate(LAYERS.values()) for name in names.split()}
-OWNERS = {
-    "argon2": {"passwords"},
-    "babel": {"locales"},
-    "brotli": {"answers"},
-    "click": {
-        "check",
-        "cli",
-        "cli_accounts",
-        "cli_export",
-        "cli_import",
-        "cli_search",
-        "cli_serve",
-        "cli_types",
-        "commands",
-        "init",
-    },
-    "email_validator": {"options"},
-    "filetype": {"images"},
-    "flask": {"app", "context", "limiting", "api", "openapi"},
-    "flask_cors": {"app"},
-    "flask_limiter": {"limiting"},
-    "frontmatter": {"frontmatter"},
-    "granian": {"serve"},
-    "immutables": {"index", "tables"},
-    "jwt": {"sessions"},
-    "orjson": {"render", "app"},
-    "PIL": {"images"},
-    "qs_codec": {"qs"},
-    "regex": {"options"},
-    "ruamel": {"emit"},
-    "slugify": {"uploading"},
-    "snowballstemmer": {"search.stems"},
-    "sqlalchemy": {"accounts", "users"},
-    "watchfiles": {"watch"},
-    "werkzeug": {"app", "answers", "api", "openapi"},
-    "whoosh": {"search.engine", "search.asking"},
-    "xxhash": {"etags"},
-    "yaml": {"tree", "outline", "emit"},
-}
+NAMES = sorted(name for name in TREES if not name.endswith("__init__") and name != "__main__")
+MOST_ENTRIES, MOST_MODULES, MOST_LINES = 22, 15, 400
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
+    """Every module that a module imports, by its full name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
-                inner = f"{node.module}.{alias.name}".removeprefix("server.")
-                yield f"server.{inner}" if inner in MODULES else node.module
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner.removeprefix("server.") in TREES else node.module
 
 
 def inside(name: str) -> set[str]:
-    found = {i.removeprefix("server.") for i in imports(MODULES[name]) if i.startswith("server.")}
-    return {i for i in found if i in LEVEL}
+    """The modules of `server` that a module imports."""
+    return {i.removeprefix("server.") for i in imports(TREES[name]) if i.startswith("server.")}
 
 
-def test_every_module_has_a_layer() -> None:
-    known = {name for name in MODULES if not name.endswith("__init__") and name != "__main__"}
-    assert known == set(LEVEL)
+def floor(name: str) -> int:
+    """How far up a module's package is; modules outside of packages are at the bottom."""
+    package = name.partition(".")[0]
+    return PACKAGES.index(package) if "." in name else -1
 
 
-@pytest.mark.parametrize("name", sorted(LEVEL))
+def test_every_package_has_its_place() -> None:
+    assert {path.parent.name for path in (ROOT / "server").glob("*/__init__.py")} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_imports_go_downward(name: str) -> None:
-    above = {other for other in inside(name) if LEVEL[other] > LEVEL[name]}
-    assert above == set()
+    assert {other for other in inside(name) if floor(other) > floor(name)} == set()
 
 
 def test_no_two_modules_need_each_other() -> None:
     done: set[str] = set()
-    waiting = set(LEVEL)
+    waiting = set(NAMES)
     while waiting:
-        free = {name for name in waiting if inside(name) <= done}
+        free = {name for name in waiting if inside(name) & set(NAMES) <= done}
         assert free, f"a cycle among {sorted(waiting)}"
         done |= free
         waiting -= free
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
+@pytest.mark.parametrize("name", sorted(TREES))
 def test_nothing_is_imported_inside_of_functions(name: str) -> None:
-    for node in ast.walk(MODULES[name]):
+    for node in ast.walk(TREES[name]):
         if isinstance(node, ast.FunctionDef):
             inner = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
             assert inner == [], f"{name}.{node.name}"
 
 
-@pytest.mark.parametrize("library", sorted(OWNERS))
-def test_a_library_has_its_owner(library: str) -> None:
-    users = {
-        name if name in OWNERS[library] else name.partition(".")[0]
-        for name, tree in MODULES.items()
-        if any(i.partition(".")[0] == library for i in imports(tree))
-    }
-    assert users
-    assert users <= OWNERS[library]
-
-
-def test_every_dependency_has_a_reason() -> None:
+def reasons() -> dict[str, tuple[str, set[str]]]:
+    """Of every dependency: why it is here, and the modules or packages that alone import it."""
     text = (ROOT / "pyproject.toml").read_text()
     listed = re.search(r"^dependencies = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     assert listed
+    found = {}
     for line in listed[1].splitlines():
-        assert re.fullmatch(r'    "[a-z0-9.-]+[>=]=[\d.]+",\s+# .+: [a-z_.]+(, [a-z_.]+)*', line), line
+        row = re.fullmatch(r'    "([a-z0-9.-]+)[>=]=[\d.]+",\s+# (.+): ([a-z_.]+(?:, [a-z_.]+)*)', line)
+        assert row, line
+        found[row[1]] = row[2], set(row[3].split(", "))
+    return found
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
+OWNERS = {dependency: owners for dependency, (_, owners) in reasons().items()}
+
+
+def users(libraries: set[str]) -> set[str]:
+    """The modules that import one of some libraries."""
+    return {n for n, tree in TREES.items() if libraries & {i.partition(".")[0] for i in imports(tree)}}
+
+
+def imported_as(dependency: str) -> set[str]:
+    """What a distribution is called in imports."""
+    return {name for name, found in packages_distributions().items() if dependency in map(_folded, found)}
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[-_]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("dependency", sorted(OWNERS))
+def test_a_library_is_imported_by_its_owners_alone(dependency: str) -> None:
+    found = users(imported_as(dependency))
+    owners = {o: {n for n in found if n == o or n.startswith(f"{o}.")} for o in OWNERS[dependency]}
+    assert [owner for owner, owned in owners.items() if not owned] == []
+    assert found - set().union(*owners.values()) == set()
+
+
+def test_every_library_is_a_dependency() -> None:
+    libraries = {i.partition(".")[0] for tree in TREES.values() for i in imports(tree)}
+    known = set().union(*map(imported_as, OWNERS)) | sys.stdlib_module_names | {"server"}
+    assert libraries - known == set()
+
+
+def test_a_folder_can_be_taken_in_at_a_glance() -> None:
+    entries = [p for p in (ROOT / "server").iterdir() if p.name != "__pycache__"]
+    assert len(entries) <= MOST_ENTRIES
+    for folder in {path.parent for path in (ROOT / "server").rglob("*.py")} - {ROOT / "server"}:
+        package = ".".join(folder.relative_to(ROOT / "server").parts)
+        assert len([m for m in modules(package) if not m.endswith("/")]) <= MOST_MODULES, package
+
+
+@pytest.mark.parametrize("name", sorted(TREES))
 def test_modules_and_functions_are_small(name: str) -> None:
     path = ROOT / "server" / (name.replace(".", "/") + ".py")
-    assert len(path.read_text().splitlines()) <= 400
-    for node in ast.walk(MODULES[name]):
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+    for node in ast.walk(TREES[name]):
         if isinstance(node, ast.FunctionDef) and node.name != "blueprint":  # a list of small handlers
             assert (node.end_lineno or 0) - node.lineno < 50, f"{name}.{node.name}"
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
+@pytest.mark.parametrize("name", sorted(TREES))
 def test_modules_and_public_functions_say_what_they_are_for(name: str) -> None:
-    tree = MODULES[name]
+    tree = TREES[name]
     assert ast.get_docstring(tree), name
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             assert ast.get_docstring(node), f"{name}.{node.name}"
-
-
-def test_the_docs_name_every_module_under_its_layer() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    for layer, names in LAYERS.items():
-        section = re.search(rf"^### {layer}\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
-        assert section, layer
-        assert re.findall(r"^\| `([a-z0-9_.]+)`", section[1], re.MULTILINE) == names.split()

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from server.cli import main
+from server.commands.cli import main
 from server.problems import RULES
-from server.site import Site
+from server.site.site import Site
 from tests.sites import STRING, Files, collection, component, relation, write
 
 ROOT = Path(__file__).parent.parent

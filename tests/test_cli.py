@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from server.accounts import Accounts
-from server.cli import main
+from server.auth.accounts import Accounts
+from server.commands.cli import main
 from tests.sites import STRING, collection, documents, write
 
 ROOT = Path(__file__).parent.parent

@@ -9,11 +9,11 @@ import pytest
 import yaml
 from ruamel.yaml import YAML
 
-from server import frontmatter
-from server.compose import changed_text
-from server.edit import REMOVE, same
-from server.store import parse
-from server.tree import Plain, SyntaxProblem, read_json, read_yaml
+from server.formats import frontmatter
+from server.formats.edit_yaml import REMOVE, same
+from server.formats.tree import Plain, SyntaxProblem, read_json, read_yaml
+from server.storage.document_text import changed_text
+from server.storage.store import parse
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = sorted(path.name for path in CORPUS.iterdir() if not path.name.startswith("."))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from server.accounts import Accounts
+from server.auth.accounts import Accounts
 from tests.sites import STRING, collection, documents, write
 from tests.test_cli import free_port, start, wait
 from tests.test_static_servers import ask, needs_nginx, run_nginx

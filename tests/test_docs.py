@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from server.ask import PUBLICATION_FILTERS
-from server.export.section import TYPE_KEYS
-from server.operators import LOGIC, OPERATORS
+from server.config.export import TYPE_KEYS
+from server.config.settings import KEYS
 from server.problems import RULES
-from server.schema import ATTRIBUTE_TYPES
-from server.settings import KEYS
+from server.query.operators import LOGIC, OPERATORS
+from server.query.parse import PUBLICATION_FILTERS
+from server.schema.model import ATTRIBUTE_TYPES
 
 DOCS = Path(__file__).parent.parent / "docs"
 NAMED = {

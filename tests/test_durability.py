@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from server.journal import Journal, Write
-from server.site import Site
+from server.site.site import Site
+from server.storage.journal import Journal, Write
 from tests.making import Made, make, schema
 
 THING = schema(
@@ -284,8 +284,8 @@ def test_a_step_that_fails_in_the_middle_is_taken_back(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
     made = make(tmp_path, FILES)
     script = (
-        "import resource, signal, sys; from pathlib import Path; from server.site import Site;"
-        "from server.errors import StorageError; from server.journal import Journal, Write;"
+        "import resource, signal, sys; from pathlib import Path; from server.site.site import Site;"
+        "from server.errors import StorageError; from server.storage.journal import Journal, Write;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
         "root = Path(sys.argv[1]); journal = Journal(root, root / '.quire');\n"
@@ -305,7 +305,7 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
     made = make(tmp_path, FILES)
     made.put("/api/things/one", {"name": "x"})
     script = (
-        "import os, signal, sys; from pathlib import Path; from server.journal import Journal;"
+        "import os, signal, sys; from pathlib import Path; from server.storage.journal import Journal;"
         "root = Path(sys.argv[1]); lock = Journal(root, root / '.quire').writing(); lock.__enter__();"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server import emit
-from server.emit import yaml_entry
-from server.tree import Plain, read_yaml
+from server.formats import yaml_writer as emit
+from server.formats.tree import Plain, read_yaml
+from server.formats.yaml_writer import yaml_entry
 
 WORDS = [
     "no",

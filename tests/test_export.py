@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server import qs
-from server.cli import main
+from server.commands.cli import main
+from server.query import qs
 from tests.sites import STRING, Api, collection, documents, load, relation, translated, write
 from tests.test_media_api import picture
 
@@ -399,7 +399,7 @@ def test_a_picture_that_cannot_be_scaled_is_exported_as_it_is_and_counted(root: 
 
 
 def test_a_terminal_sees_how_far_it_is(root: Path, tmp_path: Path) -> None:
-    script = "import server.commands as c; c.SLOW_S = 0; from server.cli import main; main()"
+    script = "import server.terminal as c; c.SLOW_S = 0; from server.commands.cli import main; main()"
     command = [sys.executable, "-c", script, "export", str(tmp_path / "out"), "--site", str(root)]
     here, terminal = os.openpty()
     try:

@@ -269,7 +269,7 @@ def test_a_disk_that_takes_no_more_is_one_line(root: Path, out: Path) -> None:
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
-        "from server.cli import main; main()"
+        "from server.commands.cli import main; main()"
     )
     arguments = ["export", str(out), "--site", str(root)]
     done = subprocess.run(

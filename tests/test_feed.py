@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.feed import Feed, Record
+from server.site.feed import Feed, Record
 
 Make = Callable[..., Feed]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.operators import OPERATORS
-from server.schema import ATTRIBUTE_TYPES
+from server.query.operators import OPERATORS
+from server.schema.model import ATTRIBUTE_TYPES
 from tests.conftest import MakeApi
 from tests.sites import (
     INTEGER,

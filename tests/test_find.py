@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.ask import PUBLICATION_FILTERS
+from server.query.parse import PUBLICATION_FILTERS
 from tests.conftest import MakeApi
 from tests.sites import (
     INTEGER,

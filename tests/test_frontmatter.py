@@ -5,9 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.frontmatter import Handler, fences, load, newline_of, split
-from server.marks import Lines
-from server.tree import SyntaxProblem
+from server.formats.frontmatter import Handler, fences, load, newline_of, split
+from server.formats.positions import Lines
+from server.formats.tree import SyntaxProblem
 
 BODIES = st.lists(
     st.sampled_from(["a", "é", " ", "\t", "\n", "\r", "-", "---", "# ", "    code"]), max_size=10

@@ -18,16 +18,16 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.check.survey import survey
-from server.cli import main
-from server.init.groups import Group, Member
-from server.init.infer import attributes_of
-from server.init.scan import Page
-from server.schema import Attribute
-from server.settings import read_settings
-from server.site import Site
-from server.tree import Plain
-from server.values import Reading, read_value
+from server.commands.cli import main
+from server.config.settings import read_settings
+from server.documents.values import Reading, read_value
+from server.formats.tree import Plain
+from server.schema.model import Attribute
+from server.site.site import Site
+from server.tools.check.survey import survey
+from server.tools.init.groups import Group, Member
+from server.tools.init.infer import attributes_of
+from server.tools.init.scan import Page
 from tests.sites import STRING, Api, Files, collection, write
 from tests.trees import ASTRO, HUGO, JEKYLL, PLAIN, TREES, page
 

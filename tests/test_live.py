@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from server.site import Change
-from server.watch import Watcher
+from server.site.site import Change
+from server.site.watch import Watcher
 from tests.making import Made, make, schema, write
 
 POST = schema("post", {"title": "string", "count": "integer", "body": "richtext"}, drafts=True)

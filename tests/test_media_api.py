@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from server.scaling import scaler
+from server.site.scaling import scaler
 from tests.making import Made, make, schema
 
 POST = schema(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.moments import from_datetime, from_seconds, now, read_date, read_moment, read_time
+from server.documents.timestamps import from_datetime, from_seconds, now, read_date, read_moment, read_time
 
 ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 DATETIMES = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=ZONES)

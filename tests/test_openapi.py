@@ -16,11 +16,11 @@ from openapi_spec_validator import validate
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
+from server.api.openapi.values import OPERAND_KINDS, OPERANDS, SHOWN, WRITTEN
 from server.errors import ApiError
-from server.openapi.values import OPERAND_KINDS, OPERANDS, SHOWN, WRITTEN
-from server.operators import LOGIC, OPERATORS
-from server.schema import ATTRIBUTE_TYPES
-from server.site import Site
+from server.query.operators import LOGIC, OPERATORS
+from server.schema.model import ATTRIBUTE_TYPES
+from server.site.site import Site
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, documents, load, relation
 

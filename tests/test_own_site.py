@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from server.accounts import Accounts
-from server.app import create_app
-from server.site import Site
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.site.site import Site
 
 ROOT = Path(__file__).parent.parent
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from server.parsed import Kept, pack, unpack
-from server.site import Site
+from server.site.site import Site
+from server.storage.parse_cache import Kept, pack, unpack
 from tests.making import schema, write
 
 NOTE = schema(
@@ -141,8 +141,8 @@ def test_nothing_in_a_cache_is_run(root: Path) -> None:
 
 
 def test_several_cores_read_what_one_reads(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.loading.MANY", 1)
-    monkeypatch.setattr("server.loading.BLOCK", 3)
+    monkeypatch.setattr("server.site.loading.MANY", 1)
+    monkeypatch.setattr("server.site.loading.BLOCK", 3)
     several = told(root, 2)
     cache(root).unlink()
     assert told(root) == several

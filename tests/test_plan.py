@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.arrange import sorter
-from server.ask import read_query
-from server.content_types import read_content_types
-from server.documents import Document, make
-from server.find import candidates, find
-from server.index import Snapshot, View, apply, build
-from server.matching import compile_filter
-from server.query import And
-from server.schema import Schema
-from server.settings import Settings
+from server.config.settings import Settings
+from server.documents.document import Document, make
+from server.index.find import candidates, find
+from server.index.predicates import compile_filter
+from server.index.snapshot import Snapshot, View, apply, build
+from server.index.sort import sorter
+from server.query.ast import And
+from server.query.parse import read_query
+from server.schema.load import read_content_types
+from server.schema.model import Schema
 
 SETTINGS = Settings(max_page_size=1000)
 WRITER = {
@@ -126,9 +126,9 @@ def check(schema: Schema, snapshot: Snapshot, wanted: dict[str, Any], sort: str)
         everything = [d for d in everything if test(d.row, d, d.locale)]
     with pytest.MonkeyPatch.context() as patch:
         for few in (0, 100):  # by going through orders, and by slots
-            patch.setattr("server.find.FEW", few)
-            patch.setattr("server.plan.FEW", few)
-            patch.setattr("server.plan.MANY", few)
+            patch.setattr("server.index.find.FEW", few)
+            patch.setattr("server.index.planner.FEW", few)
+            patch.setattr("server.index.planner.MANY", few)
             found = find(view, query)
             assert ids(found.documents) == ids(sorter(view, query.selection.sort)(everything))
             assert found.total == len(everything)

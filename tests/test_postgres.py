@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from server.accounts import Accounts
+from server.auth.accounts import Accounts
+from server.auth.users import Users
 from server.errors import SetupError
-from server.users import Users
 
 BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server import qs
 from server.errors import ValidationError
+from server.query import qs
 from tests.sites import bracketed
 
 

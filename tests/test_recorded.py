@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from server.accounts import Accounts
-from server.app import create_app
-from server.site import Site
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.site.site import Site
 
 HERE = Path(__file__).parent / "conformance"
 SCENARIOS = sorted(path.stem for path in (HERE / "scenarios").glob("*.json"))

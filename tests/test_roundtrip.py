@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from server.site import Site
+from server.site.site import Site
 from tests.making import Made, make, schema
 
 ATTRIBUTES = {

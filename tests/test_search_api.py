@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from server.search.feeder import Feeder
+from server.search.sync import Feeder
 from tests.conftest import MakeApi
 from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation, translated
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli import main
+from server.commands.cli import main
 from tests.sites import write
 from tests.test_search_api import FILES
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from server.documents import PUBLISHED
-from server.search.feeder import Feeder
+from server.documents.document import PUBLISHED
 from server.search.find import Found, Scope, Search
 from server.search.question import read_question
 from server.search.status import DAMAGED, read_status
-from server.site import Site
+from server.search.sync import Feeder
+from server.site.site import Site
 from tests.sites import STRING, Files, collection, documents, load, write
 
 FILES: Files = {
@@ -222,8 +222,8 @@ def test_a_writer_that_is_killed_is_replaced(tmp_path: Path) -> None:
 def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
     load(tmp_path, FILES)
     code = (
-        "import sys, time; from pathlib import Path; from server.site import Site\n"
-        "from server.search.feeder import Feeder\n"
+        "import sys, time; from pathlib import Path; from server.site.site import Site\n"
+        "from server.search.sync import Feeder\n"
         "site = Site(Path(sys.argv[1])); site.load(); feeder = Feeder(site); feeder.start()\n"
         "feeder.done.wait(); print('done', flush=True); time.sleep(60)\n"
     )

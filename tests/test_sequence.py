@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server import sequence
-from server.sequence import Sequence
+from server.index import sorted_chunks as sequence
+from server.index.sorted_chunks import Sequence
 
 ITEMS = st.lists(st.integers(0, 60), max_size=12)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.site import Site
+from server.site.site import Site
 from tests.conftest import MakeSite
 from tests.sites import INTEGER, STRING, collection
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
-from server.site import Site
+from server.site.site import Site
 from tests.sites import Api
 from tests.test_cli import free_port
 from tests.test_export import exported

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from server.marks import Lines, place
-from server.tree import (
+from server.formats.positions import Lines, place
+from server.formats.tree import (
     MAX_DEPTH,
     MAX_DIGITS,
     MAX_NODES,

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli import main
-from server.content_types import read_content_types
-from server.operators import OPERATORS
-from server.schema import ATTRIBUTE_TYPES
-from server.settings import read_settings
-from server.typescript.module import write_module
-from server.typescript.shapes import SHOWN, WRITTEN
+from server.commands.cli import main
+from server.config.settings import read_settings
+from server.query.operators import OPERATORS
+from server.schema.load import read_content_types
+from server.schema.model import ATTRIBUTE_TYPES
+from server.tools.typescript.module import write_module
+from server.tools.typescript.shapes import SHOWN, WRITTEN
 from tests.sites import STRING, Files, collection, component, relation, write
 
 ROOT = Path(__file__).parent.parent

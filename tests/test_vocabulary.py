@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.containing import Texts
-from server.vocabulary import Vocabulary, wanted
+from server.index.text_search import Texts
+from server.index.vocabulary import Vocabulary, wanted
 
 SIGNS = "ab -\n.é_1ß漢"
 texts = st.lists(st.text(SIGNS, max_size=12), min_size=1, max_size=8)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from server.accounts import Accounts
+from server.auth.accounts import Accounts
 from tests.making import schema, write
 
 WORKERS = 4

@@ -25,8 +25,8 @@ from bench.peer.rows import rows
 from bench.peer.strapi import make_project, strapi, token
 from bench.serving import Serving, quire
 from bench.sites import make_site
-from server.serve import worker_count
-from server.settings import Settings
+from server.api.wsgi_server import worker_count
+from server.config.settings import Settings
 
 BEGAN = time.perf_counter()
 

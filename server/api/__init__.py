@@ -1,1 +1,1 @@
-"""The blueprints: one module for each part of the API."""
+"""HTTP: the Flask app, its blueprints, and how documents become answers."""

@@ -7,9 +7,9 @@ differs is another. Versions that are found by the same permissions form a group
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from server.documents import DRAFT, PUBLISHED, Document
-from server.schema import Type
-from server.site import State
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.schema.model import Type
+from server.site.site import State
 
 _PART = "\0"
 

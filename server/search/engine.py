@@ -19,8 +19,8 @@ from whoosh import __version__ as whoosh_version
 from whoosh import columns, fields, formats, index, query, scoring
 from whoosh.system import pack_uint
 
-from server.search.asking import ALL, REGION, Asker
 from server.search.question import Question
+from server.search.whoosh_query import ALL, REGION, Asker
 from server.search.words import PLAIN, STEMMERS, fold, terms
 from server.search.words import spans as words_of
 

@@ -10,15 +10,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.documents import Document
+from server.documents.document import Document
+from server.paths import FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, catalog, document_of, versions
 from server.search.question import Question, corrected
 from server.search.scan import scan
 from server.search.status import DAMAGED, FOLDER, Status, read_status, signature
 from server.search.texts import shape
 from server.search.words import language_of
-from server.site import State
-from server.state import FOLDER as STATE_FOLDER
+from server.site.site import State
 
 if TYPE_CHECKING:
     from server.search.engine import Hits, Reader

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from server.documents import Document
+from server.config.settings import Settings
+from server.documents.document import Document
 from server.search.question import Question
 from server.search.texts import Text, texts
 from server.search.words import beginning, fold, language_of, terms
-from server.settings import Settings
 
 WIDTH = 180  # characters of a fragment
 FRAGMENTS = 2  # of an attribute

@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from server.documents import Document
+from server.config.settings import Settings
+from server.documents.document import Document
 from server.search.catalog import Group, Version
 from server.search.question import Clause, Question, enough
 from server.search.texts import Text, texts
 from server.search.words import fold, language_of, terms
-from server.settings import Settings
 
 Found = list[tuple[float, Document]]
 _SPACE = re.compile(r"\s+")

@@ -10,11 +10,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from server.documents import Document
-from server.schema import Attribute, Schema, Type
+from server.config.settings import Settings
+from server.documents.document import Document
+from server.documents.values import Component
+from server.schema.model import Attribute, Schema, Type
 from server.search.markup import block_texts, paragraphs
-from server.settings import Settings
-from server.values import Component
 
 MOST = 1_000_000  # characters of one text that are searched
 

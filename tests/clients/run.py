@@ -10,8 +10,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-from server.accounts import Accounts
-from server.users import Users
+from server.auth.accounts import Accounts
+from server.auth.users import Users
 from tests.making import schema, write
 
 HERE = Path(__file__).parent

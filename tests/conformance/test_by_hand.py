@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from server.accounts import Accounts
-from server.app import create_app
-from server.site import Site
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.site.site import Site
 from tests.conformance.compare import ABSENT, Comparison, dig, fill
 from tests.conformance.editor import Editor
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from server.accounts import Accounts
-from server.users import Users
+from server.auth.accounts import Accounts
+from server.auth.users import Users
 from tests.making import schema, write
 
 HERE = Path(__file__).parent

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from bench.peer.install import install_strapi, node
 from bench.peer.strapi import command, make_project, strapi, surroundings, token
-from server.strapi.importing import Options, run
-from server.strapi.remote import Remote
+from server.tools.importer.importing import Options, run
+from server.tools.importer.remote import Remote
 from tests.strapi.asked import IDS, REQUESTS
 from tests.strapi.content import LOCALES, Api, fill
 from tests.strapi.replay import JSON, Answer, serving

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from server.site import Site
-from server.strapi.archive import Archive
-from server.strapi.importing import Options, run
+from server.site.site import Site
+from server.tools.importer.archive import Archive
+from server.tools.importer.importing import Options, run
 from tests.sites import Api
 
 HERE = Path(__file__).parent

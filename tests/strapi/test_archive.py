@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from server.errors import SetupError
-from server.strapi import archive as module
-from server.strapi.archive import Archive
-from server.strapi.importing import Options, run
+from server.tools.importer import archive as module
+from server.tools.importer.archive import Archive
+from server.tools.importer.importing import Options, run
 from tests.strapi.archives import EXPORT, members, pack, small
 
 TAG = {"api::tag.tag": {"name": {"type": "string"}}}

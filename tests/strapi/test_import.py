@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from server.errors import SetupError
-from server.site import Site
-from server.strapi.archive import Archive
-from server.strapi.importing import Imported, Options, run
-from server.strapi.report import report
+from server.site.site import Site
+from server.tools.importer.archive import Archive
+from server.tools.importer.importing import Imported, Options, run
+from server.tools.importer.report import report
 from tests.strapi.archives import EXPORT, Json, changed, link, small
 
 SALT = "content/books/the-salt-road.md"
@@ -445,7 +445,7 @@ def test_a_disk_that_is_full_of_media(tmp_path: Path) -> None:
 def test_a_killed_import_is_finished_or_was_never_begun(tmp_path: Path, once: Path) -> None:
     whole = texts(once)
     code = (
-        "import os, sys, server.journal as j\n"
+        "import os, sys, server.storage.journal as j\n"
         "real, left = os.replace, int(sys.argv[2])\n"
         "def replace(*a):\n"
         "    global left\n"
@@ -453,7 +453,7 @@ def test_a_killed_import_is_finished_or_was_never_begun(tmp_path: Path, once: Pa
         "    if left < 0: os._exit(9)\n"
         "    real(*a)\n"
         "os.replace = replace\n"
-        "from server.cli import main\n"
+        "from server.commands.cli import main\n"
         "main(['import', 'strapi', sys.argv[1], '--site', sys.argv[3]])\n"
     )
     for left in (0, 2, 6, 30, 66):

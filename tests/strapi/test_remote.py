@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli import main
+from server.commands.cli import main
 from server.errors import SetupError
-from server.strapi import download
-from server.strapi.archive import Archive
-from server.strapi.importing import Imported, Options, run
-from server.strapi.remote import Remote
+from server.tools.importer import download
+from server.tools.importer.archive import Archive
+from server.tools.importer.importing import Imported, Options, run
+from server.tools.importer.remote import Remote
 from tests.strapi.archives import EXPORT, members
 from tests.strapi.replay import JSON, Answer, Ask, recorded, serving
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.errors import SetupError
-from server.site import Site
-from server.strapi.archive import Archive
-from server.strapi.importing import Options, run
+from server.site.site import Site
+from server.tools.importer.archive import Archive
+from server.tools.importer.importing import Options, run
 from tests.strapi.archives import MOMENTS, link, small
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -1,0 +1,182 @@
+"""The operations of content types: lists, documents, single types, as far as the caller may use them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.openapi.operations import WRITE, answer, json_content, not_modified, operation
+from server.api.openapi.types import Schema, TypeSchemas, ref
+from server.auth.permissions import Actor
+from server.schema.model import Type
+
+Examples = Callable[[Type], Mapping[str, Any]]  # by name: a document, `plain` and `populated`
+
+
+@dataclass(frozen=True, slots=True)
+class ContentPaths:
+    """Makes the paths of types; `public` needs no credentials, `examples` are a type's."""
+
+    schemas: TypeSchemas
+    public: Actor
+    examples: Examples
+    limited: bool
+
+    def of(self, type_: Type) -> Iterator[tuple[str, Schema]]:
+        """The paths of a type, each with the operations that the actor may use."""
+        if type_.kind == "singleType":
+            yield f"/api/{type_.singular}", self._allowed(type_, self._single(type_))
+        else:
+            yield f"/api/{type_.plural}", self._allowed(type_, self._collection(type_))
+            yield f"/api/{type_.plural}/{{documentId}}", self._allowed(type_, self._document(type_))
+
+    def _allowed(self, type_: Type, methods: Mapping[str, tuple[str, Schema]]) -> Schema:
+        may = self.schemas.actor.may
+        return {method: made for method, (action, made) in methods.items() if may(type_.singular, action)}
+
+    def _collection(self, type_: Type) -> dict[str, tuple[str, Schema]]:
+        name = self._name(type_)
+        listed = self._make(
+            type_,
+            "find",
+            f"find{name}",
+            f"A list of {type_.plural}",
+            answers={200: self._list_answer(type_), 304: not_modified()},
+            parameters=[*self._reading(type_, many=True), *map(_shared, ("pagination", "ifNoneMatch"))],
+        )
+        made = self._make(
+            type_,
+            "create",
+            f"create{name}",
+            f"A new {type_.singular}",
+            answers={201: self._one_answer(type_)},
+            parameters=self._writing(type_),
+            body=self._body(type_, f"{name}Input"),
+            errors=(*WRITE, 404),
+        )
+        return {"get": ("find", listed), "post": ("create", made)}
+
+    def _document(self, type_: Type) -> dict[str, tuple[str, Schema]]:
+        """The operations of one document of a collection."""
+        return {
+            method: (action, {**made, "parameters": [_shared("documentId"), *made["parameters"]]})
+            for method, (action, made) in self._one(type_, "findOne", "documentId").items()
+        }
+
+    def _single(self, type_: Type) -> dict[str, tuple[str, Schema]]:
+        return self._one(type_, "find", "document")
+
+    def _one(self, type_: Type, find: str, what: str) -> dict[str, tuple[str, Schema]]:
+        """Reading, changing and deleting one document."""
+        name, shown = self._name(type_), {200: self._one_answer(type_)}
+        found = self._make(
+            type_,
+            find,
+            f"findOne{name}",
+            f"One {type_.singular}",
+            answers={**shown, 304: not_modified()},
+            parameters=[*self._reading(type_, many=False), _shared("ifNoneMatch")],
+            errors=(400, 401, 403, 404, 500),
+        )
+        changed = self._make(
+            type_,
+            "update",
+            f"update{name}",
+            f"Change a {type_.singular}: what the body does not name keeps its value, null clears it"
+            + (", and where there is no document it is made" if what == "document" else ""),
+            answers=shown,
+            parameters=[*self._writing(type_), _shared("ifMatch")],
+            body=self._body(type_, f"{name}Change"),
+            errors=(*WRITE, 404, 412),
+        )
+        gone = self._make(
+            type_,
+            "delete",
+            f"delete{name}",
+            f"Delete a {type_.singular}" + (", or one locale of it" if type_.localized else ""),
+            answers={204: answer("It is gone, or never was.")},
+            parameters=[*[_shared("localeOfList")] * type_.localized, _shared("ifMatch")],
+            errors=(*WRITE, 412),
+        )
+        return {"get": (find, found), "put": ("update", changed), "delete": ("delete", gone)}
+
+    def _name(self, type_: Type) -> str:
+        return self.schemas.names[type_.uid]
+
+    def _make(self, type_: Type, action: str, name: str, summary: str, **more: Any) -> Schema:
+        public = self.public.may(type_.singular, action)
+        return operation(type_.display, name, summary, public=public, limited=self.limited, **more)
+
+    # --- parameters and bodies -----------------------------------------------------------------
+
+    def _showing(self, type_: Type) -> list[Schema]:
+        name = self._name(type_)
+        populated = bool(self.schemas.links(type_)) or type_.localized
+        return [ref(f"{name}.{p}", "parameters") for p in ["fields", *["populate"] * populated]]
+
+    def _reading(self, type_: Type, *, many: bool) -> list[Schema]:
+        name = self._name(type_)
+        found = self._showing(type_)
+        found += [ref(f"{name}.{p}", "parameters") for p in ("filters", "sort")] if many else []
+        found += [_shared("q")] if many else []
+        found += [_shared("localeOfList" if many else "locale")] if type_.localized else []
+        if type_.draft_publish:
+            found += map(_shared, ["status", *["publicationFilter"] * many])
+        return found
+
+    def _writing(self, type_: Type) -> list[Schema]:
+        found = self._showing(type_)
+        found += [_shared("localeWritten")] if type_.localized else []
+        return found + ([_shared("statusWritten")] if type_.draft_publish else [])
+
+    def _body(self, type_: Type, name: str) -> Schema:
+        schema = {"type": "object", "properties": {"data": ref(name)}, "required": ["data"]}
+        example = self.examples(type_).get("input")
+        return {"required": True, "content": json_content(schema, example and {"data": example})}
+
+    # --- answers -------------------------------------------------------------------------------
+
+    def _one_answer(self, type_: Type) -> Schema:
+        return self._answered(
+            type_, f"{self._name(type_)}Answer", "The document.", lambda d: {"data": d, "meta": {}}
+        )
+
+    def _list_answer(self, type_: Type) -> Schema:
+        def listed(document: Any) -> Any:
+            pagination = {"page": 1, "pageSize": 1, "pageCount": 1, "total": 1}
+            return {"data": [document], "meta": {"pagination": pagination}}
+
+        return self._answered(type_, f"{self._name(type_)}List", "A page of documents.", listed)
+
+    def _answered(self, type_: Type, schema: str, description: str, wrap: Callable[[Any], Any]) -> Schema:
+        made = answer(description, ref(schema), tagged=True)
+        known = {k: {"value": wrap(v)} for k, v in self.examples(type_).items() if k != "input"}
+        if known:
+            made["content"]["application/json"]["examples"] = known
+        return made
+
+
+def _shared(name: str) -> Schema:
+    return ref(name, "parameters")
+
+
+def answer_schemas(schemas: TypeSchemas) -> Iterator[tuple[str, Schema]]:
+    """The bodies of answers, by name: a document and a list of each content type."""
+    for type_ in schemas.types.content_types:
+        shown = ref(schemas.names[type_.uid])
+        empty = {"type": "object", "maxProperties": 0}
+        paged = {
+            "type": "object",
+            "properties": {"pagination": ref("Pagination")},
+            "required": ["pagination"],
+        }
+        yield f"{schemas.names[type_.uid]}Answer", _envelope(shown, empty)
+        yield f"{schemas.names[type_.uid]}List", _envelope({"type": "array", "items": shown}, paged)
+
+
+def _envelope(data: Schema, meta: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {"data": data, "meta": meta},
+        "required": ["data", "meta"],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,116 @@
+"""The OpenAPI document of a site, as one actor sees it: only what the actor may do, and what that shows."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+from server.api.openapi import services
+from server.api.openapi.content import ContentPaths, answer_schemas
+from server.api.openapi.examples import examples_of
+from server.api.openapi.operations import error_responses
+from server.api.openapi.parameters import shared_parameters, type_parameters
+from server.api.openapi.search import SEARCH, search_path
+from server.api.openapi.services import Services
+from server.api.openapi.shared import shared_schemas
+from server.api.openapi.types import SUFFIXES, Schema, TypeSchemas
+from server.api.render import dumps
+from server.auth.permissions import Actor
+from server.schema.model import BUILT_IN, Type
+from server.schema.naming import type_names
+from server.schema.sentences import describe_type
+from server.site.site import State
+
+OPENAPI = "3.1.0"
+_ABOUT = (
+    "What the API takes and answers, for whoever asked for this document: without credentials what anyone "
+    "may do, with `Authorization: Bearer` what that token or user may do. Queries are in bracket notation: "
+    "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. Errors all have one shape."
+)
+_BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An API token (`quire token create`), or the token that a login answers.",
+}
+_SERVICES: Mapping[str, str] = {
+    services.MEDIA: "Files, their descriptions and their content.",
+    services.ACCOUNTS: "Logins, registration, passwords.",
+    services.USERS: "Who there is, and what roles there are.",
+    services.SITE: "What the site says of itself.",
+    SEARCH: "Ranked search across all types and locales.",
+}
+
+
+def describe_site(state: State, actor: Actor) -> bytes:
+    """The document as JSON, the same bytes for the same site."""
+    public = Actor("public", state.settings.roles["public"])
+    taken = [name for name, _ in shared_schemas()]
+    names = type_names(state.schema, taken, SUFFIXES)
+    schemas = TypeSchemas(state.schema, names, actor)
+    examples = cache(lambda type_: examples_of(state, public, type_))
+    limited = bool(state.settings.rate_limit)
+    content = ContentPaths(schemas, public, examples, limited)
+    paths = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
+    paths |= {path: made for path, made in Services(actor, public, limited).all() if made}
+    searched = search_path(actor, public, state.schema.content_types, state.settings)
+    paths |= {"/search": searched} if searched else {}
+    components = _components(state, schemas)
+    used = _reached(paths, components)
+    document = {
+        "openapi": OPENAPI,
+        "info": {"title": state.settings.name, "description": _ABOUT, "version": _version(paths, used)},
+        "servers": [{"url": "/"}],
+        "tags": _tags(state.schema.content_types, paths),
+        "paths": paths,
+        "components": {**used, "securitySchemes": {"bearer": _BEARER}},
+    }
+    return dumps(document)
+
+
+def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, Schema]]:
+    """Everything that a path can refer to, by section and name."""
+    types = [*state.schema.content_types, *(state.schema.types[uid] for uid in BUILT_IN)]
+    parameters = dict(shared_parameters(state.settings))
+    for type_ in types:
+        parameters.update(type_parameters(schemas, type_))
+    made = {**dict(shared_schemas()), **dict(schemas.all()), **dict(answer_schemas(schemas))}
+    return {"schemas": made, "parameters": parameters, "responses": dict(error_responses())}
+
+
+def _reached(paths: Any, components: Mapping[str, Mapping[str, Schema]]) -> dict[str, dict[str, Schema]]:
+    """The components that the paths refer to, also through others: what nothing leads to is not shown."""
+    found: set[tuple[str, str]] = set()
+    waiting: list[Any] = [paths]
+    while waiting:
+        for section, name in _references(waiting.pop()):
+            if (section, name) not in found:
+                found.add((section, name))
+                waiting.append(components[section][name])
+    return {
+        section: {name: made[name] for name in sorted(made) if (section, name) in found}
+        for section, made in components.items()
+    }
+
+
+def _references(value: Any) -> Iterable[tuple[str, str]]:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, str) and item.startswith("#/components/"):
+            _, _, section, name = item.split("/", 3)
+            yield section, name
+
+
+def _version(*parts: Any) -> str:
+    """Changes whenever what the API takes or answers does."""
+    return blake2b(dumps(parts), digest_size=6).hexdigest()
+
+
+def _tags(types: Iterable[Type], paths: Mapping[str, Any]) -> list[Schema]:
+    used = {tag for methods in paths.values() for made in methods.values() for tag in made["tags"]}
+    found = {t.display: " ".join(describe_type(t)) for t in types} | dict(_SERVICES)
+    return [{"name": name, "description": text} for name, text in found.items() if name in used]

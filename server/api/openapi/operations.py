@@ -1,0 +1,103 @@
+"""One operation of the API: what it takes, what it answers, every way in which it can fail."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from server.api.openapi.types import Schema, ref
+from server.errors import HTTP_NAMES, ApiError
+
+JSON = "application/json"
+# The errors that operations of a kind can have, beside their own.
+ALWAYS = (400, 401, 403, 500)
+READ = (*ALWAYS,)
+WRITE = (*ALWAYS, 409, 413, 503, 507)
+TAG = {"schema": {"type": "string"}, "description": "The version of what is shown."}
+
+
+def json_content(schema: Schema, example: Any = None) -> Schema:
+    """A JSON body or answer."""
+    return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
+
+
+def answer(
+    description: str, schema: Schema | None = None, *, example: Any = None, tagged: bool = False
+) -> Schema:
+    """One answer of an operation; `tagged` where it has an ETag."""
+    found: Schema = {"description": description}
+    if tagged:
+        found["headers"] = {"ETag": {**TAG, "required": True}}
+    if schema is not None:
+        found["content"] = json_content(schema, example)
+    return found
+
+
+def operation(
+    tag: str,
+    name: str,
+    summary: str,
+    answers: Mapping[int, Schema],
+    *,
+    parameters: Iterable[Schema] = (),
+    body: Schema | None = None,
+    errors: Iterable[int] = READ,
+    public: bool = False,
+    limited: bool = False,
+) -> Schema:
+    """An operation of the document; `public` where it needs no credentials, `limited` where 429 may come."""
+    statuses = sorted({*errors, 429} if limited else set(errors))
+    found: Schema = {"tags": [tag], "operationId": name, "summary": summary}
+    parameters = list(parameters)
+    if parameters:
+        found["parameters"] = parameters
+    if body is not None:
+        found["requestBody"] = body
+    shown = {str(status): made for status, made in answers.items()}
+    found["responses"] = {**shown, **{str(s): ref(f"Error{s}", "responses") for s in statuses}}
+    found["security"] = [{}, {"bearer": []}] if public else [{"bearer": []}]
+    return found
+
+
+def not_modified() -> Schema:
+    """The answer 304."""
+    return {"description": "What If-None-Match names still holds.", "headers": {"ETag": TAG}}
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def error_responses() -> Iterator[tuple[str, Schema]]:
+    """Every error that the API can answer, by status: from the tree of errors."""
+    kinds: dict[int, list[type[ApiError]]] = {}
+    every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
+    for kind in every:
+        kinds.setdefault(kind.status, []).append(kind)
+    for status in sorted({*kinds, *HTTP_NAMES}):
+        found = kinds.get(status, [])
+        yield f"Error{status}", _error_response(status, found)
+
+
+def _below(kind: type[ApiError]) -> Iterator[type[ApiError]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _below(child)
+
+
+def _error_response(status: int, kinds: list[type[ApiError]]) -> Schema:
+    names = list(dict.fromkeys([*(kind.name for kind in kinds), *_http_name(status)]))
+    sentences = [_sentence(kind) for kind in kinds if kind is not ApiError]
+    inner = {"properties": {"status": {"const": status}, "name": {"enum": names}}}
+    schema = {"allOf": [ref("Error"), {"properties": {"error": inner}}]}
+    message = kinds[0].default if kinds else names[0]
+    example = {"data": None, "error": {"status": status, "name": names[0], "message": message, "details": {}}}
+    return {
+        "description": " ".join(sentences) or "Something went wrong that should not.",
+        "content": json_content(schema, example),
+    }
+
+
+def _http_name(status: int) -> list[str]:
+    return [HTTP_NAMES[status]] if status in HTTP_NAMES else []
+
+
+def _sentence(kind: type[ApiError]) -> str:
+    return " ".join((kind.__doc__ or "").split())

@@ -1,0 +1,193 @@
+"""The parameters of requests: in the query, in paths, in headers.
+
+Bracket notation goes deeper than OpenAPI's `deepObject`, which says nothing of objects in objects:
+`filters[author][name][$eq]=Ann` is what a nested value means here.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from server.api.openapi.types import Schema, TypeSchemas, ref
+from server.config.settings import LOCALE, Settings
+from server.query.booleans import FALSE, TRUE
+from server.query.fields import selectable
+from server.query.parse import PUBLICATION_FILTERS, STATUSES
+from server.query.sorting import ORDERS
+from server.schema.model import Type
+
+_NAME: Schema = {"type": "string"}
+_MOST = 10**18 - 1  # more digits are refused
+_WHOLE: Schema = {"type": "integer", "minimum": -_MOST, "maximum": _MOST}
+
+
+def _query(name: str, schema: Schema, description: str, **more: Any) -> Schema:
+    return {"name": name, "in": "query", "description": description, **more, "schema": schema}
+
+
+def _listed(name: str, item: Schema, description: str, **more: Any) -> Schema:
+    """A parameter that is a list of names, separated by commas."""
+    listed: Schema = {"type": "array", "items": item}
+    return _query(name, listed, description, style="form", explode=False, **more)
+
+
+def shared_parameters(settings: Settings) -> Iterator[tuple[str, Schema]]:
+    """Every parameter that does not depend on a type, by its name in the document."""
+    code = LOCALE.pattern
+    sizes = f"{settings.page_size} by default, {settings.max_page_size} at most"
+    yield (
+        "locale",
+        _query("locale", {"type": "string", "pattern": f"^({code})?$"}, _locale_sentence(settings)),
+    )
+    yield (
+        "localeOfList",
+        _query(
+            "locale",
+            {"type": "string", "pattern": rf"^(\*|{code})?$"},
+            f"{_locale_sentence(settings)} `*` is every locale.",
+        ),
+    )
+    yield (
+        "localeWritten",
+        _query(
+            "locale", {"enum": list(settings.locales)}, "The locale to write; the default one without it."
+        ),
+    )
+    yield "status", _query("status", {"enum": list(STATUSES)}, "Drafts need the permission `readDraft`.")
+    yield (
+        "statusWritten",
+        _query("status", {"enum": list(STATUSES)}, "`draft` writes the draft and leaves what is published."),
+    )
+    filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
+    yield (
+        "publicationFilter",
+        _query("publicationFilter", {"enum": list(PUBLICATION_FILTERS)}, f"Shows what … {filters}."),
+    )
+    yield "q", _query("_q", _NAME, "Shows documents some text of which contains this, in any case.")
+    yield "pagination", _pagination(sizes, settings)
+    yield "documentId", _path("documentId", "The id of the document, the same in every locale.")
+    yield "ifMatch", _header("If-Match", "The `ETag` of the version to change; 412 where there is another.")
+    yield (
+        "ifNoneMatch",
+        _header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
+    )
+
+
+def _locale_sentence(settings: Settings) -> str:
+    return f"One of {', '.join(settings.locales)}; {settings.default_locale} without it."
+
+
+def _pagination(sizes: str, settings: Settings) -> Schema:
+    words: list[Any] = [*TRUE, *FALSE]
+    properties = {
+        "page": {**_WHOLE, "description": "The first page is 1."},
+        "pageSize": {**_WHOLE, "description": f"Documents on a page: {sizes}."},
+        "start": {**_WHOLE, "description": "How many documents to leave out."},
+        "limit": {**_WHOLE, "description": f"How many documents to show: {sizes}."},
+        "withCount": {"enum": words, "description": "Whether to count all documents."},
+    }
+    by_page, by_offset = (
+        {"anyOf": [{"required": [name]} for name in names]}
+        for names in (("page", "pageSize"), ("start", "limit"))
+    )
+    one_way = {"not": {"allOf": [by_page, by_offset]}}
+    apart = "" if settings.populate_with_pagination else " Not together with `populate`."
+    return _query(
+        "pagination",
+        {"type": "object", "properties": properties, **one_way},
+        f"By page or by offset; numbers out of bounds are brought into them.{apart}",
+        style="deepObject",
+        explode=True,
+        example={"page": 1, "pageSize": settings.page_size},
+    )
+
+
+def _path(name: str, description: str, schema: Schema | None = None) -> Schema:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": description,
+        "schema": schema or {"type": "string", "minLength": 1},
+    }
+
+
+def _header(name: str, description: str) -> Schema:
+    return {"name": name, "in": "header", "description": description, "schema": _NAME}
+
+
+def number_in_path(name: str, description: str) -> Schema:
+    """A whole number in a path."""
+    return _path(name, description, {"type": "integer", "minimum": 0})
+
+
+def name_in_path(name: str, description: str) -> Schema:
+    """A name in a path."""
+    return _path(name, description)
+
+
+# --- of one type ---------------------------------------------------------------------------------
+
+
+def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Schema]]:
+    """The parameters of a type, by their names in the document: `Article.fields`, …."""
+    name = schemas.names[type_.uid]
+    columns = [a.name for a in type_.columns.values() if selectable(a)]
+    yield (
+        f"{name}.fields",
+        _listed(
+            "fields",
+            {"enum": ["*", *columns]},
+            "Shows only these, with `id` and `documentId`.",
+            example=columns[:2],
+        ),
+    )
+    links = [a.name for a in schemas.links(type_)] + ["localizations"] * type_.localized
+    if links:
+        yield f"{name}.populate", _populate(links)
+    example = next((c for c in columns if c not in ("id", "documentId")), "id")
+    yield f"{name}.sort", _sort(schemas, type_, columns, example)
+    yield (
+        f"{name}.filters",
+        _query(
+            "filters",
+            ref(f"{name}Filters"),
+            "Conditions in bracket notation: `filters[name][$eq]=value`, through what attributes lead to as "
+            "well: `filters[author][name][$contains]=Ann`.",
+            style="deepObject",
+            explode=True,
+            example={example: {"$notNull": True}},
+        ),
+    )
+
+
+def _populate(links: list[str]) -> Schema:
+    return _listed(
+        "populate",
+        {"enum": ["*", *links]},
+        "Shows what these lead to; `*` is all of them, one level. Dotted names go on (`author.avatar`). In "
+        "bracket notation each may have its own `fields`, `filters`, `sort` and `populate`: "
+        "`populate[author][fields][0]=name`; in dynamic zones `on`: `populate[zone][on][shared.quote]=true`.",
+        example=links[:2],
+    )
+
+
+def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -> Schema:
+    keys = "|".join([*columns, *(_nested(schemas, type_))])
+    pattern = rf"^({keys})(:({'|'.join(ORDERS)}))?$"
+    return _listed(
+        "sort",
+        {"type": "string", "pattern": pattern},
+        "Sorts by these, each `name`, `name:asc` or `name:desc`; dotted names lead through relations.",
+        example=[f"{example}:desc"],
+    )
+
+
+def _nested(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
+    """Patterns of the sort keys one level below: `author\\.(name|slug)`."""
+    for link in schemas.links(type_):
+        targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
+        if link.type == "dynamiczone" or (link.morph and not link.derived):
+            continue
+        (target,) = targets.values()
+        below = [a.name for a in target.columns.values() if selectable(a)]
+        yield rf"{link.name}\.({'|'.join(below)})"

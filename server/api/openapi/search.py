@@ -1,0 +1,93 @@
+"""The operation of `/search`, which is about all types that the actor may find (docs/search.md)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from server.api.openapi.operations import answer, operation
+from server.api.openapi.types import Schema
+from server.auth.permissions import Actor
+from server.config.settings import Settings
+from server.query.booleans import FALSE, TRUE
+from server.schema.model import Type
+from server.search.question import LONGEST
+
+SEARCH = "Search"
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+
+
+def search_path(actor: Actor, public: Actor, types: Iterable[Type], settings: Settings) -> Schema:
+    """The methods of `/search`; none where the actor may find nothing."""
+    types = list(types)
+    names = [t.singular for t in types if actor.may(t.singular, "find")]
+    if not names:
+        return {}
+    open_ = any(public.may(t.singular, "find") for t in types)
+    found = answer("What was found, the best first.", _answered(names, settings))
+    made = operation(
+        SEARCH,
+        "search",
+        "Find documents of all types by their words",
+        {200: found},
+        parameters=_parameters(names, settings),
+        public=open_,
+        limited=bool(settings.rate_limit),
+    )
+    return {"get": made}
+
+
+def _parameters(names: list[str], settings: Settings) -> list[Schema]:
+    whole = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
+    types = {"type": "array", "items": {"enum": names}}
+    rows: Iterable[tuple[str, Schema, str]] = (
+        ("q", {**_TEXT, "maxLength": LONGEST}, 'Words, `"phrases"`, `field:words`, `-without`, `begin*`.'),
+        ("type", types, "Only these types."),
+        ("locale", {"enum": [*settings.locales, "*"]}, "Only this locale."),
+        ("status", {"enum": ["published", "draft"]}, "What drafts say, where the caller may read them."),
+        ("limit", whole, f"Hits on a page, at most {settings.max_page_size}."),
+        ("page", whole, "Which page, from 1."),
+        ("prefix", {"enum": [*TRUE, *FALSE], "default": "true"}, "Whether the last word may be unfinished."),
+    )
+    return [
+        {"name": name, "in": "query", "schema": schema, "description": text}
+        | ({"required": True, "example": "tide"} if name == "q" else {})
+        | ({"explode": False} if name == "type" else {})
+        for name, schema, text in rows
+    ]
+
+
+def _answered(names: list[str], settings: Settings) -> Schema:
+    marked = {**_TEXT, "description": "HTML in which only `<mark>` is not escaped."}
+    hit = _closed(
+        {
+            "id": {"type": "integer"},
+            "documentId": _TEXT,
+            "type": {"enum": names},
+            "locale": {"enum": list(settings.locales)},
+            "status": {"enum": ["published", "draft"]},
+            "title": {"type": ["string", "null"]},
+            "href": {**_TEXT, "description": "Where the API has the document."},
+            "score": {"type": "number"},
+            "highlights": {"type": "object", "additionalProperties": {"type": "array", "items": marked}},
+        }
+    )
+    facet = {"type": "array", "items": _closed({"value": _TEXT, "count": _COUNT})}
+    pagination = dict.fromkeys(("page", "pageSize", "pageCount", "total"), _COUNT)
+    index = {"used": {"type": "boolean"}, "documents": _COUNT, "pending": {"type": ["integer", "null"]}}
+    meta = {
+        "query": _TEXT,
+        "pagination": _closed(pagination),
+        "facets": _closed({"type": facet, "locale": facet}),
+        "didYouMean": {"type": ["string", "null"]},
+        "index": _closed(index),
+    }
+    return _closed({"data": {"type": "array", "items": hit}, "meta": _closed(meta)})
+
+
+def _closed(properties: Mapping[str, Any]) -> Schema:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,327 @@
+"""The operations that every site has: media, logins, users, roles, locales, content types."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.openapi.operations import ALWAYS, JSON, WRITE, answer, json_content, not_modified, operation
+from server.api.openapi.parameters import name_in_path, number_in_path
+from server.api.openapi.types import Schema, ref
+from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
+from server.api.routes.users import WRITTEN
+from server.auth.permissions import Actor
+from server.auth.users import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
+from server.write.uploading import INFO
+
+MEDIA, ACCOUNTS, USERS, SITE = "Media", "Accounts", "Users", "Site"
+_FILE, _USER = "UploadFile", "UsersPermissionsUser"
+_OBJECT: Schema = {"type": "object"}
+_FLAG: Schema = {"type": "boolean"}
+_TEXT: Schema = {"type": "string"}
+_MOMENT: Schema = {"type": "string", "format": "date-time"}
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Makes the paths of services that the actor may use; `public` is what needs no credentials."""
+
+    actor: Actor
+    public: Actor
+    limited: bool
+
+    def all(self) -> Iterator[tuple[str, Schema]]:
+        """Every path with its operations; a path may be empty where the actor may do nothing there."""
+        yield from self._media()
+        yield from self._accounts()
+        yield from self._users()
+        yield from self._site()
+
+    def _one(self, permission: str, tag: str, name: str, summary: str, answers: Any, **more: Any) -> Schema:
+        """An operation of the subject and action of a permission; nothing where it is not granted."""
+        subject, _, action = permission.partition(".")
+        if not self.actor.may(subject, action):
+            return {}
+        more.setdefault("limited", self.limited)
+        return operation(tag, name, summary, answers, public=self.public.may(subject, action), **more)
+
+    # --- media ---------------------------------------------------------------------------------
+
+    def _media(self) -> Iterator[tuple[str, Schema]]:
+        one, several = ref(_FILE), {"type": "array", "items": ref(_FILE)}
+        number = name_in_path("id", "The number or documentId of a file.")
+        selecting = _params(_FILE, "fields")
+        found = self._one(
+            "upload.find", MEDIA, "findFiles", "The files of the media library",
+            {200: answer("The files.", several)}, parameters=[*selecting, *_params(_FILE, "filters", "sort")],
+        )  # fmt: skip
+        sent = self._one(
+            "upload.upload", MEDIA, "uploadFiles",
+            "Upload files; with `id`, say something else of a file, or replace it",
+            {200: answer("The file that was changed.", one), 201: answer("The new files.", several)},
+            parameters=[_upload_id(), *selecting], body=_UPLOAD_BODY, errors=(*WRITE, 404),
+        )  # fmt: skip
+        yield "/api/upload", _methods(post=sent)
+        yield "/api/upload/files", _methods(get=found)
+        shown = self._one(
+            "upload.findOne", MEDIA, "findOneFile", "One file",
+            {200: answer("The file.", one)}, parameters=[number, *selecting], errors=(*ALWAYS, 404),
+        )  # fmt: skip
+        gone = self._one(
+            "upload.destroy", MEDIA, "deleteFile", "Delete a file",
+            {200: answer("The file that is gone.", one)},
+            parameters=[number, *selecting], errors=(*WRITE, 404),
+        )  # fmt: skip
+        yield "/api/upload/files/{id}", _methods(get=shown, delete=gone)
+        content: Schema = {"*/*": {"schema": {}}}
+        bytes_ = {"description": "The bytes of the file.", "content": content}
+        part = {"description": "A part of it, as `Range` asks for.", "content": content}
+        yield "/uploads/{path}", _methods(
+            get=operation(
+                MEDIA, "download", "The content of a file",
+                {200: bytes_, 206: part, 304: not_modified()},
+                parameters=[name_in_path("path", "The path in a file's `url`; it may have slashes.")],
+                errors=(404, 416, 500), public=True, limited=self.limited,
+            )
+        )  # fmt: skip
+
+    # --- accounts ------------------------------------------------------------------------------
+
+    def _accounts(self) -> Iterator[tuple[str, Schema]]:
+        shown = answer("A token to send as `Authorization: Bearer`, and whose it is.", _LOGGED_IN)
+        registered = answer(
+            "The new user, with a token where the address need not be confirmed.", _REGISTERED
+        )
+        done = answer("It is done, or will be.", _closed({"ok": {"const": True}}))
+        sent = answer("A mail is sent if there is such a user.", _closed({"email": _TEXT, "sent": _FLAG}))
+        rows: Iterable[tuple[str, str, str, str, Schema, Mapping[str, int]]] = (
+            ("callback", "local", "login", "Log in", shown, LOGIN),
+            ("register", "local/register", "register", "Make an account", registered, REGISTER),
+            ("changePassword", "change-password", "changePassword", "Change one's password", shown, CHANGE),
+            ("forgotPassword", "forgot-password", "forgotPassword", "Be sent a code", done, {"email": 1}),
+            ("resetPassword", "reset-password", "resetPassword", "Set a password by a code", shown, RESET),
+            (
+                "sendEmailConfirmation", "send-email-confirmation", "sendConfirmation",
+                "Be sent a link that confirms the address", sent, {"email": 1},
+            ),
+        )  # fmt: skip
+        for action, path, name, summary, answered, form in rows:
+            body = {"required": True, "content": json_content(_form(form), _example(form))}
+            made = self._one(
+                f"auth.{action}", ACCOUNTS, name, summary, {200: answered},
+                body=body, errors=(*ALWAYS, 413, 429),
+            )  # fmt: skip
+            yield f"/api/auth/{path}", _methods(post=made)
+        code = {"name": "confirmation", "in": "query", "required": True, "schema": _TEXT}
+        leads = {"description": "Leads to the page that `auth.url` names."}
+        confirmed = self._one(
+            "auth.emailConfirmation", ACCOUNTS, "confirmEmail", "Confirm an address by a code",
+            {200: done, 302: leads}, parameters=[{**code, "description": "The code."}],
+        )  # fmt: skip
+        yield "/api/auth/email-confirmation", _methods(get=confirmed)
+
+    # --- users and roles -----------------------------------------------------------------------
+
+    def _users(self) -> Iterator[tuple[str, Schema]]:
+        one = answer("The user.", ref(_USER))
+        showing = _params(_USER, "fields", "populate")
+        listed = self._one(
+            "user.find", USERS, "findUsers", "The users",
+            {200: answer("The users.", {"type": "array", "items": ref(_USER)})},
+            parameters=[*showing, *_params(_USER, "filters", "sort")],
+        )  # fmt: skip
+        made = self._one(
+            "user.create", USERS, "createUser", "A new user",
+            {201: answer("The user.", ref(_USER))},
+            parameters=_params(_USER, "fields"), body=_user_body(whole=True), errors=(*ALWAYS, 413),
+        )  # fmt: skip
+        yield "/api/users", _methods(get=listed, post=made)
+        count = self._one(
+            "user.count", USERS, "countUsers", "How many users there are",
+            {200: answer("The number.", {"type": "integer"})},
+        )  # fmt: skip
+        yield "/api/users/count", _methods(get=count)
+        me = self._one("user.me", USERS, "me", "The user who asks", {200: one}, parameters=showing)
+        changed = self._one(
+            "user.updateMe", USERS, "updateMe", "Change one's own name or address", {200: one},
+            parameters=showing, body=_user_body(names=("username", "email")), errors=(*ALWAYS, 413),
+        )  # fmt: skip
+        yield "/api/users/me", _methods(get=me, put=changed)
+        number = number_in_path("id", "The number of a user.")
+        missing = (*ALWAYS, 404)
+        shown = self._one(
+            "user.findOne", USERS, "findOneUser", "One user", {200: one},
+            parameters=[number, *showing], errors=missing,
+        )  # fmt: skip
+        updated = self._one(
+            "user.update", USERS, "updateUser", "Change a user", {200: one},
+            parameters=[number, *_params(_USER, "fields")], body=_user_body(), errors=(*missing, 413),
+        )  # fmt: skip
+        gone = self._one(
+            "user.destroy", USERS, "deleteUser", "Delete a user", {200: one},
+            parameters=[number, *showing], errors=missing,
+        )  # fmt: skip
+        yield "/api/users/{id}", _methods(get=shown, put=updated, delete=gone)
+        yield from self._roles()
+
+    def _roles(self) -> Iterator[tuple[str, Schema]]:
+        role = _closed({"id": {"type": "integer"}, "nb_users": {"type": "integer"},
+                        **dict.fromkeys(("documentId", "name", "description", "type"), _TEXT)})  # fmt: skip
+        roles = self._one(
+            "role.find", USERS, "findRoles", "The roles",
+            {200: answer("The roles.", _closed({"roles": {"type": "array", "items": role}}))},
+        )  # fmt: skip
+        yield "/api/users-permissions/roles", _methods(get=roles)
+        whole = {**role, "properties": {**role["properties"], "permissions": _OBJECT}}
+        one = self._one(
+            "role.findOne", USERS, "findOneRole", "One role, and what it may do",
+            {200: answer("The role.", _closed({"role": whole}))},
+            parameters=[name_in_path("id", "The number or name of a role.")], errors=(*ALWAYS, 404),
+        )  # fmt: skip
+        yield "/api/users-permissions/roles/{id}", _methods(get=one)
+        every = self._one(
+            "role.find", USERS, "findPermissions", "Everything that roles can be allowed to do",
+            {200: answer("By subject and action.", _closed({"permissions": _OBJECT}))},
+        )  # fmt: skip
+        yield "/api/users-permissions/permissions", _methods(get=every)
+
+    # --- the site ------------------------------------------------------------------------------
+
+    def _site(self) -> Iterator[tuple[str, Schema]]:
+        locales = self._one(
+            "locale.find", SITE, "findLocales", "The locales of the site",
+            {200: answer("The locales.", {"type": "array", "items": _LOCALE})},
+        )  # fmt: skip
+        yield "/api/i18n/locales", _methods(get=locales)
+        for name, kind in (("content-types", "ContentType"), ("components", "Component")):
+            described = {"type": "object", "required": ["uid", "schema"]}
+            many = self._one(
+                "content-type.find", SITE, f"find{kind}s", f"The {name.replace('-', ' ')} of the site",
+                {200: answer("Their schemas.", _closed({"data": {"type": "array", "items": described}}))},
+            )  # fmt: skip
+            yield f"/api/content-type-builder/{name}", _methods(get=many)
+            one = self._one(
+                "content-type.findOne", SITE, f"findOne{kind}", f"One of the {name.replace('-', ' ')}",
+                {200: answer("Its schema.", _closed({"data": described}))},
+                parameters=[name_in_path("uid", "Such as `api::article.article`.")], errors=(*ALWAYS, 404),
+            )  # fmt: skip
+            yield f"/api/content-type-builder/{name}/{{uid}}", _methods(get=one)
+        health = {204: answer("The site is loaded.")}
+        yield (
+            "/_health",
+            _methods(
+                get=operation(
+                    SITE, "health", "Whether the site is loaded", health, errors=(500,), public=True
+                )
+            ),
+        )
+
+
+def _methods(**operations: Schema) -> Schema:
+    return {method: made for method, made in operations.items() if made}
+
+
+def _params(name: str, *which: str) -> list[Schema]:
+    return [ref(f"{name}.{each}", "parameters") for each in which]
+
+
+def _closed(properties: Mapping[str, Any]) -> Schema:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+# --- shapes --------------------------------------------------------------------------------------
+
+_LOGGED_IN = _closed({"jwt": _TEXT, "user": ref(_USER)})
+_REGISTERED = {**_LOGGED_IN, "required": ["user"]}
+_LOCALE = _closed(
+    {
+        "id": {"type": "integer"},
+        **dict.fromkeys(("documentId", "name", "code"), _TEXT),
+        **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), _MOMENT),
+        "isDefault": _FLAG,
+    }
+)
+# What a text of a form has to be, beside its lengths.
+_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
+
+
+def _text(name: str, least: int) -> Schema:
+    found = {**_TEXT, "minLength": least, "maxLength": LONGEST.get(name, LONGEST_OTHER), "pattern": _CONTROL}
+    kinds = {"email": "email"} if name == "email" else {"format": "password"} if "assword" in name else {}
+    return {**found, **({"format": "email"} if name == "email" else kinds)}
+
+
+def _form(wanted: Mapping[str, int]) -> Schema:
+    properties = {name: _text(name, least) for name, least in wanted.items()}
+    return {"type": "object", "properties": properties, "required": list(wanted)}
+
+
+def _example(wanted: Mapping[str, int]) -> Any:
+    known = {
+        "email": "ann@example.org",
+        "username": "ann",
+        "identifier": "ann",
+        "code": "the code of the mail",
+    }
+    return {name: known.get(name, "correct horse") for name in wanted}
+
+
+def _user_body(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> Schema:
+    texts = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
+    properties: Schema = {name: _text(name, least) for name, least in texts.items() if name in names}
+    for name in ("confirmed", "blocked"):
+        if name in names:
+            properties[name] = _FLAG
+    if "role" in names:
+        properties["role"] = {"description": "The number, name or documentId of a role."}
+        properties["provider"] = {"description": "Ignored: it stays what it is."}
+    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    if whole:
+        found["required"] = list(texts)
+    return {"required": True, "content": json_content(found)}
+
+
+def _upload_id() -> Schema:
+    return {
+        "name": "id",
+        "in": "query",
+        "description": "The number or documentId of the file to change.",
+        "schema": {"type": "string"},
+    }
+
+
+_UPLOAD_BODY: Schema = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "files": {
+                        "type": "array",
+                        "items": {
+                            "type": "string",
+                            "format": "binary",
+                            "contentMediaType": "application/octet-stream",
+                        },
+                    },
+                    "fileInfo": {
+                        "type": "string",
+                        "contentMediaType": JSON,
+                        "description": f"JSON: {', '.join(INFO)}; or a list with one for each file.",
+                    },
+                    "ref": {
+                        **_TEXT,
+                        "description": "The uid of a content type whose document gets the files.",
+                    },
+                    "refId": {**_TEXT, "description": "The id or documentId of that document."},
+                    "field": {**_TEXT, "description": "Its media attribute."},
+                },
+            }
+        }
+    },
+}

@@ -1,0 +1,187 @@
+"""The schemas that every site has: errors, blocks, files, filters, relations in bodies."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from server.api.openapi.types import Schema, ref
+from server.api.openapi.values import OPERANDS, nullable
+from server.query.operators import LOGIC, OPERATORS, Operator
+from server.write.relation_input import OPERATIONS, POSITIONS
+from server.write.validate import BLOCK_TYPES, TOP_BLOCKS
+
+_TEXT: Schema = {"type": "string"}
+_ID: Schema = {"type": "string", "minLength": 1, "description": "A documentId."}
+
+
+def shared_schemas() -> Iterator[tuple[str, Schema]]:
+    """Every schema that does not depend on the site's types, by name."""
+    yield "Error", _ERROR
+    yield "Pagination", _PAGINATION
+    yield "Block", _BLOCK
+    yield "BlockInput", {**_BLOCK_INPUT}
+    yield "InlineInput", {**_INLINE_INPUT}
+    yield "ImageFormat", _IMAGE_FORMAT
+    yield "MediaInput", _media()
+    yield "RelationInput", _relation(_TARGET)
+    yield "MorphInput", _relation(_MORPH_TARGET)
+    yield "LinkFilter", _link_filter()
+    for kind, operand in OPERANDS.items():
+        yield f"{kind}Filter", _scalar_filter(f"{kind}Filter", operand)
+
+
+def _object(properties: Mapping[str, Any], *, closed: bool = True, required: bool = True) -> Schema:
+    found: Schema = {"type": "object", "properties": dict(properties)}
+    if required:
+        found["required"] = list(properties)
+    if closed:
+        found["additionalProperties"] = False
+    return found
+
+
+_ERROR = _object(
+    {
+        "data": {"type": "null"},
+        "error": _object(
+            {
+                "status": {"type": "integer", "description": "The status of the answer."},
+                "name": {"type": "string", "description": "Which kind of error."},
+                "message": {"type": "string", "description": "For people."},
+                "details": {"type": "object", "description": "For programs; empty where there is nothing."},
+            }
+        ),
+    }
+)
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_PAGINATION: Schema = {
+    "description": "By page, or by offset where the request was; without totals where it asked for none.",
+    "anyOf": [
+        {
+            **_object(
+                {"page": _COUNT, "pageSize": _COUNT, "pageCount": _COUNT, "total": _COUNT}, required=False
+            )
+        },
+        {**_object({"start": _COUNT, "limit": _COUNT, "total": _COUNT}, required=False)},
+    ],
+}
+_BLOCK: Schema = {
+    "type": "object",
+    "description": f"A block has a type ({', '.join(TOP_BLOCKS)}) and children, which are texts, links and "
+    "list items. What a file says is shown as it is.",
+    "example": {"type": "paragraph", "children": [{"type": "text", "text": "Hello"}]},
+}
+_INLINES: Schema = {"type": "array", "items": ref("InlineInput")}
+_BLOCK_INPUT: Schema = {
+    "type": "object",
+    "properties": {"type": {"enum": list(TOP_BLOCKS)}, "children": _INLINES},
+    "required": ["type", "children"],
+    "example": _BLOCK["example"],
+}
+_INLINE_INPUT: Schema = {
+    "type": "object",
+    "properties": {"type": {"enum": list(BLOCK_TYPES)}, "children": _INLINES, "text": {}},
+    "required": ["type"],
+}
+_IMAGE_FORMAT = _object(
+    {
+        "name": _TEXT,
+        "hash": _TEXT,
+        "ext": _TEXT,
+        "mime": _TEXT,
+        "path": {"type": "null"},
+        "width": {"type": "integer"},
+        "height": {"type": "integer"},
+        "size": {"type": "number", "description": "In kB."},
+        "sizeInBytes": {"type": "integer"},
+        "url": _TEXT,
+    }
+)
+_ITEM = {"documentId": _ID, "id": {}, "locale": {}, "status": {}, "__temp_key__": {}}
+_TARGET: Schema = {"anyOf": [_ID, {**_object({**_ITEM, "__type": {}}), "required": ["documentId"]}]}
+_MORPH_TARGET: Schema = {
+    **_object({**_ITEM, "__type": {"type": "string", "description": "The uid of its type."}}),
+    "required": ["documentId", "__type"],
+}
+
+
+def _relation(target: Schema) -> Schema:
+    """A relation in a body: what it holds from now on, or what changes of it."""
+    several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
+    changes = dict.fromkeys(OPERATIONS, several)
+    changes["connect"] = _connect(target)
+    return {
+        "description": "A documentId, a list of them, null, or `set`, `connect` and `disconnect`. "
+        "What they name must exist.",
+        "anyOf": [*several["anyOf"], _object(changes, required=False)],
+    }
+
+
+def _connect(target: Schema) -> Schema:
+    flags = {name: {"type": "boolean"} for name in POSITIONS if name in ("start", "end")}
+    beside = {name: target for name in POSITIONS if name not in flags}
+    position = nullable({**_object({**flags, **beside}, required=False), "minProperties": 1})
+    placed = next(t for t in target.get("anyOf", [target]) if t["type"] == "object")
+    placed = {**placed, "properties": {**placed["properties"], "position": position}}
+    one = {"anyOf": [*(t for t in target.get("anyOf", []) if t["type"] == "string"), placed]}
+    return {"anyOf": [*one["anyOf"], {"type": "array", "items": one}, {"type": "null"}]}
+
+
+def _media() -> Schema:
+    """A media attribute in a body."""
+    key = {"type": ["integer", "string"]}
+    one = {
+        "anyOf": [
+            key,
+            {"type": "object", "properties": {"documentId": key}, "required": ["documentId"]},
+            {"type": "object", "properties": {"id": key}, "required": ["id"]},
+        ]
+    }
+    return {
+        "description": "A file's id or documentId, or a list of them. The file must exist.",
+        "anyOf": [*one["anyOf"], {"type": "array", "items": one}, {"type": "null"}],
+    }
+
+
+# --- filters -------------------------------------------------------------------------------------
+
+
+def _scalar_filter(name: str, operand: Schema) -> Schema:
+    """What a filter says of one attribute: a value, a list of values, or operators."""
+    properties: Schema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
+    for logic in ("$and", "$or"):
+        properties[logic] = {
+            "type": "array",
+            "items": ref(name),
+            "description": f"{LOGIC[logic].capitalize()}.",
+        }
+    properties["$not"] = {**ref(name), "description": f"{LOGIC['$not'].capitalize()}."}
+    return {
+        "anyOf": [
+            operand,
+            {"type": "array", "items": operand, "minItems": 1},
+            _object(properties, required=False),
+        ]
+    }
+
+
+def _operator(operator: Operator, operand: Schema) -> Schema:
+    taken: Mapping[str, Schema] = {
+        "value": operand,
+        "list": {"type": "array", "items": operand, "minItems": 1},
+        "pair": {"type": "array", "items": operand, "minItems": 2, "maxItems": 2},
+        "text": _TEXT,
+        "flag": {"type": "boolean"},
+    }
+    return {**taken[operator.takes], "description": f"The value {operator.sentence}."}
+
+
+def _link_filter() -> Schema:
+    """Which document an attribute leads to, or whether it leads to one."""
+    ids = {"type": "array", "items": _ID, "minItems": 1}
+    one, several = ("$eq", "$ne"), ("$in", "$notIn")
+    flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}
+    properties: Schema = {
+        **{name: {**_ID, "description": f"The documentId {OPERATORS[name].sentence}."} for name in one},
+        **{name: {**ids, "description": f"The documentId {OPERATORS[name].sentence}."} for name in several},
+        **{name: _operator(operator, {}) for name, operator in flags.items()},
+    }
+    return {"anyOf": [_ID, ids, _object(properties, required=False)]}

@@ -1,0 +1,194 @@
+"""The schemas of content types and components: in answers, in bodies, and in filters.
+
+What the caller may not `find` is not in them: a relation to such a type is neither shown nor written
+nor filtered by.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.openapi.values import OPERAND_KINDS, count_bounds, described, shown_value, written_value
+from server.auth.permissions import Actor, subject_of
+from server.query.fields import selectable, targets_of
+from server.schema.model import ROLE, UPLOAD, Attribute, Type
+from server.schema.model import Schema as Types
+from server.schema.sentences import describe_type
+from server.write.validate import IGNORED
+
+Schema = dict[str, Any]
+SUFFIXES = ("Input", "Change", "Filters", "List", "Answer")
+_LIST = {"type": "array"}
+
+
+def ref(name: str, section: str = "schemas") -> Schema:
+    """A reference to a part of the document."""
+    return {"$ref": f"#/components/{section}/{name}"}
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSchemas:
+    """Describes the types of a site as one actor sees them; `names` has a name for each, by uid."""
+
+    types: Types
+    names: Mapping[str, str]
+    actor: Actor
+
+    def all(self) -> Iterator[tuple[str, Schema]]:
+        """Every schema of every type, by name."""
+        for uid, type_ in self.types.types.items():
+            name = self.names[uid]
+            yield name, self.shown(type_)
+            yield f"{name}Filters", self.filters(type_)
+            if not uid.startswith("plugin::"):
+                yield f"{name}Input", self.input(type_, whole=True)
+            if type_.kind != "component":
+                yield f"{name}Change", self.input(type_, whole=False)
+
+    def may_find(self, attribute: Attribute) -> bool:
+        """Whether the actor may follow an attribute to something."""
+        return bool(self.targets(attribute))
+
+    def targets(self, attribute: Attribute) -> list[Type]:
+        """The types that an attribute leads to, as far as the actor may find them."""
+        checked = attribute.type == "relation"
+        found = targets_of(self.types, attribute)
+        # A user's role is in the answers to whoever may change users.
+        return [t for t in found if not checked or t.uid == ROLE or self.actor.may(subject_of(t.uid), "find")]
+
+    def links(self, type_: Type) -> list[Attribute]:
+        """The attributes that `populate` can show to the actor."""
+        found = (a for a in type_.attributes.values() if not a.scalar and not a.private)
+        return [a for a in found if self.may_find(a)]
+
+    # --- answers -------------------------------------------------------------------------------
+
+    def shown(self, type_: Type) -> Schema:
+        """A document or component in an answer: what `fields` selects, and what is populated."""
+        properties: Schema = {"id": {"type": "integer"}}
+        if type_.kind == "component":
+            properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
+        else:
+            properties["documentId"] = {"type": "string"}
+            if self._named_in_relations():
+                properties["__type"] = {"const": type_.uid, "description": "In relations to any type."}
+        for name, attribute in type_.columns.items():
+            if name not in properties and selectable(attribute):
+                properties[name] = _formats(type_, name) or shown_value(attribute)
+        for link in self.links(type_):
+            properties[link.name] = described(self._held(link), link)
+        if type_.localized:
+            others = {**_LIST, "items": ref(self.names[type_.uid])}
+            properties["localizations"] = {**others, "description": "The document in its other locales."}
+        return {
+            "type": "object",
+            "description": " ".join(describe_type(type_)),
+            "properties": properties,
+            "required": ["id"] if type_.kind == "component" else ["id", "documentId"],
+            "additionalProperties": False,
+        }
+
+    def _named_in_relations(self) -> bool:
+        every = (a for t in self.types.types.values() for a in t.attributes.values())
+        return any(a.morph and not a.derived for a in every)
+
+    def _held(self, attribute: Attribute) -> Schema:
+        """What a populated attribute holds."""
+        refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
+        if attribute.type == "dynamiczone" or (attribute.morph and not attribute.derived):
+            key = "__component" if attribute.type == "dynamiczone" else "__type"
+            mapping = {t.uid: self._pointer(t) for t in self.targets(attribute)}
+            told = {"propertyName": key, "mapping": mapping}
+            held: Schema = {"oneOf": refs, "discriminator": told, "required": [key]}
+        else:
+            held = refs[0]
+        return {**_LIST, "items": held} if attribute.to_many else {"anyOf": [held, {"type": "null"}]}
+
+    def _pointer(self, type_: Type, suffix: str = "") -> str:
+        return f"#/components/schemas/{self.names[type_.uid]}{suffix}"
+
+    # --- bodies --------------------------------------------------------------------------------
+
+    def input(self, type_: Type, *, whole: bool) -> Schema:
+        """What a body says of a document or component; `whole` where what is missing has no value."""
+        properties = {a.name: self._written(a) for a in type_.attributes.values() if self._writable(a)}
+        needed = [a.name for a in type_.attributes.values() if a.name in properties and _needed(a)]
+        found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        if type_.kind == "component":
+            properties["id"] = {"description": "Ignored: an id comes from the place."}
+            properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
+            properties["__temp_key__"] = {"description": "Ignored."}
+        else:
+            properties.update({name: {"description": "Ignored."} for name in IGNORED})
+        if whole and needed:
+            found["required"] = needed
+        if type_.draft_publish:
+            found["description"] = (
+                "A draft may lack what is required, and break lengths, bounds and patterns."
+            )
+        return found
+
+    def _writable(self, attribute: Attribute) -> bool:
+        return attribute.type in ("media", "component", "dynamiczone") or (
+            self.may_find(attribute) if attribute.type == "relation" else True
+        )
+
+    def _written(self, attribute: Attribute) -> Schema:
+        match attribute.type:
+            case "relation":
+                named = attribute.morph and not attribute.derived
+                return described(ref("MorphInput" if named else "RelationInput"), attribute)
+            case "media":
+                return described(ref("MediaInput"), attribute)
+            case "component":
+                made = ref(f"{self.names[str(attribute.component)]}Input")
+                if attribute.repeatable:
+                    made = {**_LIST, "items": made, **count_bounds(attribute)}
+            case "dynamiczone":
+                made = {**_LIST, "items": self._zone_input(attribute), **count_bounds(attribute)}
+            case _:
+                return written_value(attribute)
+        return described(made if attribute.required else {"anyOf": [made, {"type": "null"}]}, attribute)
+
+    def _zone_input(self, attribute: Attribute) -> Schema:
+        types = targets_of(self.types, attribute)
+        mapping = {t.uid: self._pointer(t, "Input") for t in types}
+        return {
+            "oneOf": [ref(f"{self.names[t.uid]}Input") for t in types],
+            "discriminator": {"propertyName": "__component", "mapping": mapping},
+            "required": ["__component"],
+        }
+
+    # --- filters -------------------------------------------------------------------------------
+
+    def filters(self, type_: Type) -> Schema:
+        """What the `filters` of a type may say."""
+        own = ref(f"{self.names[type_.uid]}Filters")
+        properties: Schema = {}
+        for name, attribute in type_.columns.items():
+            if attribute.private or attribute.type in ("password", "dynamiczone"):
+                continue
+            if attribute.scalar:
+                properties[name] = ref(f"{OPERAND_KINDS.get(attribute.type, 'Text')}Filter")
+            elif (not attribute.morph or attribute.derived) and self.may_find(attribute):
+                (target,) = self.targets(attribute)
+                properties[name] = {"anyOf": [ref("LinkFilter"), ref(f"{self.names[target.uid]}Filters")]}
+        properties |= {"$and": {**_LIST, "items": own}, "$or": {**_LIST, "items": own}, "$not": own}
+        return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _needed(attribute: Attribute) -> bool:
+    """Whether a body that makes a document has to have an attribute."""
+    has_default = attribute.default is not None and attribute.scalar
+    return attribute.required and not attribute.derived and not has_default
+
+
+def _formats(type_: Type, name: str) -> Schema | None:
+    if type_.uid == UPLOAD and name == "formats":
+        held = {"type": "object", "additionalProperties": ref("ImageFormat")}
+        return {
+            **held,
+            "type": ["object", "null"],
+            "description": "The smaller pictures made of a large one.",
+        }
+    return None

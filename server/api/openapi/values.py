@@ -1,0 +1,146 @@
+"""What values of attributes are, as JSON Schema: in answers, in bodies, as operands of filters.
+
+A file may break the options of its attributes and is served all the same, so answers are described
+by type alone; bodies have every option that a document is held against when it is published.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.documents.constraints import UID
+from server.schema.model import Attribute
+from server.schema.sentences import describe_attribute
+
+Schema = dict[str, Any]
+_NUMBER_TEXT = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,2})?\s*$"
+_INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
+_TRUTH_TEXT = r"^([tT]|[fF]|0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
+_TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
+_TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
+# Milliseconds since 1970, from year 1 to year 9999; of fewer than nine digits none are read.
+_EPOCH_MS = {
+    "minimum": -62_135_596_800_000,
+    "maximum": 253_402_300_799_999,
+    "not": {"type": "integer", "exclusiveMinimum": -100_000_000, "exclusiveMaximum": 100_000_000},
+}
+_TEXT: Schema = {"type": "string"}
+_MOMENT: Schema = {"type": "string", "format": "date-time"}
+
+# A value of each attribute type in an answer.
+SHOWN: Mapping[str, Schema] = {
+    "string": _TEXT,
+    "text": _TEXT,
+    "richtext": _TEXT,
+    "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/Block"}},
+    "enumeration": _TEXT,
+    "email": _TEXT,
+    "uid": _TEXT,
+    "date": {"type": "string", "format": "date"},
+    "time": {"type": "string", "pattern": _TIME},
+    "datetime": _MOMENT,
+    "timestamp": _MOMENT,
+    "integer": {"type": "integer"},
+    "biginteger": {"type": "string", "pattern": "^-?[0-9]+$"},
+    "float": {"type": "number"},
+    "decimal": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "array": {"type": "array"},
+    "json": {},
+}
+_MOMENT_WRITTEN: Schema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
+# A value of each attribute type in a body: where text stands for a number, the text that is read as one.
+WRITTEN: Mapping[str, Schema] = {
+    **SHOWN,
+    "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
+    "email": {"type": "string", "format": "email"},
+    "uid": {"type": "string", "pattern": UID},
+    "password": {"type": "string", "format": "password"},
+    "time": {"type": "string", "pattern": _TIME_TEXT},
+    "datetime": _MOMENT_WRITTEN,
+    "timestamp": _MOMENT_WRITTEN,
+    "integer": {"type": ["integer", "string"], "pattern": _INTEGER_TEXT},
+    "biginteger": {"type": ["integer", "string"], "pattern": _INTEGER_TEXT},
+    "float": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
+    "decimal": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
+    "boolean": {"type": ["boolean", "string"], "pattern": _TRUTH_TEXT},
+}
+# What a filter compares an attribute with: the kind of its operand, and the operand of each kind.
+OPERAND_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(("integer", "biginteger"), "Integer"),
+    **dict.fromkeys(("float", "decimal"), "Number"),
+    **dict.fromkeys(("datetime", "timestamp"), "Moment"),
+    "boolean": "Boolean",
+    "date": "Date",
+    "time": "Time",
+}
+OPERANDS: Mapping[str, Schema] = {
+    "Text": _TEXT,
+    "Integer": {"type": "integer"},
+    "Number": {"type": "number"},
+    "Boolean": {"type": "boolean"},
+    "Date": {"type": "string", "format": "date"},
+    "Time": {"type": "string", "pattern": _TIME_TEXT},
+    "Moment": _MOMENT_WRITTEN,
+}
+_TEXTS = ("string", "text", "richtext", "enumeration", "email", "uid", "password")
+_NUMBERS = ("integer", "biginteger", "float", "decimal")
+
+
+def nullable(schema: Mapping[str, Any]) -> Schema:
+    """The schema, with null allowed as well."""
+    if "$ref" in schema:
+        return {"anyOf": [dict(schema), {"type": "null"}]}
+    if "type" not in schema:
+        return dict(schema)
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    values = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [*kinds, "null"], **values}
+
+
+def described(schema: Mapping[str, Any], attribute: Attribute) -> Schema:
+    """The schema with what its attribute is, in sentences."""
+    return {**schema, "description": " ".join(describe_attribute(attribute))}
+
+
+def shown_value(attribute: Attribute) -> Schema:
+    """A scalar attribute in an answer."""
+    values = {"enum": list(attribute.enum)} if attribute.type == "enumeration" else {}
+    return described(nullable({**SHOWN[attribute.type], **values}), attribute)
+
+
+def written_value(attribute: Attribute) -> Schema:
+    """A scalar attribute in a body."""
+    schema = {**WRITTEN[attribute.type], **dict(_bounds(attribute))}
+    if attribute.regex:
+        patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]
+        schema["pattern"] = patterns[-1]
+        if len(patterns) > 1:
+            schema["allOf"] = [{"pattern": patterns[0]}]
+    if attribute.type == "enumeration":
+        schema["enum"] = list(attribute.enum)
+    if attribute.default is not None:
+        schema["default"] = attribute.default
+    return described(schema if attribute.required else nullable(schema), attribute)
+
+
+def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
+    least, most = attribute.min, attribute.max
+    found: list[tuple[str, Any]] = []
+    if attribute.type in _TEXTS:
+        found = [("minLength", attribute.min_length), ("maxLength", attribute.max_length)]
+    elif attribute.type in _NUMBERS:
+        found = [("minimum", _number(least)), ("maximum", _number(most))]
+    return [(name, value) for name, value in found if value is not None]
+
+
+def count_bounds(attribute: Attribute) -> Schema:
+    """How many entries a list in a body may have."""
+    found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _number(value: Any) -> int | float | None:
+    if value is None or isinstance(value, int | float):
+        return value
+    number = float(value)
+    return int(number) if number.is_integer() else number

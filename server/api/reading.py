@@ -1,0 +1,95 @@
+"""A GET of the content API, from its parameters to JSON: permit, parse, find, render (spec.md 4.1, 4.2).
+
+It knows nothing of HTTP, so that an answer costs the same whoever asks for it: the Flask handlers,
+the cache in front of them, an export.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.etags import tag_of, tag_of_list
+from server.api.render import render_list, render_one
+from server.auth.permissions import Actor, narrow, require
+from server.documents.document import Document
+from server.errors import NotFoundError
+from server.index.find import find, find_one, find_single
+from server.index.snapshot import View
+from server.query.ast import Query
+from server.query.parse import read_query
+from server.schema.model import Type
+from server.site.site import State
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The body of an answer, and its entity tag."""
+
+    body: bytes
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What one actor may read of the documents of a type, in one state and one format."""
+
+    state: State
+    type: Type
+    actor: Actor
+    v4: bool = False
+
+    def get(self, params: Params, document_id: str | None = None) -> Shown:
+        """The answer for a collection, a single type, or a document where there is an id.
+
+        Raises ForbiddenError, NotFoundError, and ValidationError for parameters that can't be read.
+        """
+        if document_id is not None:
+            return self.document(params, document_id)
+        if self.type.kind == "singleType":
+            return self.single(params)
+        return self.collection(params)
+
+    def collection(self, params: Params) -> Shown:
+        """A page of documents (spec.md 2.5)."""
+        require(self.actor, self.type, "find")
+        query = self.query(params, many=True)
+        view = self.view(query)
+        body = render_list(view, find(view, query), query, v4=self.v4, known=self._known(query, params))
+        return Shown(body, tag_of_list(body))
+
+    def single(self, params: Params) -> Shown:
+        """The document of a single type."""
+        require(self.actor, self.type, "find")
+        query = self.query(params)
+        return self.show(query, find_single(self.view(query), query), params)
+
+    def document(self, params: Params, document_id: str) -> Shown:
+        """One document of a collection."""
+        require(self.actor, self.type, "findOne")
+        query = self.query(params)
+        return self.show(query, find_one(self.view(query), query, document_id), params)
+
+    def show(self, query: Query, document: Document | None, params: Params) -> Shown:
+        """One document as a query wants it shown. Raises NotFoundError where there is none."""
+        if document is None:
+            raise NotFoundError()
+        known = self._known(query, params)
+        body = render_one(self.view(query), document, query, v4=self.v4, known=known)
+        return Shown(body, tag_of(document, body))
+
+    def _known(self, query: Query, params: Params) -> Hashable:
+        """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen."""
+        actor = self.actor
+        sight = (actor.everything, actor.reading, actor.permissions, query.drafts)
+        return (query.type.uid, repr(params.get("fields")), repr(params.get("populate")), sight, self.v4)
+
+    def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
+        """The query of a request's parameters, narrowed to what the actor may see."""
+        query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
+        return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
+
+    def view(self, query: Query) -> View:
+        """The state's snapshot as a query sees it."""
+        return View(self.state.snapshot, self.state.settings, query.drafts)

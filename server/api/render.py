@@ -1,0 +1,312 @@
+"""Document + selection → JSON, in the flattened format or the previous one (`v4`).
+
+A selection is compiled into functions once for an answer, and each appends bytes to one list. The
+scalar columns of a document are written by orjson in one go and kept, so that a document which many
+answers show is written once.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from server.documents.document import Document
+from server.documents.values import Component
+from server.index.find import Found
+from server.index.predicates import compile_filter
+from server.index.snapshot import View
+from server.index.sort import sorter
+from server.query.ast import EVERYTHING, Node, Page, Query, Selection
+from server.query.pagination import pagination
+from server.schema.model import Type
+
+Row = tuple[Any, ...]
+Item = Document | Component
+Start = Callable[[Item], bytes]  # `{` and the columns, without the end of the object
+Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale of the walk, out)
+Member = Callable[[Row, Document | None, str, list[bytes]], None]
+Keep = Callable[[Document, str], bool]
+
+
+class Renderer:
+    """Renders documents for one answer; keeps what it compiled for each type and selection.
+
+    `known` says what is shown of the documents, where that may be kept for as long as the snapshot is.
+    """
+
+    def __init__(self, view: View, *, v4: bool = False, known: Hashable = None) -> None:
+        self.view, self.v4, self.known = view, v4, known
+        self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
+
+    def document(self, document: Document, selection: Selection, locale: str) -> bytes:
+        """One document as a JSON object; `locale` is where the walk has come to be."""
+        out: list[bytes] = []
+        self._object(document.type, selection)(document, locale, out)
+        return b"".join(out)
+
+    def of(self, selection: Selection) -> Callable[[Document], bytes]:
+        """What renders documents with one selection; `known` ones are taken as they were rendered."""
+        if self.known is None or not selection.populate:
+            return lambda document: self.document(document, selection, document.row[-1])
+        get = self.view.snapshot.shown.of(self.known)
+        return lambda document: get(
+            document, lambda document: self.document(document, selection, document.row[-1])
+        )
+
+    def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
+        """What writes documents or components of a type; `first` and `last` are members to add."""
+        key = (type_.uid, id(selection), first, last)
+        write = self._compiled.get(key)
+        if write is None:
+            write = self._compiled[key] = self._compile(type_, selection, first, last)
+        return write
+
+    def _compile(self, type_: Type, selection: Selection, first: bytes, last: bytes) -> Write:
+        document = type_.kind != "component"
+        wrapped = self.v4 and document
+        names = type_.visible if selection.fields is None else selection.fields
+        start = self._start(type_, selection.fields, names, wrapped=wrapped)
+        members = [(b',"%b":' % n.name.encode(), self._member(n)) for n in selection.populate]
+        if wrapped and members and not names:
+            members[0] = (members[0][0][1:], members[0][1])
+        end = last + (b"}}" if wrapped else b"}")
+        localized = document and type_.localized
+
+        def write(item: Item, locale: str, out: list[bytes]) -> None:
+            out.append(first + start(item)[1:] if first else start(item))
+            inside = item.row[-1] if localized else locale
+            owner = item if document else None
+            for name, member in members:
+                out.append(name)
+                member(item.row, owner, inside, out)  # type: ignore[arg-type]
+            out.append(end)
+
+        def write_flat(item: Item, locale: str, out: list[bytes]) -> None:
+            out.append(first + start(item)[1:] if first else start(item))
+            out.append(end)
+
+        return write if members else write_flat
+
+    def _start(
+        self, type_: Type, fields: tuple[str, ...] | None, names: Sequence[str], *, wrapped: bool
+    ) -> Start:
+        make = _wrapped_columns(type_, names) if wrapped else _columns(type_, names)
+        if wrapped:
+            return make
+        get = self.view.snapshot.fragments.of(fields)
+        return lambda item: get(item, make)
+
+    def _member(self, node: Node) -> Member:
+        attribute = node.attribute
+        if attribute is None:
+            return self._localizations(node)
+        if attribute.type in ("component", "dynamiczone"):
+            return self._components(node)
+        return self._related(node)
+
+    def _localizations(self, node: Node) -> Member:
+        write = self._list(node, many=True, morph=False)
+        localizations = self.view.localizations
+
+        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+            write(localizations(owner) if owner else [], locale, out)
+
+        return member
+
+    def _related(self, node: Node) -> Member:
+        attribute, at = node.attribute, node.at
+        assert attribute is not None
+        # The other side of a morph relation has one type, which need not be said.
+        write = self._list(node, many=attribute.to_many, morph=attribute.morph and not attribute.derived)
+        related = self.view.resolver(attribute)
+
+        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+            write(related(row[at] or (), owner, locale), locale, out)
+
+        return member
+
+    def _list(
+        self, node: Node, *, many: bool, morph: bool
+    ) -> Callable[[list[Document], str, list[bytes]], None]:
+        """What writes the documents that a node shows: filtered, sorted, as a list or one or null."""
+        objects = {
+            uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))
+            for uid, selection in node.selections.items()
+        }
+        arrange = self._arrangement(node)
+        opening, closing = (b'{"data":', b"}") if self.v4 else (b"", b"")
+        begin, end = (opening + b"[", b"]" + closing) if many else (opening, closing)
+        nothing = begin + end if many else opening + b"null" + closing
+
+        def write(documents: list[Document], locale: str, out: list[bytes]) -> None:
+            shown = arrange(documents, locale) if arrange else documents
+            if not shown:
+                out.append(nothing)
+                return
+            out.append(begin)
+            for document in shown if many else shown[:1]:
+                objects[document.type.uid](document, locale, out)
+                out.append(b",")
+            out[-1] = end
+
+        return write
+
+    def _arrangement(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
+        """What leaves out and sorts the documents of a node; None where all are shown as they come."""
+        attribute, selections = node.attribute, node.selections
+        one_type = len(selections) == 1 and (attribute is None or not attribute.morph or attribute.derived)
+        keep = {uid: self._keep(s) for uid, s in selections.items()}
+        sorts = [sorter(self.view, s.sort) for s in selections.values() if s.sort]
+        if one_type and not sorts and not any(keep.values()):
+            return None
+
+        def arrange(documents: list[Document], locale: str) -> list[Document]:
+            shown = []
+            for document in documents:
+                uid = document.type.uid
+                if uid in keep and ((test := keep[uid]) is None or test(document, locale)):
+                    shown.append(document)
+            for sort in sorts:
+                shown = sort(shown)
+            return shown
+
+        return arrange
+
+    def _keep(self, selection: Selection) -> Keep | None:
+        if selection.filter is EVERYTHING or selection.filter == EVERYTHING:
+            return None
+        test = compile_filter(self.view, selection.filter)
+        return lambda d, locale: bool(test(d.row, d, d.locale if d.type.localized else locale))
+
+    def _components(self, node: Node) -> Member:
+        attribute, at = node.attribute, node.at
+        assert attribute is not None
+        zone = attribute.type == "dynamiczone"
+        types = self.view.snapshot.schema.types
+        objects = {
+            uid: (self._object(types[uid], selection, b"", _component_member(uid, zone=zone)), keep)
+            for uid, selection in node.selections.items()
+            for keep in [self._component_test(selection)]
+        }
+        many = zone or attribute.repeatable
+        begin, end, nothing = (b"[", b"]", b"[]") if many else (b"", b"", b"null")
+
+        def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
+            held = row[at]
+            before = len(out)
+            for component in held if isinstance(held, tuple) else () if held is None else (held,):
+                write, keep = objects.get(component.type.uid, (None, None))
+                if write is not None and (keep is None or keep(component.row, None, locale)):
+                    out.append(b"," if len(out) > before else begin)
+                    write(component, locale, out)
+            out.append(end if len(out) > before else nothing)
+
+        return member
+
+    def _component_test(self, selection: Selection) -> Any:
+        return None if selection.filter == EVERYTHING else compile_filter(self.view, selection.filter)
+
+
+def _type_member(uid: str, *, morph: bool) -> bytes:
+    """What says of which type a document of a morph relation is: the first member of its object."""
+    return b'{"__type":%b,' % orjson.dumps(uid) if morph else b""
+
+
+def _component_member(uid: str, *, zone: bool) -> bytes:
+    """What says which component an entry of a dynamic zone is: the last member of its object."""
+    return b',"__component":' + orjson.dumps(uid) if zone else b""
+
+
+@lru_cache(maxsize=1024)
+def _columns(type_: Type, names: tuple[str, ...]) -> Start:
+    """A function that writes `{`, the ids and some columns of a document or component."""
+    shown = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
+    values = _values(type_, shown)
+    return lambda item: dumps(values(item.row))[:-1]
+
+
+@lru_cache(maxsize=1024)
+def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
+    """The same in the previous format, where the columns are an object of their own."""
+    head, values = _values(type_, ("id", "documentId")), _values(type_, names)
+    return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
+
+
+def _values(type_: Type, names: tuple[str, ...]) -> Callable[[Row], dict[str, Any]]:
+    """A function that picks some columns of a type's rows by name."""
+    if not names:
+        return lambda row: {}
+    positions = [type_.position[name] for name in names]
+    big = [name for name in names if type_.columns[name].type == "biginteger"]
+    if len(positions) == 1:
+        only, at = names[0], positions[0]
+        pick: Callable[[Row], dict[str, Any]] = lambda row: {only: row[at]}  # noqa: E731
+    else:
+        get = itemgetter(*positions)
+        pick = lambda row: dict(zip(names, get(row), strict=True))  # noqa: E731
+    return (lambda row: _with_text(pick(row), big)) if big else pick
+
+
+def _with_text(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    for name in names:
+        if values[name] is not None:
+            values[name] = str(values[name])
+    return values
+
+
+def dumps(value: Any) -> bytes:
+    """JSON of a value; decimals keep their digits, integers of any size are exact."""
+    try:
+        return orjson.dumps(value, default=_default)
+    except TypeError:
+        return orjson.dumps(_with_large_integers(value), default=_default)
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return orjson.Fragment(format(value, "f").encode())
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _with_large_integers(value: Any) -> Any:
+    """A value whose integers of more than 64 bits, which orjson does not write, are written out."""
+    if isinstance(value, dict):
+        return {key: _with_large_integers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_large_integers(item) for item in value]
+    if isinstance(value, int) and value.bit_length() > 63:
+        return orjson.Fragment(str(value).encode())
+    return value
+
+
+def render_one(view: View, document: Document, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
+    """The answer that holds one document (spec.md 2.1)."""
+    return one_answer(Renderer(view, v4=v4, known=known).of(query.selection)(document))
+
+
+def one_answer(rendered: bytes) -> bytes:
+    """The answer that holds a rendered document."""
+    return b'{"data":%b,"meta":{}}' % rendered
+
+
+def render_list(view: View, found: Found, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
+    """The answer that holds a page of documents (spec.md 2.5)."""
+    show = Renderer(view, v4=v4, known=known).of(query.selection)
+    return list_answer(b"[%b]" % b",".join(map(show, found.documents)), query.page, found.total)
+
+
+def list_answer(rendered: bytes, page: Page, total: int) -> bytes:
+    """The answer that holds a page of documents, rendered as a list."""
+    meta = orjson.dumps({"pagination": pagination(page, total)})
+    return b'{"data":%b,"meta":%b}' % (rendered, meta)
+
+
+def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
+    """Media files as the upload API shows them, which has no locale and no envelope."""
+    fields = query.selection.fields or tuple(n for n in query.type.visible if n != "locale")
+    selection, renderer = replace(query.selection, fields=fields), Renderer(view)
+    return [renderer.document(file, selection, file.locale) for file in files]

@@ -1,0 +1,96 @@
+"""What every handler needs of a request: its parameters, its actor, the answer as JSON."""
+
+from dataclasses import dataclass
+
+from flask import Request, Response
+
+from server.auth.accounts import Accounts
+from server.auth.permissions import Actor
+from server.auth.sessions import Sessions
+from server.auth.users import Users
+from server.config.settings import Settings
+from server.errors import UnauthorizedError, ValidationError
+from server.formats.tree import SyntaxProblem, read_json
+from server.query import qs
+
+JSON = "application/json; charset=utf-8"
+
+
+def parameters(request: Request) -> dict[str, object]:
+    """The query string as nested values. Raises ValidationError."""
+    return parse_query(request.environ.get("QUERY_STRING", ""))
+
+
+def parse_query(raw: str) -> dict[str, object]:
+    """A query string, as WSGI has it, as nested values. Raises ValidationError."""
+    try:
+        return qs.parse(raw if raw.isascii() else raw.encode("latin-1").decode())
+    except UnicodeError as error:
+        raise ValidationError("The query is not UTF-8") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """Everything that can say who a request is from: tokens, users, sessions."""
+
+    accounts: Accounts
+    users: Users
+    sessions: Sessions
+
+    def actor(self, request: Request, settings: Settings, *, ended: bool = False) -> Actor:
+        """Who sends a request; see `identify`."""
+        return self.identify(request.headers.get("Authorization", ""), settings, ended=ended)
+
+    def identify(self, authorization: str, settings: Settings, *, ended: bool = False) -> Actor:
+        """Who an Authorization header speaks for: a token, a user, or else the public.
+
+        Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
+        public may do what is asked. `ended` takes a session that a changed password has ended.
+        """
+        scheme, _, credentials = authorization.partition(" ")
+        text = credentials.strip()
+        if scheme.lower() != "bearer" or not text:
+            return Actor("public", settings.roles["public"])
+        if text.count(".") == 2:
+            return self._user(text, settings, ended=ended)
+        token = self.accounts.find_token(text)
+        if token is None:
+            raise UnauthorizedError()
+        return token.actor()
+
+    def _user(self, text: str, settings: Settings, *, ended: bool) -> Actor:
+        claims = self.sessions.read(text)
+        user = self.users.get(claims[0]) if claims else None
+        if claims is None or user is None or user.blocked:
+            raise UnauthorizedError()
+        if settings.confirm_email and not user.confirmed:
+            raise UnauthorizedError()
+        if user.sessions != claims[1] and not ended:
+            raise UnauthorizedError()
+        return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
+
+
+def is_v4(request: Request) -> bool:
+    """Whether the previous format is asked for (spec.md 4.4, 9)."""
+    return request.headers.get("Strapi-Response-Format", "").lower() == "v4"
+
+
+def json_body(request: Request) -> object:
+    """The body of a request as a tree; None where it has no JSON. Raises ValidationError."""
+    if not request.is_json:
+        return None
+    data = request.get_data(cache=False)
+    if not data.strip():
+        return None
+    try:
+        return read_json(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValidationError(f"The body is not UTF-8 at byte {error.start}") from error
+    except SyntaxProblem as error:
+        line = f", line {error.line}" if error.line else ""
+        raise ValidationError(f"The body can't be read{line}: {error.message}") from error
+
+
+def answer(body: bytes, status: int = 200) -> Response:
+    """JSON bytes as a response."""
+    return Response(body, status, content_type=JSON)

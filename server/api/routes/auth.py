@@ -1,0 +1,222 @@
+"""POST /api/auth/…: logins, registration, passwords and e-mail addresses of users."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, redirect, request
+from werkzeug.wrappers import Response as BaseResponse
+
+from server.api.render import dumps
+from server.api.request import Identities, answer, json_body, parameters
+from server.auth import mail
+from server.auth.accounts import read_span
+from server.auth.permissions import Actor
+from server.auth.sessions import Attempts
+from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule, public_fields
+from server.config.settings import Settings
+from server.errors import ApplicationError, ForbiddenError, RateLimitError, ValidationError
+from server.site.site import Site
+
+MAILS = 5  # so many, to one address and asked for from one, before the next has to wait
+WRONG = "Invalid identifier or password"
+# The fields of each form: name, least length.
+LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
+REGISTER: Mapping[str, int] = {"email": 1, "username": SHORTEST_NAME, "password": SHORTEST_PASSWORD}
+CHANGE: Mapping[str, int] = {
+    "currentPassword": 1,
+    "password": SHORTEST_PASSWORD,
+    "passwordConfirmation": 1,
+}
+RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordConfirmation": 1}
+
+
+def blueprint(site: Site, identities: Identities) -> Blueprint:
+    """The routes below `/api/auth`."""
+    bp = Blueprint("auth", __name__, url_prefix="/api/auth")
+    users, outbox = identities.users, mail.Outbox()
+    attempts, mailed = Attempts(), Attempts(MAILS)
+
+    def allowed(action: str, *, ended: bool = False) -> Actor:
+        actor = identities.actor(request, site.state.settings, ended=ended)
+        if not actor.may("auth", action):
+            raise ForbiddenError()
+        return actor
+
+    def count_mail(email: str) -> None:
+        address = request.remote_addr or ""
+        if mailed.exhausted(email, address):
+            raise RateLimitError()
+        mailed.count(email, address)
+
+    def logged_in(user: User) -> Response:
+        return answer(dumps({"jwt": identities.sessions.token(user), "user": public_fields(user)}))
+
+    @bp.post("/local", strict_slashes=False)
+    def login() -> Response:
+        allowed("callback")
+        form = read_form(json_body(request), LOGIN)
+        who, address = form["identifier"], request.remote_addr or ""
+        if attempts.exhausted(who, address):
+            raise RateLimitError()
+        user = users.with_password(who, form["password"])
+        if user is None:
+            attempts.count(who, address)
+            raise ValidationError(WRONG)
+        attempts.forget(who, address)
+        _refuse_unready(user, site.state.settings)
+        return logged_in(user)
+
+    @bp.post("/local/register", strict_slashes=False)
+    def register() -> Response:
+        allowed("register")
+        form = read_form(json_body(request), REGISTER)
+        settings = site.state.settings
+        user = users.create(
+            form["username"],
+            form["email"],
+            form["password"],
+            role="authenticated",
+            confirmed=not settings.confirm_email,
+        )
+        if settings.confirm_email:
+            outbox.put(lambda: _mail_confirmation(settings, users, user))
+            return answer(dumps({"user": public_fields(user)}))
+        return logged_in(user)
+
+    @bp.post("/change-password", strict_slashes=False)
+    def change_password() -> Response:
+        actor = allowed("changePassword", ended=True)  # it is the current password that counts here
+        user = users.get(actor.user_id) if actor.user_id else None
+        if user is None:
+            raise ApplicationError("You must be authenticated to reset your password")
+        form = read_form(json_body(request), CHANGE)
+        _same_passwords(form)
+        address = request.remote_addr or ""
+        if attempts.exhausted(user.email, address):
+            raise RateLimitError()
+        if users.with_password(user.email, form["currentPassword"]) is None:
+            attempts.count(user.email, address)
+            raise ValidationError("The provided current password is invalid")
+        return logged_in(users.update(user.id, {"password": form["password"]}) or user)
+
+    @bp.post("/forgot-password", strict_slashes=False)
+    def forgot_password() -> Response:
+        allowed("forgotPassword")
+        email = read_form(json_body(request), {"email": 1})["email"]
+        count_mail(email)
+        settings = site.state.settings
+        # Neither the answer nor the time that it takes tells who has an account.
+        outbox.put(lambda: _mail_reset(settings, users, email))
+        return answer(dumps({"ok": True}))
+
+    @bp.post("/reset-password", strict_slashes=False)
+    def reset_password() -> Response:
+        allowed("resetPassword")
+        form = read_form(json_body(request), RESET)
+        _same_passwords(form)
+        user = users.spend_reset_code(form["code"])
+        if user is None:
+            raise ValidationError("Incorrect code provided")
+        # Who has the code can read mail to the address: that confirms it.
+        user = users.update(user.id, {"password": form["password"], "confirmed": True}) or user
+        _refuse_unready(user, site.state.settings)
+        return logged_in(user)
+
+    @bp.post("/send-email-confirmation", strict_slashes=False)
+    def send_confirmation() -> Response:
+        allowed("sendEmailConfirmation")
+        email = read_form(json_body(request), {"email": 1})["email"]
+        count_mail(email)
+        settings = site.state.settings
+        outbox.put(lambda: _mail_confirmation(settings, users, users.named(email)))
+        return answer(dumps({"email": email, "sent": True}))
+
+    @bp.get("/email-confirmation", strict_slashes=False)
+    def confirm_email() -> BaseResponse:
+        allowed("emailConfirmation")
+        code = parameters(request).get("confirmation")
+        user = users.spend_confirm_code(code) if isinstance(code, str) and code else None
+        if user is None:
+            raise ValidationError("Invalid token")
+        url = site.state.settings.auth_url
+        return redirect(url) if url else answer(dumps({"ok": True}))
+
+    return bp
+
+
+def session_seconds(settings: Settings) -> float:
+    """How long a login lasts."""
+    return read_span(settings.session).total_seconds()
+
+
+def read_form(body: object, wanted: Mapping[str, int]) -> dict[str, str]:
+    """The fields of a form. Raises ValidationError with everything that is wrong with them.
+
+    What is missing or malformed is told first, what is too short only once nothing is.
+    """
+    data = body if isinstance(body, dict) else {}
+    for lengths in (dict.fromkeys(wanted, 1), wanted):
+        errors = [e for name, least in lengths.items() for e in field_errors(name, data.get(name), least)]
+        if errors:
+            raise form_error(errors)
+    return {name: str(data[name]) for name in wanted}
+
+
+def field_errors(name: str, value: object, least: int) -> list[dict[str, Any]]:
+    """What is wrong with one field of a form, as entries of the error's details."""
+
+    def wrong(sentence: str) -> list[dict[str, Any]]:
+        shown = {} if value is None or "password" in name.lower() else {"value": value}
+        return [{"path": [name], "message": f"{name} {sentence}", "name": "ValidationError", **shown}]
+
+    if value is None or value == "":
+        return wrong("is a required field")
+    if not isinstance(value, str):
+        return wrong("must be text")
+    broken = broken_rule(name, value, least)
+    return wrong(broken) if broken else []
+
+
+def form_error(errors: list[dict[str, Any]]) -> ValidationError:
+    """One error that names everything that is wrong with a form."""
+    message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
+    return ValidationError(message, {"errors": errors})
+
+
+def _same_passwords(form: Mapping[str, str]) -> None:
+    if form["password"] != form["passwordConfirmation"]:
+        message = "Passwords do not match"
+        error = {"path": ["passwordConfirmation"], "message": message, "name": "ValidationError"}
+        raise ValidationError(message, {"errors": [error]})
+
+
+def _refuse_unready(user: User, settings: Settings) -> None:
+    if user.blocked:
+        raise ApplicationError("Your account has been blocked by an administrator")
+    if settings.confirm_email and not user.confirmed:
+        raise ApplicationError("Your account email is not confirmed")
+
+
+def _link(settings: Settings, name: str, code: str) -> str:
+    query = urlencode({name: code})
+    if settings.auth_url:
+        return f"{settings.auth_url}{'&' if '?' in settings.auth_url else '?'}{query}"
+    return f"{name}: {code}"
+
+
+def _mail_reset(settings: Settings, users: Users, email: str) -> None:
+    user = users.named(email)
+    if user is None or user.blocked:
+        return
+    link = _link(settings, "code", users.reset_code(user))
+    text = f"Hello {user.username},\n\nto choose a new password, use this within an hour:\n\n{link}\n"
+    mail.send(settings, user.email, f"{settings.name}: a new password", text)
+
+
+def _mail_confirmation(settings: Settings, users: Users, user: User | None) -> None:
+    if user is None or user.confirmed or user.blocked:
+        return
+    link = _link(settings, "confirmation", users.confirm_code(user))
+    text = f"Hello {user.username},\n\nto confirm this address, use this within three days:\n\n{link}\n"
+    mail.send(settings, user.email, f"{settings.name}: confirm your address", text)

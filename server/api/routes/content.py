@@ -1,0 +1,184 @@
+"""The content API: collections, documents and single types (spec.md 4.1 to 4.3)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from flask import Blueprint, Response, current_app, request
+
+from server.api.etags import require_match
+from server.api.reading import Reader, Shown
+from server.api.request import Identities, answer, is_v4, json_body, parameters
+from server.auth.permissions import require, subject_of
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.errors import ApiError, MethodNotAllowedError, NotFoundError
+from server.query.ast import Query
+from server.query.parse import read_locale, read_status, written_locale
+from server.schema.model import Type
+from server.site.site import Site, State
+from server.write.context import Versions
+from server.write.validate import Change, Validator, read_data
+from server.write.write import Place, Writer
+
+METHODS = ("GET", "POST", "PUT", "DELETE")
+
+
+def blueprint(site: Site, identities: Identities) -> Blueprint:
+    """The routes of `/api/:pluralApiId`, `/api/:pluralApiId/:documentId` and `/api/:singularApiId`."""
+    bp = Blueprint("content", __name__, url_prefix="/api")
+
+    def asked(api_id: str, kind: str = "") -> Reader:
+        state = site.state
+        type_ = state.schema.endpoints.get(api_id)
+        if type_ is None or (kind and type_.kind != kind):
+            raise _nothing_at(type_)
+        actor = identities.actor(request, state.settings)
+        return Reader(state, type_, actor, v4=is_v4(request))
+
+    @bp.before_app_request
+    def options() -> Response | None:
+        if request.method != "OPTIONS" or not request.path.startswith("/api/"):
+            return None
+        type_ = site.state.schema.endpoints.get(request.path.split("/", 3)[2])
+        return Response(headers={"Allow": ", ".join(_allowed(type_))})
+
+    @bp.get("/<api_id>", strict_slashes=False)
+    def find_many(api_id: str) -> Response:
+        return _shown(asked(api_id).get(parameters(request)))
+
+    @bp.get("/<api_id>/<document_id>", strict_slashes=False)
+    def find_document(api_id: str, document_id: str) -> Response:
+        return _shown(asked(api_id, "collectionType").get(parameters(request), document_id))
+
+    @bp.post("/<api_id>", strict_slashes=False)
+    def create(api_id: str) -> Response:
+        ask = asked(api_id, "collectionType")
+        require(ask.actor, ask.type, "create")
+        query, place = _query(ask), _place(ask, None)
+        act = _changing(ask, place, lambda writer, change: writer.create(place, change))
+        return _written(ask, query, place, *site.write(act), status=201)
+
+    @bp.put("/<api_id>/<document_id>", strict_slashes=False)
+    def update(api_id: str, document_id: str) -> Response:
+        ask = asked(api_id, "collectionType")
+        require(ask.actor, ask.type, "update")
+        query, place = _query(ask), _place(ask, document_id)
+        act = _changing(ask, place, lambda writer, change: writer.update(place, change))
+        return _written(ask, query, place, *site.write(act))
+
+    @bp.put("/<api_id>", strict_slashes=False)
+    def update_single(api_id: str) -> Response:
+        ask = asked(api_id, "singleType")
+        require(ask.actor, ask.type, "update")
+        query, place = _query(ask), _place(ask, None)
+        act = _changing(ask, place, lambda writer, change: writer.put_single(place, change))
+        return _written(ask, query, place, *site.write(act))
+
+    @bp.delete("/<api_id>/<document_id>", strict_slashes=False)
+    def delete(api_id: str, document_id: str) -> Response:
+        ask = asked(api_id, "collectionType")
+        return _delete(site, ask, document_id)
+
+    @bp.delete("/<api_id>", strict_slashes=False)
+    def delete_single(api_id: str) -> Response:
+        ask = asked(api_id, "singleType")
+        return _delete(site, ask, None)
+
+    @bp.route("/<path:rest>", methods=[*METHODS, "PATCH", "TRACE"])
+    def nothing_else(rest: str) -> Response:
+        raise _nothing_at(site.state.schema.endpoints.get(rest.partition("/")[0]))
+
+    return bp
+
+
+def _nothing_at(type_: Type | None) -> ApiError:
+    """The error for a method that a path does not have, or for a path that there is not."""
+    allowed = _allowed(type_)
+    if request.method in ("GET", "HEAD") and ("GET" in allowed or allowed == ("OPTIONS",)):
+        return NotFoundError()
+    return MethodNotAllowedError(allowed)
+
+
+def _allowed(type_: Type | None) -> tuple[str, ...]:
+    """The methods that the path of the request has, whose first part may name a type."""
+    below = request.path.rstrip("/").removeprefix("/api/").partition("/")[2]
+    one = type_ is not None and (type_.kind == "singleType") != bool(below) and "/" not in below
+    many = type_ is not None and type_.kind == "collectionType" and not below
+    content = ("GET", "PUT", "DELETE") if one else ("GET", "POST") if many else ()
+    methods = content or _methods_of(request.path)
+    return (*methods, *["HEAD"] * ("GET" in methods), "OPTIONS")
+
+
+def _methods_of(path: str) -> tuple[str, ...]:
+    """The methods that a path has which is no content type's."""
+    routes = current_app.url_map.bind("")
+    return tuple(m for m in METHODS if not str(routes.match(path, m)[0]).startswith("content."))
+
+
+def _shown(shown: Shown, status: int = 200) -> Response:
+    response = answer(shown.body, status)
+    response.headers["ETag"] = shown.etag
+    return response
+
+
+def _query(ask: Reader) -> Query:
+    """How the answer to a write shows the document."""
+    return ask.query(parameters(request), own_draft=True)
+
+
+def _place(ask: Reader, document_id: str | None) -> Place:
+    """The version that a write is about."""
+    params = parameters(request)
+    locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
+    draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
+    return Place(ask.type, document_id, locale, draft)
+
+
+def _changing(
+    ask: Reader, place: Place, act: Callable[[Writer, Change], str]
+) -> Callable[[State, Versions], str]:
+    """What `site.write` calls under its lock: validate against the state there is then, and act."""
+    data, wanted = read_data(json_body(request)), request.headers.get("If-Match")
+
+    def may_find(uid: str) -> bool:
+        return ask.actor.may(subject_of(uid), "find")
+
+    def prepare(state: State, versions: Versions) -> str:
+        require_match(wanted, _current(state, place))
+        validator = Validator(state.schema, state.snapshot, state.settings.locales, may_find)
+        return act(Writer(versions), validator.change(place.type, data))
+
+    return prepare
+
+
+def _written(
+    ask: Reader, query: Query, place: Place, state: State, document_id: str, status: int = 200
+) -> Response:
+    """The version that a request has just written, in the state after it."""
+    wanted = DRAFT if place.draft else PUBLISHED
+    found: Document | None = state.snapshot.get(place.type, document_id, place.locale, wanted)
+    return _shown(replace(ask, state=state).show(query, found, parameters(request)), status)
+
+
+def _current(state: State, place: Place) -> Document | None:
+    """The version that a write with `If-Match` is about: what a GET of the same place shows."""
+    status = DRAFT if place.draft else PUBLISHED
+    if place.document_id is not None:
+        return state.snapshot.get(place.type, place.document_id, place.locale, status)
+    return next(iter(state.snapshot.list(place.type, place.locale, status)), None)
+
+
+def _delete(site: Site, ask: Reader, document_id: str | None) -> Response:
+    """Delete a document, or one locale of it; 204 also where there is none (spec.md 4.3.7)."""
+    require(ask.actor, ask.type, "delete")
+    locale = read_locale(parameters(request).get("locale"), ask.state.settings, many=True)
+    if not ask.type.localized:
+        locale = ask.state.settings.default_locale
+    place = Place(ask.type, document_id, locale, draft=False)
+    wanted = request.headers.get("If-Match")
+
+    def prepare(state: State, versions: Versions) -> None:
+        require_match(wanted, _current(state, place))
+        Writer(versions).delete(place)
+
+    site.write(prepare)
+    return Response(status=204)

@@ -1,0 +1,24 @@
+"""GET /api/i18n/locales: the locales of the site, as a bare list."""
+
+from flask import Blueprint, Response, request
+
+from server.api.render import dumps
+from server.api.request import Identities, answer
+from server.documents.locales import describe
+from server.errors import ForbiddenError
+from server.site.site import Site
+
+
+def blueprint(site: Site, identities: Identities) -> Blueprint:
+    """The route of the list of locales."""
+    bp = Blueprint("i18n", __name__, url_prefix="/api/i18n")
+
+    @bp.get("/locales", strict_slashes=False)
+    def locales() -> Response:
+        settings = site.state.settings
+        actor = identities.actor(request, settings)
+        if not actor.may("locale", "find"):
+            raise ForbiddenError()
+        return answer(dumps([describe(code, settings, site.started) for code in settings.locales]))
+
+    return bp

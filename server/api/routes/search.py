@@ -1,0 +1,208 @@
+"""GET /search: ranked search across all that the caller may find (docs/search.md)."""
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from flask import Blueprint, Response, request
+
+from server.api.render import dumps
+from server.api.request import Identities, answer, parameters
+from server.auth.permissions import Actor
+from server.config.settings import Settings
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.errors import ForbiddenError, ValidationError
+from server.query.booleans import FALSE, TRUE
+from server.query.parse import read_locale, read_status
+from server.schema.model import Type
+from server.search.find import Found, Scope, Search, facets, total
+from server.search.highlight import Finder, Fragment, finder_of, highlights
+from server.search.question import LONGEST, Question, read_question
+from server.search.status import Status
+from server.search.texts import searchable, title_of
+from server.site.site import Site, State
+from server.spelling import suggestion
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+MOST = 10_000  # hits that can be paged through
+
+
+def blueprint(site: Site, identities: Identities) -> Blueprint:
+    """The route of `/search`."""
+    bp = Blueprint("search", __name__)
+    engine = Search(site.root)
+
+    @bp.get("/search", strict_slashes=False)
+    def search() -> Response:
+        state = site.state
+        actor = identities.actor(request, state.settings)
+        params = parameters(request)
+        scope = read_scope(params, state, actor)
+        question = _question(params, state, scope)
+        page, limit = _number(params, "page", 1), _number(params, "limit", state.settings.page_size)
+        limit = min(limit, state.settings.max_page_size)
+        if page * limit > MOST:
+            raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
+        found = engine.find(state, question, scope, (page - 1) * limit, limit)
+        response = answer(dumps(_body(found, question, scope, state, page, limit)))
+        response.headers["Cache-Control"] = "private, no-cache"
+        response.headers["Vary"] = "Authorization"
+        return response
+
+    return bp
+
+
+# --- the request -------------------------------------------------------------------------------
+
+
+def _invalid(param: str, message: str) -> ValidationError:
+    return ValidationError(f"Invalid {param}: {message}", {"source": "query", "param": param})
+
+
+def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question:
+    text = params.get("q")
+    if not isinstance(text, str):
+        raise _invalid("q", "the words to search for are expected, once")
+    if len(text) > LONGEST:
+        raise _invalid("q", f"at most {LONGEST} characters are expected")
+    types = (t for t in state.schema.content_types if t.uid in scope.statuses)
+    fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
+    question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))
+    if question.unwanted and not question.wanted:
+        raise _invalid("q", "a word to search for is expected beside those to leave out")
+    return question
+
+
+def _flag(value: Any, param: str) -> bool:
+    if value in (None, "", *TRUE):
+        return True
+    if value not in FALSE:
+        raise _invalid(param, "true or false is expected")
+    return False
+
+
+def _number(params: Mapping[str, Any], param: str, default: int) -> int:
+    value = params.get(param)
+    if value is None or value == "":
+        return default
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value) or int(value) < 1:
+        raise _invalid(param, "a whole number above 0 is expected")
+    return int(value)
+
+
+def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
+    """What a request is about, as its actor may see it. Raises ForbiddenError, ValidationError."""
+    draft = read_status(params.get("status")) == DRAFT
+    open_ = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
+    asked = _types(params.get("type"), state)
+    if not open_ or (asked and not asked <= {t.uid for t in open_}):
+        raise ForbiddenError()
+    shown = [t for t in open_ if t.draft_publish and actor.may(t.singular, "readDraft")] if draft else []
+    hidden = {t.uid for t in open_ if t.draft_publish} - {t.uid for t in shown} if draft else set()
+    if hidden and (asked & hidden or not shown):
+        raise ForbiddenError()
+    statuses = {t.uid: DRAFT if t in shown else PUBLISHED for t in open_}
+    unlocalized = frozenset(t.uid for t in open_ if not t.localized)
+    return Scope(statuses, asked or None, _locale(params.get("locale"), state.settings), unlocalized)
+
+
+def _types(value: Any, state: State) -> frozenset[str]:
+    """The types that are asked for, by singular or plural API id, as a list or with commas."""
+    named = {name: t.uid for t in state.schema.content_types for name in (t.singular, t.plural)}
+    found = set()
+    for part in value if isinstance(value, list) else [value or ""]:
+        for name in part.split(",") if isinstance(part, str) else [None]:
+            if name == "":
+                continue
+            if name not in named:
+                hint = suggestion(str(name), named)
+                raise _invalid("type", f'there is no type "{name}"' + (f"; {hint}" if hint else ""))
+            found.add(named[name])
+    return frozenset(found)
+
+
+def _locale(value: Any, settings: Settings) -> str | None:
+    if value in (None, "", "*"):
+        return None
+    locale = read_locale(value, settings, many=True)
+    if locale not in settings.locales:
+        raise _invalid("locale", "expected one of " + ", ".join(settings.locales))
+    return locale
+
+
+# --- the answer --------------------------------------------------------------------------------
+
+
+def _body(
+    found: Found, question: Question, scope: Scope, state: State, page: int, limit: int
+) -> dict[str, Any]:
+    finders: dict[str, Finder] = {}
+    count = total(found, scope)
+    types, locales = facets(found, scope)
+    names = {t.uid: t.singular for t in state.schema.content_types}
+    return {
+        "data": [
+            _hit(document, score, state, finder_of(document, question, finders))
+            for score, document in found.documents
+        ],
+        "meta": {
+            "query": question.text,
+            "pagination": {
+                "page": page,
+                "pageSize": limit,
+                "pageCount": -(-count // limit),
+                "total": count,
+            },
+            "facets": {
+                "type": [{"value": names[uid], "count": n} for uid, n in types.most_common() if uid in names],
+                "locale": [{"value": locale, "count": n} for locale, n in locales.most_common()],
+            },
+            "didYouMean": found.suggestion,
+            "index": _index(found.status, indexed=found.indexed),
+        },
+    }
+
+
+def _hit(document: Document, score: float, state: State, finder: Finder) -> dict[str, Any]:
+    type_ = document.type
+    title = title_of(type_)
+    return {
+        "id": document.id,
+        "documentId": document.document_id,
+        "type": type_.singular,
+        "locale": document.locale,
+        "status": document.status,
+        "title": document.get(title) if title else None,
+        "href": _href(document, type_, state.settings),
+        "score": round(score, 3),
+        "highlights": {
+            attribute: [marked(fragment) for fragment in fragments]
+            for attribute, fragments in highlights(document, state.settings, finder).items()
+        },
+    }
+
+
+def _href(document: Document, type_: Type, settings: Settings) -> str:
+    """Where the content API has a document."""
+    if type_.kind == "singleType":
+        path = f"/api/{type_.singular}"
+    else:
+        path = f"/api/{type_.plural}/{quote(document.document_id, safe='')}"
+    query = [f"locale={document.locale}"] if document.locale != settings.default_locale else []
+    query += ["status=draft"] if document.status == DRAFT else []
+    return path + ("?" + "&".join(query) if query else "")
+
+
+def marked(fragment: Fragment) -> str:
+    """A fragment as HTML, whose only tags are <mark>."""
+    return "".join(f"<mark>{escape(t)}</mark>" if found else escape(t) for t, found in fragment)
+
+
+def _index(status: Status | None, *, indexed: bool) -> dict[str, Any]:
+    """How far the index is, and whether the answer came from it."""
+    if status is None:
+        return {"used": indexed, "documents": 0, "pending": None}
+    left = status.pending if indexed else max(status.pending, status.total - status.documents)
+    return {"used": indexed, "documents": status.documents, "pending": left}

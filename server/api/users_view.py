@@ -1,0 +1,110 @@
+"""Users and roles as documents, so that lists of them are filtered, sorted and populated as content is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.render import Renderer
+from server.auth.users import User
+from server.config.settings import Settings
+from server.documents.document import PUBLISHED, Document
+from server.index.find import find
+from server.index.snapshot import View, build
+from server.query.ast import Query
+from server.schema.model import ROLE, USER, Schema, Type
+
+_NUMBERS: Mapping[str, int] = {"authenticated": 1, "public": 2}
+_DESCRIPTIONS: Mapping[str, str] = {
+    "authenticated": "Default role given to authenticated user.",
+    "public": "Default role given to unauthenticated user.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role of site.yaml as the API shows it."""
+
+    id: int
+    type: str
+    name: str
+    description: str
+
+    @property
+    def document_id(self) -> str:
+        """The id that paths use."""
+        return f"role-{self.type}"
+
+
+def roles_of(settings: Settings) -> list[Role]:
+    """The roles of a site; the two that every site has are numbered as clients know them."""
+    others = [name for name in settings.roles if name not in _NUMBERS]
+    numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
+    return sorted(
+        (
+            Role(numbers[n], n, n.replace("-", " ").capitalize(), _DESCRIPTIONS.get(n, ""))
+            for n in settings.roles
+        ),
+        key=lambda role: role.id,
+    )
+
+
+def view_of(schema: Schema, settings: Settings, users: list[User], moment: str) -> View:
+    """A snapshot of users and roles alone."""
+    user_type, role_type = schema.types[USER], schema.types[ROLE]
+    people = [_user_document(user_type, user, settings.default_locale) for user in users]
+    roles = [_role_document(role_type, role, moment, settings.default_locale) for role in roles_of(settings)]
+    return View(build(schema, [*people, *roles]), settings)
+
+
+def _user_document(type_: Type, user: User, locale: str) -> Document:
+    values = (user.username, user.email, user.provider, user.confirmed, user.blocked, (f"role-{user.role}",))
+    row = (user.id, user.document_id, *values, user.created_at, user.updated_at, user.created_at, locale)
+    return Document(type_, row, PUBLISHED, f"user {user.id}")
+
+
+def _role_document(type_: Type, role: Role, moment: str, locale: str) -> Document:
+    row = (role.id, role.document_id, role.name, role.description, role.type, moment, moment, moment, locale)
+    return Document(type_, row, PUBLISHED, f"role {role.type}")
+
+
+def render_users(view: View, query: Query) -> list[bytes]:
+    """The users that a query finds, each as a JSON object."""
+    renderer = Renderer(view)
+    found = find(view, query).documents
+    return [renderer.document(d, query.selection, d.locale) for d in found]
+
+
+def describe_role(role: Role, users: list[User]) -> dict[str, Any]:
+    """A role as the list of roles shows it."""
+    return {
+        "id": role.id,
+        "documentId": role.document_id,
+        "name": role.name,
+        "description": role.description,
+        "type": role.type,
+        "nb_users": sum(user.role == role.type for user in users),
+    }
+
+
+def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
+    """What a role may do, by controller and action, as clients of users-permissions read it."""
+    granted = settings.roles.get(role, frozenset())
+    tree: dict[str, Any] = {}
+    for type_ in schema.content_types:
+        actions = {
+            action: {"enabled": f"{type_.singular}.{action}" in granted, "policy": ""}
+            for action in ("find", "findOne", "create", "update", "delete")
+        }
+        tree[f"api::{type_.singular}"] = {"controllers": {type_.singular: actions}}
+    return tree
+
+
+def role_named(settings: Settings, key: object) -> Role | None:
+    """The role that a body names: by number, name, document id or an object with one of these."""
+    if isinstance(key, dict):
+        key = next((key[name] for name in ("connect", "set", "id", "documentId") if name in key), None)
+        return role_named(settings, key)
+    if isinstance(key, list):
+        return role_named(settings, key[0]) if key else None
+    wanted = str(key)
+    return next((r for r in roles_of(settings) if wanted in (str(r.id), r.type, r.document_id)), None)

@@ -1,0 +1,141 @@
+"""Runs the WSGI server: granian, with a few processes of a few threads (docs/performance.md says why).
+
+The site is loaded before the socket opens; the workers are forked from the process that loaded it,
+and end when that does, however it ended. One of them leads: it watches the files for all.
+"""
+
+import gc
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from granian.server import Server
+
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.auth.sessions import Sessions
+from server.config.settings import Settings
+from server.errors import SetupError
+from server.search.sync import Feeder
+from server.site.feed import Feed
+from server.site.scaling import scaler
+from server.site.site import Site
+from server.site.watch import Report, Watcher
+from server.site.workers import follower
+
+GRACE_S = 4
+THREADS = 4
+MOST_WORKERS = 4
+COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers
+SWITCH_S = 0.0005  # after so long a thread that computes lets others go on: no write delays reads
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise SetupError where the port can't be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen()
+    except OSError as error:
+        what = error.strerror or str(error)
+        raise SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port") from error
+
+
+def check_accounts(site: Site) -> None:
+    """Raise SetupError where the accounts database or the key of sessions can't be used."""
+    Accounts(site.root, site.state.settings.accounts).close()
+    Sessions(site.root, 0)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def worker_count(wanted: int | None, settings: Settings) -> int:
+    """How many processes answer: as wanted, else one for each core up to MOST_WORKERS.
+
+    One alone where requests are limited, since each would count for itself.
+    """
+    if settings.rate_limit:
+        return 1
+    return wanted or min(cores(), MOST_WORKERS)
+
+
+def serve(
+    site: Site, listen: tuple[str, int], workers: int, ready: Callable[[], None], report: Report
+) -> None:
+    """Serve a loaded site until SIGTERM or SIGINT, then finish what is being answered.
+
+    Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
+    called once, and `report`, of what changed on disk, in one process alone.
+    """
+    multiprocessing.set_start_method("fork", force=True)
+    feed = Feed()
+    server = Server(
+        "server",
+        address=listen[0],
+        port=listen[1],
+        interface=Interfaces.WSGI,
+        workers=workers,
+        blocking_threads=THREADS,
+        workers_kill_timeout=GRACE_S,
+        respawn_failed_workers=workers > 1,
+        log_level=LogLevels.warning,
+    )
+
+    def load_app(*_: Any) -> Any:
+        return _start(site, feed, workers, ready, report)
+
+    server.serve(target_loader=load_app, wrap_loader=False)
+
+
+def _start(site: Site, feed: Feed, workers: int, ready: Callable[[], None], report: Report) -> Any:
+    """What an answering process does before its first request; returns the WSGI app."""
+    for ending in (signal.SIGTERM, signal.SIGINT):  # until granian's own: those of the parent do nothing here
+        signal.signal(ending, signal.SIG_DFL)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(*COLLECT)
+    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    number = feed.enter()
+    site.join(feed)
+    if number > workers or feed.position:  # it replaces another, or somebody has changed something already
+        site.refresh()
+    follower(site).start()
+    threading.Thread(target=_lead, args=(site, feed, report), name="leader", daemon=True).start()
+    app = create_app(site, Accounts(site.root, site.state.settings.accounts))
+    if number == 1:
+        ready()
+    return app
+
+
+def _lead(site: Site, feed: Feed, report: Report) -> None:
+    """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
+    feed.lead()
+    Watcher(site, report).start()
+    scaler(site).start()
+    if site.state.settings.search_index:
+        Feeder(site, _tell).start()
+    site.refresh(announce=True)  # what changed before there was a watcher
+
+
+def _tell(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+def _follow_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,70 @@
+"""Sends mail: to the SMTP server that site.yaml names, or, where it names none, to the log."""
+
+import logging
+import os
+import queue
+import smtplib
+import ssl
+import threading
+from collections.abc import Callable
+from email.message import EmailMessage
+
+from server.config.settings import Settings
+
+log = logging.getLogger("quire.mail")
+PASSWORD = "QUIRE_MAIL_PASSWORD"
+TIMEOUT_S = 10
+MOST_WAITING = 1000
+
+
+class Outbox:
+    """Does what may end in a mail, in the background and one thing after the other.
+
+    So no answer waits for a mail server, or tells by the time it takes whether a mail was sent.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[Callable[[], object]] = queue.Queue(MOST_WAITING)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def put(self, job: Callable[[], object]) -> None:
+        """Let a job be done soon; where far too many wait already, it is dropped, and the log says so."""
+        with self._lock:
+            if self._thread is None:  # not before the first: a thread would not live through a fork
+                self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
+                self._thread.start()
+        try:
+            self._waiting.put_nowait(job)
+        except queue.Full:
+            log.error("a mail is dropped: %d are waiting already", MOST_WAITING)
+
+    def _work(self) -> None:
+        while True:
+            job = self._waiting.get()
+            try:
+                job()
+            except Exception:
+                log.exception("a mail could not be made")
+
+
+def send(settings: Settings, to: str, subject: str, text: str) -> bool:
+    """Send a mail; False (and a line in the log) where it could not be sent."""
+    message = EmailMessage()
+    message["From"], message["To"] = settings.mail_from, to
+    message["Subject"] = " ".join(subject.split())
+    message.set_content(text)
+    if not settings.mail_host:
+        log.warning("no mail server is set (mail.host in site.yaml); the mail to %s says:\n%s", to, text)
+        return True
+    try:
+        with smtplib.SMTP(settings.mail_host, settings.mail_port, timeout=TIMEOUT_S) as server:
+            if settings.mail_tls:
+                server.starttls(context=ssl.create_default_context())
+            if settings.mail_user:
+                server.login(settings.mail_user, os.environ.get(PASSWORD, ""))
+            server.send_message(message)
+    except (OSError, smtplib.SMTPException, ValueError) as error:
+        log.error("the mail to %s could not be sent: %s", to, error)
+        return False
+    return True

@@ -1,0 +1,121 @@
+"""Who a request is and what it may do: actors, `require`, and `narrow`, which cuts a query down once.
+
+Nothing below `narrow` asks about permissions again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import is_
+
+from server.errors import ForbiddenError, invalid_key
+from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
+from server.schema.model import Attribute, Schema, Type
+
+READ_ACTIONS = ("find", "findOne", "readDraft")
+# The publication filters whose answer says what a draft holds.
+ABOUT_DRAFTS = ("modified", "unmodified")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """An identity: a role or a token. `everything` and `reading` stand for whole sets of permissions."""
+
+    name: str
+    permissions: frozenset[str] = frozenset()
+    everything: bool = False
+    reading: bool = False
+    user_id: int | None = None
+
+    def may(self, subject: str, action: str) -> bool:
+        """Whether it may do an action (`find`) on a subject (`article`)."""
+        if self.everything or (self.reading and action in READ_ACTIONS):
+            return True
+        return f"{subject}.{action}" in self.permissions
+
+
+def require(actor: Actor, type_: Type, action: str) -> None:
+    """Raise ForbiddenError where the actor may not do the action on a type."""
+    if not actor.may(type_.singular, action):
+        raise ForbiddenError()
+
+
+def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
+    """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
+
+    What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
+    the type asked for need `readDraft`, whether shown or compared with what is published, and
+    further types show theirs only where that is granted.
+    """
+    shown = own_draft or actor.may(query.type.singular, "readDraft")
+    asked = query.draft or query.publication in ABOUT_DRAFTS
+    if asked and query.type.draft_publish and not shown:
+        raise ForbiddenError()
+    drafts: Iterable[Type] = ()
+    if query.draft:
+        drafts = (
+            t
+            for t in schema.content_types
+            if t.draft_publish and (actor.may(t.singular, "readDraft") or (t is query.type and shown))
+        )
+    return replace(
+        query,
+        selection=_narrow_selection(query.selection, actor, "filters", "sort"),
+        drafts=frozenset(t.uid for t in drafts),
+    )
+
+
+def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: str) -> Selection:
+    _check_filter(selection.filter, actor, filters)
+    _check_sort(selection.sort, actor, sort)
+    nodes = tuple(left for node in selection.populate if (left := _narrow_node(node, actor)) is not None)
+    same = len(nodes) == len(selection.populate) and all(map(is_, nodes, selection.populate))
+    return selection if same else replace(selection, populate=nodes)
+
+
+def _narrow_node(node: Node, actor: Actor) -> Node | None:
+    """The node without what the actor may not find; None where nothing of a relation is left."""
+    checked = node.attribute is None or node.attribute.type == "relation"
+    left = {
+        uid: _narrow_selection(selection, actor, "populate", "populate")
+        for uid, selection in node.selections.items()
+        if not checked or _findable(uid, actor)
+    }
+    if checked and not left:
+        return None
+    same = len(left) == len(node.selections) and all(map(is_, left.values(), node.selections.values()))
+    return node if same else replace(node, selections=left)
+
+
+def _findable(uid: str, actor: Actor) -> bool:
+    return actor.may(subject_of(uid), "find")
+
+
+@lru_cache(maxsize=512)
+def subject_of(uid: str) -> str:
+    """The permission subject of a type: `api::article.article` → `article`, of files `upload`."""
+    plugin, _, name = uid.partition("::")
+    return "upload" if uid.startswith("plugin::upload") else name.rpartition(".")[2] or plugin
+
+
+def _check_filter(filter_: Filter, actor: Actor, param: str) -> None:
+    if isinstance(filter_, And | Or):
+        for part in filter_.parts:
+            _check_filter(part, actor, param)
+    elif isinstance(filter_, Through | Missing):
+        _check_way(filter_.attribute, filter_.target, filter_.path, actor, param)
+        if isinstance(filter_, Through):
+            _check_filter(filter_.inner, actor, param)
+    else:
+        assert isinstance(filter_, Compare)
+
+
+def _check_sort(keys: tuple[Sort, ...], actor: Actor, param: str) -> None:
+    for key in keys:
+        for step in key.steps:
+            _check_way(step.attribute, step.target, step.path, actor, param)
+
+
+def _check_way(attribute: Attribute, target: Type | None, path: str, actor: Actor, param: str) -> None:
+    if attribute.type == "relation" and target is not None and not _findable(target.uid, actor):
+        raise invalid_key(attribute.name, path, param)

@@ -1,0 +1,117 @@
+"""JSON web tokens: proof of a login, for a while, until the password changes.
+
+The key is QUIRE_JWT_SECRET, or one made at the first start in .quire/.
+"""
+
+import os
+import secrets
+import tempfile
+import time
+from collections import deque
+from pathlib import Path
+from threading import Lock
+
+import jwt
+
+from server.auth.users import User
+from server.errors import SetupError
+from server.paths import state_folder
+
+ALGORITHM = "HS256"
+VARIABLE = "QUIRE_JWT_SECRET"
+SHORTEST_KEY = 32
+ATTEMPTS, WINDOW_S = 10, 15 * 60
+MOST_COUNTED = 100_000  # accounts and addresses; where there are more, the oldest are forgotten
+
+
+class Sessions:
+    """Makes and reads the tokens of one site."""
+
+    def __init__(self, root: Path, lifetime_s: float) -> None:
+        self._key, self.lifetime_s = _key(root), lifetime_s
+
+    def token(self, user: User) -> str:
+        """A token for a user who has just proved who it is."""
+        issued = int(time.time())
+        claims = {"id": user.id, "s": user.sessions, "iat": issued, "exp": issued + int(self.lifetime_s)}
+        return jwt.encode(claims, self._key, ALGORITHM)
+
+    def read(self, token: str) -> tuple[int, int] | None:
+        """(user id, sessions number) of a sound token that has not expired, or None."""
+        try:
+            options: jwt.types.Options = {"require": ["id", "s", "exp"]}
+            claims = jwt.decode(token, self._key, [ALGORITHM], options=options)
+            return int(claims["id"]), int(claims["s"])
+        except (jwt.PyJWTError, ValueError, TypeError):
+            return None
+
+
+def _key(root: Path) -> str:
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        if len(given) < SHORTEST_KEY:
+            mend = "make a longer one at random"
+            raise SetupError(VARIABLE, None, f"is shorter than {SHORTEST_KEY} characters", mend)
+        return given
+    try:
+        path = state_folder(root) / "jwt.key"
+        if not path.exists():
+            _make_key(path)
+        key = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        mend = "look at its permissions, or delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", mend) from error
+    if len(key) < SHORTEST_KEY:  # anybody could guess it, and be anybody
+        mend = "delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", mend)
+    return key
+
+
+def _make_key(path: Path) -> None:
+    """Make a key, whole or not at all; where another process makes one too, the first stays."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent)  # which nobody else may read
+    try:
+        with open(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+class Attempts:
+    """Counts attempts for each account and address; too many, and the next has to wait."""
+
+    def __init__(self, most: int = ATTEMPTS, window_s: float = WINDOW_S) -> None:
+        self.most, self.window_s = most, window_s
+        self._counted: dict[tuple[str, str], deque[float]] = {}
+        self._lock = Lock()
+
+    def exhausted(self, account: str, address: str) -> bool:
+        """Whether an account has been tried too often from an address."""
+        with self._lock:
+            times = self._counted.get((account.lower(), address), deque())
+            while times and times[0] < time.monotonic() - self.window_s:
+                times.popleft()
+            return len(times) >= self.most
+
+    def count(self, account: str, address: str) -> None:
+        """Count an attempt."""
+        key = (account.lower(), address)
+        with self._lock:
+            times = self._counted.pop(key, deque(maxlen=self.most))
+            times.append(time.monotonic())
+            self._counted[key] = times  # the last one now
+            if len(self._counted) > MOST_COUNTED:
+                del self._counted[next(iter(self._counted))]
+
+    def forget(self, account: str, address: str) -> None:
+        """Begin to count anew."""
+        with self._lock:
+            self._counted.pop((account.lower(), address), None)

@@ -1,0 +1,210 @@
+"""`quire token …` and `quire user …`: who may use a site's API."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from server.auth.accounts import KINDS, Accounts, read_span
+from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule
+from server.config.settings import ACTIONS, Settings, read_settings
+from server.errors import ApiError, SetupError
+from server.schema.load import read_content_types
+from server.spelling import suggestion
+from server.terminal import check_folder, one_line_errors, site_option
+
+
+@contextmanager
+def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
+    """The accounts database of a site while a command uses it."""
+    check_folder(root)
+    settings = read_settings(root)
+    accounts = Accounts(root, settings.accounts)
+    try:
+        yield accounts, settings
+    finally:
+        accounts.close()
+
+
+@click.group()
+def token() -> None:
+    """API tokens: make, list and revoke them."""
+
+
+@token.command("create")
+@click.argument("name")
+@site_option
+@click.option("--type", "kind", type=click.Choice(KINDS), required=True, help="What it may do.")
+@click.option("--permission", "permissions", multiple=True, metavar="SUBJECT.ACTION", help="For custom ones.")
+@click.option("--expires", metavar="SPAN", help="30d, 12h, 1y …; without it, never.")
+@one_line_errors
+def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
+    """Make a token and print it, once: only a hash of it is kept."""
+    check_folder(root)
+    _check_permissions(root, kind, permissions)
+    try:
+        span = read_span(expires) if expires else None
+    except ValueError:
+        raise SetupError(
+            "--expires", None, f'"{expires}" is no span of time', "write 30d, 12h or 1y"
+        ) from None
+    with accounts_of(root) as (accounts, _):
+        made = accounts.create_token(name, kind, permissions, span)
+    click.echo(f"The token {name} ({kind}). Keep it: it is not shown again.", err=True)
+    click.echo(made)
+
+
+def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> None:
+    if permissions and kind != "custom":
+        raise SetupError(
+            "--permission", None, f"a {kind} token has permissions of its own", "use --type custom"
+        )
+    if kind == "custom" and not permissions:
+        raise SetupError(
+            "--permission", None, "a custom token needs one", "such as --permission article.find"
+        )
+    subjects = [*(t.singular for t in read_content_types(root).content_types), *filter(None, ACTIONS)]
+    for permission in permissions:
+        subject, _, action = permission.rpartition(".")
+        if subject not in subjects:
+            mend = suggestion(subject, subjects) or "use the singular API id of a content type"
+            raise SetupError("--permission", None, f'"{subject}" is no content type', mend)
+        known = ACTIONS.get(subject, ACTIONS[""])
+        if action not in known:
+            mend = suggestion(action, known) or "use one of " + ", ".join(known)
+            raise SetupError("--permission", None, f'"{action}" is no action of {subject}', mend)
+
+
+@token.command("list")
+@site_option
+@one_line_errors
+def list_tokens(root: Path) -> None:
+    """List the tokens: names, what they may do, and until when."""
+    with accounts_of(root) as (accounts, _):
+        for found in accounts.tokens():
+            until = f"until {found.expires_at}" if found.expires_at else "for ever"
+            state = " (expired)" if found.expired else ""
+            may = " ".join(found.permissions)
+            click.echo(f"{found.name}  {found.kind}  {until}{state}" + (f"  {may}" if may else ""))
+
+
+@token.command("revoke")
+@click.argument("name")
+@site_option
+@one_line_errors
+def revoke_token(root: Path, name: str) -> None:
+    """Revoke a token: the next request that carries it is refused."""
+    with accounts_of(root) as (accounts, _):
+        known = [found.name for found in accounts.tokens()]
+        done = accounts.revoke_token(name)
+    if not done:
+        mend = suggestion(name, known) or "quire token list shows those that there are"
+        raise SetupError("token", None, f'there is no token named "{name}"', mend)
+    click.echo(f"revoked {name}")
+
+
+@click.group()
+def user() -> None:
+    """Users: make, list, block them, give them a role or a password."""
+
+
+@user.command("create")
+@click.argument("username")
+@click.argument("email")
+@site_option
+@click.option("--role", default="authenticated", show_default=True, help="A role of site.yaml.")
+@click.option("--password", help="Asked for where it is not given.")
+@one_line_errors
+def create_user(root: Path, username: str, email: str, role: str, password: str | None) -> None:
+    """Make a user, confirmed and ready to log in."""
+    with accounts_of(root) as (accounts, settings):
+        _check_role(settings, role)
+        _check_field("username", username, SHORTEST_NAME)
+        _check_field("email", email)
+        chosen = _ask_password(password)
+        try:
+            made = Users(accounts).create(username, email, chosen, role=role, confirmed=True)
+        except ApiError as error:
+            mend = "quire user list shows those that there are"
+            raise SetupError("user", None, f"{username} or {email} is taken", mend) from error
+    click.echo(f"made {made.username} ({made.email}), {made.role}")
+
+
+@user.command("list")
+@site_option
+@one_line_errors
+def list_users(root: Path) -> None:
+    """List the users: names, addresses, roles."""
+    with accounts_of(root) as (accounts, _):
+        for found in Users(accounts).all():
+            notes = [] if found.confirmed else ["not confirmed"]
+            notes += ["blocked"] if found.blocked else []
+            shown = f"  ({', '.join(notes)})" if notes else ""
+            click.echo(f"{found.id}  {found.username}  {found.email}  {found.role}{shown}")
+
+
+@user.command("block")
+@click.argument("username")
+@site_option
+@click.option("--undo", is_flag=True, help="Let the user in again.")
+@one_line_errors
+def block_user(root: Path, username: str, undo: bool) -> None:
+    """Block a user: no login any more, and no use of sessions that there are."""
+    _change(root, username, {"blocked": not undo})
+    click.echo(f"{'unblocked' if undo else 'blocked'} {username}")
+
+
+@user.command("role")
+@click.argument("username")
+@click.argument("role")
+@site_option
+@one_line_errors
+def give_role(root: Path, username: str, role: str) -> None:
+    """Give a user another role of site.yaml."""
+    check_folder(root)
+    _check_role(read_settings(root), role)
+    _change(root, username, {"role": role})
+    click.echo(f"{username} has the role {role}")
+
+
+@user.command("password")
+@click.argument("username")
+@site_option
+@click.option("--password", help="Asked for where it is not given.")
+@one_line_errors
+def set_password(root: Path, username: str, password: str | None) -> None:
+    """Give a user another password, which ends the sessions that there are."""
+    _change(root, username, {"password": _ask_password(password)})
+    click.echo(f"{username} has a new password")
+
+
+def _ask_password(given: str | None) -> str:
+    password = given or click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    _check_field("password", password, SHORTEST_PASSWORD)
+    return str(password)
+
+
+def _check_field(name: str, value: str, least: int = 1) -> None:
+    broken = broken_rule(name, value, least)
+    if broken:
+        raise SetupError("user", None, f"{name} {broken}")
+
+
+def _check_role(settings: Settings, role: str) -> None:
+    if role not in settings.roles or role == "public":
+        mend = suggestion(role, settings.roles) or "roles are named in site.yaml"
+        raise SetupError("role", None, f'there is no role "{role}" for users', mend)
+
+
+def _change(root: Path, username: str, values: dict[str, Any]) -> User:
+    with accounts_of(root) as (accounts, _):
+        users = Users(accounts)
+        found = users.named(username)
+        if found is None:
+            mend = suggestion(username, [u.username for u in users.all()]) or "quire user list shows all"
+            raise SetupError("user", None, f'there is no user "{username}"', mend)
+        changed = users.update(found.id, values)
+        assert changed is not None
+        return changed

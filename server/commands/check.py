@@ -1,0 +1,98 @@
+"""`quire check`: the command."""
+
+import difflib
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from server.documents.timestamps import now
+from server.errors import ApiError, SetupError
+from server.site.loading import Progress
+from server.storage.changeset import Pending
+from server.terminal import check_folder, one_line_errors, progress_bar, show, site_option
+from server.tools.check.fixes import apply_fixes, find_fixes
+from server.tools.check.formats import FORMATS
+from server.tools.check.report import mended, printable, report
+from server.tools.check.survey import Survey, look, survey
+from server.write.context import Versions
+
+
+@click.command("check")
+@site_option
+@click.option(
+    "--format", "format_", type=click.Choice(["text", *FORMATS]), default="text", help="How to say it."
+)
+@click.option("--strict", is_flag=True, help="Fail on warnings as well.")
+@click.option("--translations", is_flag=True, help="Warn of documents that a locale does not have.")
+@click.option("--fix", is_flag=True, help="Mend what is safe to mend.")
+@click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and change nothing.")
+@one_line_errors
+def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool, dry_run: bool) -> None:
+    """Say everything that is wrong with a site: where, what, and how to mend it.
+
+    The status is 1 where there are errors (with --strict, also where there are warnings).
+    """
+    check_folder(root)
+    began = time.perf_counter()
+    prefix, text = _prefix(root), format_ == "text"
+    found = survey(root, _load, translations=translations)
+    if fix and dry_run:
+        _show_changes(found, prefix)
+    elif fix:
+        found = _mend(found, prefix, text=text, translations=translations)
+    if text:
+        show(report(found, prefix, time.perf_counter() - began))
+    elif told := FORMATS[format_](found, prefix):
+        click.echo(told)
+    sys.exit(1 if found.errors or (strict and found.warnings) else 0)
+
+
+def _load(load: Callable[[Progress], None]) -> None:
+    with progress_bar("Reading files") as progress:
+        load(progress)
+
+
+def _prefix(root: Path) -> str:
+    """What leads from the current folder to the site: nothing, or a path that ends in a slash."""
+    there = os.path.relpath(root.resolve(), Path.cwd())
+    if there == ".":
+        return ""
+    return f"{root.resolve()}/" if there.startswith("..") else f"{there}/"
+
+
+def _mend(found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
+    """Mend what can be, say so, and look again."""
+    if found.site is None or found.audit is None:
+        return found
+    audit, fixes = found.audit, find_fixes(found.audit)
+    if not fixes:
+        return found
+    try:
+        _, done = found.site.write(lambda _, versions: apply_fixes(versions, audit, fixes))
+    except ApiError as error:
+        raise SetupError("--fix", None, error.message, "nothing was changed") from error
+    if text:
+        show(mended(done, prefix))
+    return replace(look(found.site, translations=translations), mended=done.fixes)
+
+
+def _show_changes(found: Survey, prefix: str) -> None:
+    """Print what --fix would change, as a diff."""
+    if found.site is None or found.audit is None:
+        return
+    site, audit = found.site, found.audit
+    state = site.state
+    pending = Pending(site.root)
+    versions = Versions(state.snapshot, state.settings, audit.layout, pending, now())
+    apply_fixes(versions, audit, find_fixes(audit))
+    for write in sorted(pending.writes(), key=lambda write: write.path):
+        before = (site.root / write.path).read_bytes().decode().splitlines(keepends=True)
+        after = (write.data or b"").decode().splitlines(keepends=True)
+        path = prefix + write.path
+        for line in difflib.unified_diff(before, after, path, path, n=0):
+            click.echo(printable(line.rstrip("\r\n")))

@@ -1,0 +1,92 @@
+"""`quire export`: the API as static files."""
+
+import time
+from pathlib import Path
+
+import click
+
+from server.errors import SetupError
+from server.site.site import Site
+from server.storage.git import is_shallow
+from server.terminal import check_folder, one_line_errors, progress_bar, site_option
+from server.tools.export.run import Done, Options, export
+
+SHOWN_PROBLEMS = 10
+
+
+@click.command("export")
+@click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
+@site_option
+@click.option("--role", default="public", show_default=True, help="Export what this role may see.")
+@click.option("--everything", is_flag=True, help="Export what a read-only token may see: all types.")
+@click.option("--drafts", is_flag=True, help="Export drafts in place of what is published.")
+@click.option("--base-url", default="", metavar="URL", help="Put before the addresses of media files.")
+@click.option("--skip-broken", is_flag=True, help="Leave out files that can't be read, and export the rest.")
+@click.option("--force", is_flag=True, help="Write into a folder that holds something else.")
+@one_line_errors
+def export_command(
+    root: Path,
+    target: Path,
+    role: str,
+    everything: bool,
+    drafts: bool,
+    base_url: str,
+    skip_broken: bool,
+    force: bool,
+) -> None:
+    """Write the API to DIR, as files that any web server can serve.
+
+    Only what changed is written, and what is gone is removed. See docs/static.md.
+    """
+    began = time.perf_counter()
+    check_folder(root)
+    site = Site(root)
+    site.recover()
+    with progress_bar("Reading files") as reading:
+        site.load(reading)
+    _refuse_broken(site, skip_broken)
+    options = Options(role, everything, drafts, base_url, force)
+    done = export(site, target, options, progress_bar)
+    _report(site, options, target, done, time.perf_counter() - began)
+
+
+def _refuse_broken(site: Site, skip_broken: bool) -> None:
+    """Refuse a site with files that can't be served: what they held would be removed from the export."""
+    errors = [problem for problem in site.problems if problem.severity == "error"]
+    for problem in errors[:SHOWN_PROBLEMS]:
+        click.secho(f"  ✗ {problem}", fg="red", err=True)
+    if len(errors) > SHOWN_PROBLEMS:
+        click.echo(f"  … and {len(errors) - SHOWN_PROBLEMS} more, which quire check shows", err=True)
+    if errors and not skip_broken:
+        what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be mended first"
+        raise SetupError(str(site.root), None, what, "or left out, with --skip-broken")
+
+
+def _report(site: Site, options: Options, target: Path, done: Done, seconds: float) -> None:
+    state, tally = site.state, done.tally
+    counts = []
+    for uid, count in done.documents.items():
+        type_ = state.schema.types[uid]
+        counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
+    who = "a read-only token" if options.everything else f"the role {options.role}"
+    drafts = ", with drafts" if options.drafts else ""
+    click.echo(f"{state.settings.name}, as {who} sees it{drafts} → {target}")
+    if done.files:
+        counts.append(f"{done.files} media file{'s' * (done.files != 1)}")
+    click.echo(f"  {', '.join(counts) or 'nothing'}")
+    if done.left_out:
+        click.echo(f"  left out, since it may not find them: {', '.join(done.left_out)}")
+    if is_shallow(site.root):
+        _warn("the clone is shallow: createdAt and updatedAt are wrong in it", "git fetch --unshallow")
+    if done.unscaled:
+        what = f"{done.unscaled} picture{'s have' if done.unscaled != 1 else ' has'} no formats"
+        _warn(what, "are they damaged, or can .quire/ not be written?")
+    total = tally.written + tally.unchanged
+    click.echo(
+        f"  {total} files, {tally.size / 1e6:.1f} MB: {tally.written} written, "
+        f"{tally.unchanged} unchanged, {tally.removed} removed ({seconds:.2f} s)"
+    )
+
+
+def _warn(what: str, mend: str) -> None:
+    click.secho(f"  ! {what} ({mend})", fg="yellow")

@@ -1,0 +1,61 @@
+"""`quire import strapi`: takes over the content of an installation of the reference implementation."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from server.errors import SetupError
+from server.terminal import check_folder, one_line_errors, site_option
+from server.tools.importer.archive import Archive
+from server.tools.importer.importing import Options, run
+from server.tools.importer.remote import Remote
+from server.tools.importer.report import report
+from server.tools.importer.source import Reader
+
+
+@click.group("import")
+def import_() -> None:
+    """Take over content from elsewhere."""
+
+
+@import_.command("strapi")
+@click.argument("source")
+@site_option
+@click.option(
+    "--token", envvar="STRAPI_TOKEN", show_envvar=True, help="The API token, where SOURCE is a URL."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; say what would be written.")
+@click.option(
+    "--overwrite", is_flag=True, help="Take what the source says also where files were changed here."
+)
+@one_line_errors
+def import_strapi(source: str, root: Path, token: str | None, dry_run: bool, overwrite: bool) -> None:
+    """Import from Strapi 5.
+
+    SOURCE is an archive that `strapi export --no-encrypt` made, or the URL of an installation.
+    Running it again takes over what has changed there; it exits 1 where something was kept back.
+    """
+    check_folder(root)
+    imported = run(root, _reader(source, token), Options(dry_run, overwrite), _say)
+    for line in report(imported, dry_run=dry_run):
+        click.echo(line)
+    if imported.merge.kept:
+        sys.exit(1)
+
+
+def _reader(source: str, token: str | None) -> Reader:
+    if not source.startswith(("http://", "https://")):
+        return Archive(Path(source))
+    if not token:
+        raise SetupError(
+            source, None, "a token is needed", "make a read-only one there, give it with --token"
+        )
+    return Remote(source, token)
+
+
+def _say(what: str, done: int, total: int) -> None:
+    """One line on a terminal, written over and over."""
+    if sys.stderr.isatty():
+        shown = f"{what} {done:,} of {total:,}" if total else what
+        click.echo(f"\r\033[K{shown}…" if done + 1 < total or not total else "\r\033[K", nl=False, err=True)

@@ -1,0 +1,150 @@
+"""`quire init`: the command."""
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from server.config.settings import FILE, LOCALE, read_settings
+from server.documents.layout import Layout
+from server.errors import SetupError
+from server.paths import FOLDER as STATE
+from server.schema.load import read_content_types
+from server.terminal import one_line_errors, progress_bar, show
+from server.tools.check.report import count
+from server.tools.check.survey import survey
+from server.tools.init.propose import files_of, propose
+from server.tools.init.scan import Scan, scan
+from server.tools.init.starter import starter_files
+from server.tools.init.table import table
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
+@click.option("--name", help="What the site is called. Default: the folder's name.")
+@click.option(
+    "--locale", "locales", multiple=True, help="A locale; the first is the default one. Repeatable."
+)
+@click.option("--example/--no-example", default=None, help="Whether a new site has a first article.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@one_line_errors
+def init(
+    folder: Path, name: str | None, locales: tuple[str, ...], example: bool | None, dry_run: bool, yes: bool
+) -> None:
+    """Make a site: a new one, or content types for the Markdown files of a folder.
+
+    A folder without Markdown gets content types, a site.yaml and a first article. In one with Markdown
+    only content-types/ and site.yaml are written. A file that is there already is never changed.
+    """
+    asking = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
+    _check(folder, locales)
+    found, taken = _look(folder)
+    title = name or _title(folder)
+    if found.pages or found.unreadable:
+        proposal = propose(folder, found, locales, taken)
+        show(table(proposal))
+        if not proposal.types:
+            raise SetupError(str(folder), None, "no Markdown file in it can be taken", "see above")
+        files = files_of(proposal, title)
+        what = f"Write {FILE} and {count(len(proposal.types), 'content type')}?"
+        if asking and not click.confirm(what, default=True):
+            return
+    else:
+        if asking:
+            title, locales, example = _ask(title, name, locales, example)
+        files = starter_files(title, locales or ("en",), example=example is not False)
+    _write(folder, files, dry_run=dry_run)
+    if not dry_run:
+        _report(folder)
+
+
+def _check(folder: Path, locales: tuple[str, ...]) -> None:
+    for code in locales:
+        if not LOCALE.fullmatch(code):
+            raise SetupError("--locale", None, f'"{code}" is no locale code', "use codes such as en or pt-BR")
+    if folder.exists() and not folder.is_dir():
+        raise SetupError(str(folder), None, "is no folder", "name a folder, or one that is to be made")
+
+
+def _look(folder: Path) -> tuple[Scan, list[str]]:
+    """The pages in a folder that no content type has, and the API ids that are taken."""
+    if not folder.is_dir():
+        return Scan({}), []
+    schema = read_content_types(folder)
+    with progress_bar("Reading files") as progress:
+        found = scan(folder, progress)
+    types = schema.content_types
+    if not types:
+        return found, []
+    layout = Layout(schema, read_settings(folder))
+    free = {path: page for path, page in found.pages.items() if not layout.claim(path)}
+    if not free:
+        mend = "`quire check` says what is wrong with it"
+        raise SetupError(str(folder), None, "is a site already, and its Markdown files have types", mend)
+    return Scan(free, found.unreadable), [word for t in types for word in (t.singular, t.plural)]
+
+
+def _title(folder: Path) -> str:
+    return folder.resolve().name.replace("-", " ").replace("_", " ").title() or "Quire"
+
+
+def _ask(
+    title: str, name: str | None, locales: tuple[str, ...], example: bool | None
+) -> tuple[str, tuple[str, ...], bool]:
+    """Ask on the terminal for what the flags do not say."""
+    title = name or click.prompt("Name of the site", default=title)
+    while not locales:
+        told = click.prompt("Locales, the default one first", default="en")
+        locales = tuple(told.replace(",", " ").split())
+        wrong = [code for code in locales if not LOCALE.fullmatch(code)]
+        if wrong:
+            click.echo(f'"{wrong[0]}" is no locale code; use codes such as en or pt-BR')
+            locales = ()
+    if example is None:
+        example = click.confirm("With a first article to look at?", default=True)
+    return title, locales, example
+
+
+def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
+    """Write files where nothing is yet, and say so."""
+    for path, text in sorted(files.items()):
+        target = folder / path
+        if target.exists() or target.is_symlink():
+            click.echo(f"  kept {path}: it is there already" + ("; it may need" if path == FILE else ""))
+            if path == FILE:
+                click.echo("".join(f"    {line}\n" for line in text.splitlines() if line.strip()), nl=False)
+            continue
+        if not dry_run:
+            _write_new(target, path, text)
+        click.echo(f"  {'would write' if dry_run else 'wrote'} {path}")
+
+
+def _write_new(target: Path, path: str, text: str) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise SetupError(path, None, f"can't be written: {error.strerror}") from error
+
+
+def _report(folder: Path) -> None:
+    """Check what was made, and say what to do next."""
+    kept = (folder / STATE).exists()
+    found = survey(folder, lambda load: load(lambda done, total: None))
+    if not kept:
+        shutil.rmtree(folder / STATE, ignore_errors=True)  # caches of the check, which nobody asked for
+    option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
+    if found.problems:
+        counts = f"{count(found.errors, 'error')} and {count(found.warnings, 'warning')}"
+        click.echo(f"\n{counts}: quire check{option}")
+    if found.site:
+        state = found.site.state
+        open_ = state.settings.roles["public"]
+        asked = [name for name, t in state.schema.endpoints.items() if f"{t.singular}.find" in open_]
+        click.echo(f"\nServe it:  quire serve{option}")
+        if asked:
+            click.echo(f"Ask it:    curl 'http://localhost:1337/api/{asked[0]}'")

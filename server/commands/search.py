@@ -1,0 +1,153 @@
+"""`quire search "words"`: finds documents in the terminal, with the paths of their files."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.errors import SetupError
+from server.search.find import Found, Scope, Search, total
+from server.search.highlight import Finder, Fragment, finder_of, highlights
+from server.search.question import LONGEST, Question, read_question
+from server.search.sync import Feeder
+from server.search.texts import searchable, title_of
+from server.site.site import Site, State
+from server.spelling import suggestion
+from server.terminal import Part, check_folder, one_line_errors, progress_bar, show, site_option
+
+FRAGMENTS = 2  # shown of a document
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True)
+@site_option
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this content type; repeatable.")
+@click.option("--locale", help="Only this locale.")
+@click.option("--draft", is_flag=True, help="What drafts say, where there are some.")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="Hits to show.")
+@click.option("--paths", is_flag=True, help="Only the paths of the files.")
+@one_line_errors
+def search(
+    words: tuple[str, ...],
+    root: Path,
+    types: tuple[str, ...],
+    locale: str | None,
+    draft: bool,
+    limit: int,
+    paths: bool,
+) -> None:
+    """Find documents by their words, the best first: search tide "slack water" title:harbour -ferry."""
+    check_folder(root)
+    site = Site(root)
+    site.load()
+    scope = _scope(site.state, types, locale, draft=draft)
+    question = _question(words, site.state)
+    _index(site)
+    found = Search(site.root).find(site.state, question, scope, 0, limit)
+    finders: dict[str, Finder] = {}
+    for _, document in found.documents:
+        if paths:
+            click.echo(document.path)
+        else:
+            show(_shown(site, document, finder_of(document, question, finders)))
+    if not paths:
+        show(_summary(found, total(found, scope)))
+    if not found.documents:
+        sys.exit(1)
+
+
+def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: bool) -> Scope:
+    named = {name: t for t in state.schema.content_types for name in (t.singular, t.plural)}
+    for name in types:
+        if name not in named:
+            raise SetupError(f"--type {name}", None, "there is no such content type", suggestion(name, named))
+    if locale is not None and locale not in state.settings.locales:
+        known = ", ".join(state.settings.locales)
+        raise SetupError(f"--locale {locale}", None, "the site has no such locale", f"it has {known}")
+    shown = {t.uid: DRAFT if draft and t.draft_publish else PUBLISHED for t in state.schema.content_types}
+    unlocalized = frozenset(t.uid for t in state.schema.content_types if not t.localized)
+    return Scope(shown, frozenset(named[name].uid for name in types) or None, locale, unlocalized)
+
+
+def _question(words: tuple[str, ...], state: State) -> Question:
+    """What was typed: a word that the shell was given with spaces in it is a phrase."""
+    text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
+    if len(text) > LONGEST:
+        raise SetupError("search", None, f"takes at most {LONGEST} characters")
+    fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
+    question = read_question(text, fields, unfinished=False)
+    if not question.wanted:
+        raise SetupError("search", None, "has no word to look for", "write one beside those to leave out")
+    return question
+
+
+def _index(site: Site) -> None:
+    """Bring the index up to date, or leave that to the server that is at it; show how far it is."""
+    feeder = Feeder(site)
+    feeder.start()
+    with progress_bar("Indexing") as progress:
+        while not feeder.done.wait(0.02):
+            done, length = feeder.progress
+            if length:
+                progress(done, length)
+    feeder.stop()
+
+
+def _shown(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
+    """A document as editors and terminals know places: path:line, then its title and what was found."""
+    line = _line(site.root / document.path, finder)
+    title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
+    what = [document.type.singular, document.locale] + ([DRAFT] if document.status == DRAFT else [])
+    yield [
+        (document.path, {"fg": "magenta"}),
+        (f":{line}  " if line else "  ", {}),
+        *_parts(_whole(title, finder.places(title)), bold=True),
+        (f"  ({', '.join(what)})", {"dim": True}),
+    ]
+    for name, fragment in list(_fragments(site.state, document, finder))[:FRAGMENTS]:
+        yield [(f"    {name}: ", {"dim": True}), *_parts(fragment, bold=False)]
+
+
+def _whole(text: str, places: list[tuple[int, int]]) -> Fragment:
+    pieces: Fragment = []
+    at = 0
+    for start, end in places:
+        pieces += [(text[at:start], False), (text[start:end], True)]
+        at = end
+    return [*pieces, (text[at:], False)]
+
+
+def _fragments(state: State, document: Document, finder: Finder) -> Iterator[tuple[str, Fragment]]:
+    title = title_of(document.type)
+    for name, fragments in highlights(document, state.settings, finder).items():
+        if name != title:
+            yield from ((name, fragment) for fragment in fragments)
+
+
+def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
+    return [(t, {"fg": "yellow", "bold": True} if found else {"bold": bold}) for t, found in fragment]
+
+
+def _line(path: Path, finder: Finder) -> int:
+    """The first line of a file with the most of the words; 0 where none has one."""
+    best, at = 0, 0
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                words = len({line[a:b].casefold() for a, b in finder.places(line)})
+                if words > best:
+                    best, at = words, number
+    except OSError:
+        return 0
+    return at
+
+
+def _summary(found: Found, count: int) -> Iterator[list[Part]]:
+    shown = len(found.documents)
+    said = "nothing found" if not count else f"{shown} of {count:,}" if shown < count else f"{count:,} found"
+    said += "" if found.indexed else "; there is no index, every document was looked at"
+    yield [(said, {"dim": True})]
+    if found.suggestion:
+        yield [("Did you mean ", {}), (found.suggestion, {"bold": True}), ("?", {})]

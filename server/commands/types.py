@@ -1,0 +1,71 @@
+"""`quire types`: writes TypeScript types for the content of a site."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from server.config.settings import read_settings
+from server.errors import SetupError
+from server.schema.load import read_content_types
+from server.terminal import check_folder, one_line_errors, site_option
+from server.tools.typescript.module import write_module
+
+
+@click.command("types")
+@site_option
+@click.option(
+    "--out",
+    "out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write, such as quire.ts.",
+)
+@click.option("--check", "check", is_flag=True, help="Write nothing; exit 1 where --out is not up to date.")
+@one_line_errors
+def types(root: Path, out: Path | None, check: bool) -> None:
+    """Write TypeScript types for all content types and components."""
+    check_folder(root)
+    if check and out is None:
+        raise SetupError("--check", None, "there is no file to look at", "name it with --out")
+    made = write_module(read_content_types(root), read_settings(root)).encode()
+    if out is None:
+        sys.stdout.buffer.write(made)
+    elif check:
+        _refuse_old(out, made)
+    else:
+        _write(out, made)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SetupError(str(path), None, f"can't be read: {error.strerror}") from error
+
+
+def _refuse_old(path: Path, made: bytes) -> None:
+    """Raise SetupError where a file is not what would be written now."""
+    there = _read(path)
+    if there == made:
+        click.echo(f"{path} is up to date")
+        return
+    mend = f"run quire types --out {path}"
+    if there is None:
+        raise SetupError(str(path), None, "there is no such file", mend)
+    lines = zip([*there.splitlines(), b""], [*made.splitlines(), b""], strict=False)
+    line = next((i for i, (old, new) in enumerate(lines, start=1) if old != new), None)
+    raise SetupError(str(path), line, "is not what the content types say now", mend)
+
+
+def _write(path: Path, made: bytes) -> None:
+    if _read(path) == made:  # whoever watches the file is not woken
+        click.echo(f"{path} is up to date")
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(made)
+    except OSError as error:
+        raise SetupError(str(path), None, f"can't be written: {error.strerror}") from error
+    click.echo(f"wrote {path}")

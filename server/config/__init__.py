@@ -1,0 +1,1 @@
+"""site.yaml: the settings of a site."""

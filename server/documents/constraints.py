@@ -1,0 +1,102 @@
+"""Whether a value keeps to its attribute's options: lengths, bounds, patterns (docs/modelling.md).
+
+Patterns come from schemas, texts from anyone: they are matched with a time limit, so that a pattern
+that backtracks without end holds up nobody.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import regex
+from email_validator import EmailNotValidError, validate_email
+
+from server.documents.values import Component, Path
+from server.schema.model import Attribute, Type
+
+MATCH_S = 0.1
+UID = r"^[A-Za-z0-9-_.~]*$"
+
+
+def broken_options(attribute: Attribute, value: Any) -> list[str]:
+    """The sentences that say which options of an attribute a value breaks, without its name."""
+    if value is None or value == ():
+        return ["is required"] if attribute.required and not attribute.derived else []
+    return [*_lengths(attribute, value), *_bounds(attribute, value), *_patterns(attribute, value)]
+
+
+def broken_within(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """The path and sentence of every broken option in a row's values, components included."""
+    for position, attribute in type_.checked:
+        value = values[position]
+        at = (*path, attribute.name)
+        for sentence in broken_options(attribute, value):
+            yield at, sentence
+        if isinstance(value, Component):
+            yield from broken_within(value.type, value.row[1:], at)
+        elif attribute.type in ("component", "dynamiczone"):
+            for i, component in enumerate(value or ()):
+                yield from broken_within(component.type, component.row[1:], (*at, i))
+
+
+def unique_values(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The path and value of every attribute in a row that no other document may have the value of."""
+    for attribute, value in zip(type_.attributes.values(), values, strict=True):
+        at = (*path, attribute.name)
+        if (attribute.unique or attribute.type == "uid") and value is not None and attribute.scalar:
+            yield at, value if isinstance(value, str | int | float | Decimal) else str(value)
+        elif isinstance(value, Component):
+            yield from unique_values(value.type, value.row[1:], at)
+        elif attribute.type in ("component", "dynamiczone"):
+            for i, component in enumerate(value or ()):
+                yield from unique_values(component.type, component.row[1:], (*at, i))
+
+
+def _lengths(attribute: Attribute, value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if attribute.min_length is not None and len(value) < attribute.min_length:
+            yield f"must be at least {attribute.min_length} characters"
+        if attribute.max_length is not None and len(value) > attribute.max_length:
+            yield f"must be at most {attribute.max_length} characters"
+
+
+def _bounds(attribute: Attribute, value: Any) -> Iterator[str]:
+    items = isinstance(value, tuple)
+    size = len(value) if items else value
+    if not isinstance(size, int | float | Decimal) or isinstance(size, bool):
+        return
+    what = "field must have" if items else "must be"
+    unit = " items" if items else ""
+    if attribute.min is not None and size < Decimal(str(attribute.min)):
+        yield f"{what} greater than or equal to {attribute.min}{unit}"
+    if attribute.max is not None and size > Decimal(str(attribute.max)):
+        yield f"{what} less than or equal to {attribute.max}{unit}"
+
+
+def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
+    if not isinstance(value, str):
+        return
+    if attribute.type == "email" and not is_email(value):
+        yield "must be a valid email"
+    patterns = [UID] if attribute.type == "uid" else []
+    for pattern in [*patterns, *([attribute.regex] if attribute.regex else [])]:
+        try:
+            if not _compiled(pattern).search(value, timeout=MATCH_S):
+                yield f'must match the following: "/{pattern}/"'
+        except TimeoutError:
+            yield f'takes too long to match against "/{pattern}/"; shorten it'
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    return regex.compile(pattern)
+
+
+def is_email(text: str) -> bool:
+    """Whether text has the form of an e-mail address."""
+    try:
+        validate_email(text, check_deliverability=False, globally_deliverable=False)
+    except EmailNotValidError:
+        return False
+    return True

@@ -1,0 +1,160 @@
+"""Which file is which document: path → content type, name, locale, draft (docs/files.md).
+
+Paths are relative to the site and use `/`, as git shows them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from server.config.settings import Settings
+from server.schema.model import Schema, Type
+
+CONTENT = "content"
+UPLOADS = "content/uploads"
+MARKDOWN = (".md", ".mdx", ".markdown")
+YAML = (".yaml", ".yml")
+ENDINGS = (*MARKDOWN, *YAML, ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a path says of the document in it."""
+
+    type: Type
+    name: str
+    locale: str
+    draft: bool
+
+    @property
+    def document_id(self) -> str:
+        """The id of a document whose file does not name one."""
+        return self.name.replace("/", "--")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The rules that turn paths into claims, for one schema and one list of locales."""
+
+    schema: Schema
+    settings: Settings
+
+    @cached_property
+    def _folders(self) -> Mapping[str, Type]:
+        return {t.plural: t for t in self.schema.content_types if t.kind == "collectionType" and not t.files}
+
+    @cached_property
+    def _singles(self) -> Mapping[str, Type]:
+        return {t.singular: t for t in self.schema.content_types if t.kind == "singleType" and not t.files}
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, re.Pattern[str], Type]]:
+        """Every pattern of `options.files`, those that say more before those that say less."""
+        found = [(p, t) for t in self.schema.content_types for p in t.files]
+        return [(p, _compile(p), t) for p, t in sorted(found, key=lambda each: _precision(each[0]))]
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that documents can be in, none inside of another; `""` is the site itself."""
+        found = {CONTENT, *(_fixed(p) for t in self.schema.content_types for p in t.files)}
+        return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
+
+    def claim(self, path: str) -> Claim | None:
+        """Whose document a path is, or None."""
+        for _, pattern, type_ in self._patterns:
+            found = pattern.fullmatch(path)
+            claim = self._claim_pattern(type_, found.groupdict()) if found else None
+            if claim:
+                return claim
+        if not path.startswith("content/") or not path.endswith(ENDINGS):
+            return None
+        stem = path[len("content/") : path.rindex(".")]
+        folder, slash, rest = stem.partition("/")
+        if slash:
+            found_type = self._folders.get(folder)
+            return self._named(found_type, rest) if found_type and rest else None
+        return self._claim_single(stem)
+
+    def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
+        """Where the document of a claim belongs: the path that `claim` reads as that claim.
+
+        `pattern` is the one of `options.files` to use, where the type has several.
+        """
+        suffix = ".draft" if claim.draft else ""
+        pattern = pattern or next(iter(claim.type.files), None)
+        if pattern and "{locale}" in pattern:
+            made = pattern.replace("{locale}", claim.locale)
+            return made.replace("{name}", claim.name + suffix)
+        named = claim.locale != self.settings.default_locale and claim.type.localized
+        name = claim.name + (f".{claim.locale}" if named else "") + suffix
+        if pattern:
+            return pattern.replace("{name}", name)
+        if claim.type.kind == "singleType":
+            return f"content/{name}{ending}"
+        return f"content/{claim.type.plural}/{name}{ending}"
+
+    def pattern_of(self, path: str) -> str | None:
+        """The pattern of `options.files` that a path matches, or None."""
+        for pattern, compiled, type_ in self._patterns:
+            found = compiled.fullmatch(path)
+            if found and self._claim_pattern(type_, found.groupdict()):
+                return pattern
+        return None
+
+    def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
+        name, locale = parts.get("name") or type_.singular, parts.get("locale")
+        if locale is None:
+            return self._named(type_, name)
+        if locale not in self.settings.locales:
+            return None
+        name, draft = _cut_draft(type_, name)
+        return Claim(type_, _normal(name), locale, draft)
+
+    def _claim_single(self, stem: str) -> Claim | None:
+        type_ = self._singles.get(stem.partition(".")[0])
+        claim = self._named(type_, stem) if type_ else None
+        return claim if claim and claim.name == claim.type.singular else None
+
+    def _named(self, type_: Type, name: str) -> Claim:
+        """A claim for NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
+        name, draft = _cut_draft(type_, name)
+        locale = self.settings.default_locale
+        if type_.localized:
+            stem, dot, last = name.rpartition(".")
+            if dot and stem and last in self.settings.locales:
+                name, locale = stem, last
+        return Claim(type_, _normal(name), locale, draft)
+
+
+def _cut_draft(type_: Type, name: str) -> tuple[str, bool]:
+    if type_.draft_publish and name.endswith(".draft") and len(name) > len(".draft"):
+        return name.removesuffix(".draft"), True
+    return name, False
+
+
+def _normal(name: str) -> str:
+    """One form of accents, whatever the file system made of them."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    text = (
+        re.escape(pattern).replace(r"\{name\}", r"(?P<name>.+)").replace(r"\{locale\}", r"(?P<locale>[^/]+)")
+    )
+    return re.compile(text)
+
+
+def _precision(pattern: str) -> tuple[bool, int]:
+    """What patterns are ordered by: those that name the file first, then those that spell out more."""
+    return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
+
+
+def _fixed(pattern: str) -> str:
+    """The folder of a pattern in which everything that it can match lies."""
+    return pattern.partition("{")[0].rpartition("/")[0]
+
+
+def _inside(path: str, folder: str) -> bool:
+    return folder == "" or path == folder or path.startswith(folder + "/")

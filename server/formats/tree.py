@@ -1,0 +1,382 @@
+"""Text of a file → a tree of plain data, where what the writer wrote is still to be seen.
+
+A tree is dict, list, str, Plain, int, bool or None. A Plain is a scalar that has no type yet: one
+that YAML text has without quotes, or a JSON number with a fraction. What it means is decided by the
+attribute that it is written under (`values`), not by YAML: `country: NO` is Norway.
+
+YAML is read from libyaml's events, not from PyYAML's loaders: those type scalars by YAML 1.1, lose
+the quotes and the lines, and recurse on nested input.
+"""
+
+import json
+import math
+import re
+from typing import Any
+
+import yaml
+
+from server.formats.positions import Lines, Mark, place
+
+MAX_DEPTH = 64
+MAX_NODES = 200_000
+MAX_DIGITS = 4000  # of a number: more would take Python long, or be refused by it
+
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})')
+_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+Tree = Any
+
+
+class Plain(str):
+    """The text of a scalar whose type the schema decides."""
+
+    __slots__ = ()
+
+
+class SyntaxProblem(ValueError):
+    """Text that can't be read: `message`, `line` and `column` from 1 (None: unknown), how to `mend` it."""
+
+    def __init__(self, message: str, line: int | None, mend: str = "", column: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.line, self.mend, self.column = message, line, mend, column
+
+
+def read_json(text: str) -> Tree:
+    """JSON text → tree; integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
+    try:
+        tree = json.loads(
+            text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
+        )
+        if "\\u" in text:
+            json.dumps(tree, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg} (column {error.colno})"
+        mend = "look at the commas, quotes and brackets near it"
+        raise SyntaxProblem(what, error.lineno, mend, error.colno) from error
+    except UnicodeEncodeError as error:
+        raise SyntaxProblem(
+            "half of a surrogate pair has no UTF-8 form", None, "write both halves"
+        ) from error
+    except RecursionError as error:
+        raise SyntaxProblem("nested too deeply", None, "flatten it") from error
+    except SyntaxProblem as problem:
+        raise _placed(problem, text) from problem
+    except ValueError as error:
+        what = f"a number has more than {MAX_DIGITS} digits"
+        raise _placed(SyntaxProblem(what, None, "put it in quotes"), text) from error
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(tree) > MAX_DEPTH:
+        raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+    return tree
+
+
+def _depth(tree: Tree) -> int:
+    """How many lists and mappings are inside of each other, found without recursion."""
+    deepest, open_ = 0, [(tree, 1)]
+    while open_:
+        node, depth = open_.pop()
+        if isinstance(node, dict | list):
+            deepest = max(deepest, depth)
+            inner = node.values() if isinstance(node, dict) else node
+            open_.extend((value, depth + 1) for value in inner)
+    return deepest
+
+
+def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
+    """What Python's JSON reader has no place for, where such a number or, as YAML, such a key stands."""
+    odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
+    if odd:
+        line, column, _ = place(text, odd.start())
+        return SyntaxProblem(problem.message, line, problem.mend, column)
+    try:
+        json_lines(text)
+    except SyntaxProblem as found:
+        if found.message == problem.message:
+            return found
+    return problem
+
+
+def json_lines(text: str) -> Lines:
+    """Where everything in a JSON text stands: without its tabs it is YAML. Raises SyntaxProblem."""
+    lines: Lines = {}
+    read_yaml(text.replace("\t", " "), lines)
+    return lines
+
+
+def _no_constant(name: str) -> Tree:
+    raise SyntaxProblem(f"{name} is not JSON", None, "use null or a number")
+
+
+def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise SyntaxProblem(f'the key "{twice}" stands twice', None, "remove one of the two")
+    return found
+
+
+def read_yaml(text: str, lines: Lines | None = None) -> Tree:
+    """One YAML document → tree (None where there is none). Raises SyntaxProblem.
+
+    `lines`, where given, is filled with the place of every key and list item by its path.
+    """
+    loader = _LOADER(text)
+    try:
+        return _Builder(lines).build(loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        what = f"not YAML: {error.problem or error.context}"
+        raise SyntaxProblem(what, line, _mend(error), column) from error
+    except yaml.reader.ReaderError as error:
+        line, column, _ = place(text, error.position)
+        what = f"not YAML: {error.reason}"
+        raise SyntaxProblem(what, line, "remove that character", column) from error
+    finally:
+        loader.dispose()
+
+
+def _mend(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem)
+    if "mapping values are not allowed" in problem:
+        return "put text that has a colon in quotes"
+    if "\\t" in problem or "tab" in problem:
+        return "indent with spaces, not tabs"
+    if "cannot start any token" in problem:
+        return "put text that begins with such a character in quotes"
+    if "undefined alias" in problem or "alias" in problem:
+        return "put text that begins with * in quotes"
+    return "look at the quotes and the indentation near it"
+
+
+class _Builder:
+    """Builds one tree from events with a stack of its own, so that depth can't exhaust Python's."""
+
+    def __init__(self, lines: Lines | None) -> None:
+        self.lines = lines
+        self.anchors: dict[str, Tree] = {}
+        self.stack: list[Tree] = []
+        self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NONE
+        self.path: list[Any] = []  # for each open container: where it stands in the one around it
+        self.root: Tree = None
+        self.nodes = 0
+        self.merged: set[tuple[int, str]] = set()  # keys that came by <<, which a written key overrides
+
+    def build(self, loader: Any) -> Tree:
+        get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
+        lines = self.lines is not None
+        while True:
+            event = get()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                value = _scalar(event)
+                # The commonest cases, without the calls that `put` makes: a value, a key, an item.
+                if not stack or lines or event.anchor is not None:
+                    self.put(value, event)
+                    continue
+                container, key = stack[-1], keys[-1]
+                self.nodes += 1
+                if type(container) is list:
+                    container.append(value)
+                elif key is _NONE:
+                    keys[-1] = self.key(container, value, event)
+                elif key is not _MERGE:
+                    keys[-1] = _NONE
+                    container[key] = value
+                else:
+                    self.put(value, event)
+            elif kind is yaml.MappingStartEvent:
+                self.open({}, event)
+            elif kind is yaml.SequenceStartEvent:
+                self.open([], event)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self.close(event)
+            elif kind is yaml.AliasEvent:
+                self.put(self.alias(event), event)
+            elif kind is yaml.DocumentStartEvent:
+                seen += 1
+                if seen > 1:
+                    raise _refusal(event, "a second YAML document begins here", "keep one per file")
+            elif kind is yaml.StreamEndEvent:
+                self.count(0, event)
+                if self.anchors and _depth(self.root) > MAX_DEPTH:  # an alias can stand in what it deepens
+                    raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+                return self.root
+
+    def open(self, container: Tree, event: Any) -> None:
+        _check_tag(event)
+        place = self.put(container, event)
+        if len(self.stack) >= MAX_DEPTH:
+            raise _refusal(event, f"nested more than {MAX_DEPTH} deep", "flatten it")
+        self.stack.append(container)
+        self.keys.append(_NONE)
+        self.path.append(place)
+
+    def close(self, event: Any) -> None:
+        closed = self.stack.pop()
+        self.keys.pop()
+        self.path.pop()
+        if self.keys and self.keys[-1] is _MERGE:  # what << takes is written out here, and complete now
+            self.keys[-1] = _NONE
+            self.merge(self.stack[-1], closed, event)
+
+    def alias(self, event: Any) -> Tree:
+        target = self.anchors.get(event.anchor, _NONE)
+        if target is _NONE:
+            what = f"no anchor &{event.anchor} stands before *{event.anchor}"
+            raise _refusal(event, what, "put text that begins with * in quotes")
+        if any(target is container for container in self.stack):
+            raise _refusal(event, f"*{event.anchor} is inside of itself", "write it out")
+        self.count(_size(target), event)
+        return target
+
+    def count(self, nodes: int, event: Any) -> None:
+        self.nodes += nodes
+        if self.nodes > MAX_NODES:
+            raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
+
+    def put(self, value: Tree, event: Any) -> Any:
+        """Put a value where the next one belongs; returns its key or position there."""
+        self.count(1, event)
+        anchor = event.anchor
+        if anchor is not None and type(event) is not yaml.AliasEvent:
+            self.anchors[anchor] = value
+        if not self.stack:
+            self.root = value
+            return None
+        container, key = self.stack[-1], self.keys[-1]
+        if type(container) is list:
+            container.append(value)
+            self.mark(len(container) - 1, event)
+            return len(container) - 1
+        if key is _NONE:
+            key = self.keys[-1] = self.key(container, value, event)
+            self.mark(_shown(key), event)
+        elif key is not _MERGE:
+            self.keys[-1] = _NONE
+            container[key] = value
+            self.mark_value(key, event)
+        elif type(event) not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+            self.keys[-1] = _NONE
+            self.merge(container, value, event)
+        return _shown(key)
+
+    def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
+        if not isinstance(key, str):
+            raise _refusal(event, "a key must be text", "put it in quotes")
+        if key == "<<" and type(key) is Plain:
+            return _MERGE
+        if key in container and not self._overrides_merged(container, key):
+            raise _refusal(event, f'the key "{key}" stands twice', "remove one of the two")
+        return str(key)
+
+    def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
+        for source in value if isinstance(value, list) else [value]:
+            if not isinstance(source, dict):
+                raise _refusal(event, "<< takes a mapping", "point it at one")
+            for key, item in source.items():
+                if key not in container:
+                    container[key] = item
+                    self.merged.add((id(container), str(key)))
+
+    def _overrides_merged(self, container: dict[str, Tree], key: str) -> bool:
+        if (id(container), str(key)) not in self.merged:
+            return False
+        self.merged.discard((id(container), str(key)))
+        return True
+
+    def mark(self, key: Any, event: Any) -> None:
+        if self.lines is not None:
+            start = event.start_mark
+            self.lines[(*self.path[1:], key)] = Mark(start.line + 1, start.column + 1)
+
+    def mark_value(self, key: Any, event: Any) -> None:
+        at, start = (*self.path[1:], key), event.start_mark
+        if self.lines is not None and hasattr(event, "value"):
+            mark = self.lines[at]
+            if mark.line == start.line + 1:
+                self.lines[at] = mark._replace(value=start.column + 1)
+
+
+_NONE: Any = object()
+_MERGE: Any = object()  # the key << without quotes
+
+
+def _refusal(event: Any, message: str, mend: str) -> SyntaxProblem:
+    """A problem at the place of an event."""
+    return SyntaxProblem(message, event.start_mark.line + 1, mend, event.start_mark.column + 1)
+
+
+def _shown(key: Any) -> Any:
+    return "<<" if key is _MERGE else key
+
+
+def _scalar(event: Any) -> Tree:
+    tag = event.tag
+    if tag is not None:
+        _check_tag(event)
+    if not event.style and tag != "tag:yaml.org,2002:str":
+        return Plain(event.value)
+    return event.value
+
+
+def _check_tag(event: Any) -> None:
+    if event.tag is not None and event.tag != "!" and not event.tag.startswith("tag:yaml.org,2002:"):
+        raise _refusal(event, f"the tag {event.tag} is not known", "remove the tag")
+
+
+def _size(tree: Tree) -> int:
+    """How many values a tree holds, counted without recursion and no further than MAX_NODES."""
+    count, open_ = 0, [tree]
+    while open_ and count <= MAX_NODES:
+        node = open_.pop()
+        count += 1
+        if isinstance(node, dict):
+            open_.extend(node.values())
+        elif isinstance(node, list):
+            open_.extend(node)
+    return count
+
+
+def is_null(value: Tree) -> bool:
+    """Whether a value is null: JSON's, or an empty, `~` or `null` scalar without quotes."""
+    return value is None or (type(value) is Plain and value in NULLS)
+
+
+def typed(tree: Tree) -> Any:
+    """The tree with every Plain typed by YAML 1.2's core schema. ValueError for .inf and .nan."""
+    if type(tree) is Plain:
+        return _typed_scalar(tree)
+    if isinstance(tree, dict):
+        return {key: typed(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [typed(value) for value in tree]
+    return tree
+
+
+def _typed_scalar(text: Plain) -> Any:
+    if text in NULLS:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _INTEGER.fullmatch(text):
+        if len(text) > MAX_DIGITS:
+            raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        if math.isinf(number):
+            raise ValueError(f"{text} is too large a number")
+        return number
+    if _BASED.fullmatch(text):
+        return int(text, 0)
+    if _NO_NUMBER.fullmatch(text):
+        raise ValueError(f"{text} has no place in JSON")
+    return str(text)

@@ -1,0 +1,1 @@
+"""One immutable snapshot of all documents, and how it answers a query."""

@@ -1,0 +1,108 @@
+"""Relations and media that point to nothing: they read as absent, and are problems of their files."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from server.documents.document import PUBLISHED, Document
+from server.documents.values import Component, Path, Unreadable, read_target
+from server.formats.positions import Lines, Mark, nearest
+from server.formats.tree import Tree
+from server.index.snapshot import Snapshot
+from server.problems import Problem
+from server.schema.model import Attribute, Type
+from server.spelling import suggestion
+
+Parsed = Callable[[str], tuple[Tree, Lines]]
+
+
+def dangling(
+    snapshot: Snapshot, parsed: Parsed, documents: Iterable[Document] | None = None
+) -> Iterator[Problem]:
+    """A warning for each target, in some documents or in all, that no document or media file has.
+
+    `parsed` reads the tree of a file and where everything in it stands.
+    """
+    known = {uid: {key[0] for key in table.versions} for uid, table in snapshot.tables.items()}
+    for document in _all(snapshot) if documents is None else documents:
+        lost = [
+            (attribute, path, target)
+            for attribute, path, target in _targets(document.type, document.row[2:-4], ())
+            if not _exists(snapshot, known, attribute, target)
+        ]
+        tree, lines = parsed(document.path) if lost else ({}, {})
+        for attribute, path, target in lost:
+            what, mend = _sentences(snapshot, known, attribute, path, target)
+            mark = _mark(tree, lines, attribute, path, target)
+            line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
+            yield Problem(document.path, line, what, mend, "warning", column, "dangling")
+
+
+def _all(snapshot: Snapshot) -> Iterator[Document]:
+    """The version of each file, once."""
+    for table in snapshot.tables.values():
+        for document in table.versions.values():
+            if document.status == PUBLISHED or not _is_copy(snapshot, document):
+                yield document
+
+
+def _mark(tree: Tree, lines: Lines, attribute: Attribute, path: Path, target: Any) -> Mark | None:
+    """Where a target is written: its own place in a list, else that of the attribute."""
+    for key in path:
+        try:
+            tree = tree[key]
+        except (LookupError, TypeError):  # the file has changed since
+            return nearest(lines, path)
+    for i, item in enumerate(tree if isinstance(tree, list) else ()):
+        try:
+            if read_target(item, attribute) == target:
+                return nearest(lines, (*path, i))
+        except Unreadable:
+            continue
+    return nearest(lines, path)
+
+
+def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
+    """Whether a draft is the published file seen as a draft, which is looked at once."""
+    live = snapshot.get(draft.type, draft.document_id, draft.locale, PUBLISHED)
+    return live is not None and live.path == draft.path
+
+
+def _targets(type_: Type, values: Any, path: Path) -> Iterator[tuple[Attribute, Path, Any]]:
+    for attribute, value in zip(type_.attributes.values(), values, strict=True):
+        if not value:
+            continue
+        at = (*path, attribute.name)
+        if attribute.type in ("relation", "media"):
+            for target in value:
+                yield attribute, at, target
+        elif isinstance(value, Component):
+            yield from _targets(value.type, value.row[1:], at)
+        elif attribute.type in ("component", "dynamiczone"):
+            for i, component in enumerate(value):
+                yield from _targets(component.type, component.row[1:], (*at, i))
+
+
+def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, target: Any) -> bool:
+    if attribute.type == "media":
+        return target in snapshot.media
+    uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
+    # A type that is not in the index (users, other plugins) can't be looked into.
+    return uid not in known or uid.startswith("plugin::users") or document_id in known[uid]
+
+
+def _sentences(
+    snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, path: Path, target: Any
+) -> tuple[str, str]:
+    """What is wrong with a target, and how to mend it."""
+    name = ".".join(map(str, path))
+    if attribute.type == "media":
+        mend = suggestion(target, snapshot.media) or "add the file, or remove the path"
+        return f"{name}: there is no content/uploads/{target}", mend
+    uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
+    mend = suggestion(document_id, known.get(uid, ())) or "mend the id, or remove it"
+    return f"{name}: {no_document(uid, document_id)}", mend
+
+
+def no_document(uid: str, document_id: str) -> str:
+    """The sentence that says that a document is not there."""
+    return f'there is no document "{document_id}" of {uid}'

@@ -1,0 +1,234 @@
+"""Documents in an order, and sets of them as bits: what answers filters and sorted pages without a scan.
+
+Each document has a slot, a small number of its own among those of its type, locale and status. A set
+of documents is an integer with the bits of their slots; each chunk of an order notes its own set, so
+that the documents of a range, or those of a set that stand on a page, are found chunk by chunk.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.documents.document import Document, default_order
+from server.index.sorted_chunks import Notes, Sequence
+from server.query.operators import text_of
+from server.schema.model import Attribute
+
+_LAST = "\U0010ffff"  # after every moment
+_BITS = tuple(1 << i for i in range(8))
+UNORDERED = frozenset({"json", "array", "blocks"})
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a sort: its attribute, its position in the row, its direction."""
+
+    attribute: Attribute = field(compare=False)
+    at: int
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """Which order: by some columns, of the documents in a locale and status."""
+
+    columns: tuple[Column, ...]
+    locale: str
+    status: str
+
+
+class Order(Sequence[Document]):
+    """Documents in an order, asked for sets."""
+
+    __slots__ = ("_all",)
+    _all: int
+
+    @property
+    def all(self) -> int:
+        """The set of all documents in it."""
+        try:
+            return self._all
+        except AttributeError:
+            found = 0
+            for chunk, notes in self.chunks:
+                found |= _mask(chunk, notes)
+            self._all = found
+            return found
+
+    def between(self, low: Any, high: Any = None) -> int:
+        """The set of the documents whose key is at least `low` and, where given, less than `high`."""
+        found = 0
+        for span, notes in self.spans(low, high):
+            found |= bits_of(span) if notes is None else _mask(span, notes)
+        return found
+
+    def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
+        """The documents of a set in this order, from the one at `start` up to, not including, `stop`."""
+        found: list[Document] = []
+        left = bits.bit_count() if stop is None else stop
+        for chunk, notes in self.chunks:
+            if left <= 0:
+                break
+            inside = _mask(chunk, notes) & bits
+            count = inside.bit_count()
+            if count > start:
+                found.extend(_pick(chunk, inside, count)[start:left])
+            start, left = max(start - count, 0), left - count
+        return found
+
+
+def _pick(chunk: tuple[Document, ...], inside: int, count: int) -> list[Document] | tuple[Document, ...]:
+    if count == len(chunk):
+        return chunk
+    data = inside.to_bytes((max(d.slot for d in chunk) >> 3) + 1, "little")
+    return [d for d in chunk if data[d.slot >> 3] & _BITS[d.slot & 7]]
+
+
+def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
+    mask = notes.get("mask")
+    if mask is None:
+        mask = notes["mask"] = bits_of(chunk)
+    return int(mask)
+
+
+def bits_of(documents: Iterable[Document]) -> int:
+    """The set of some documents of one type, locale and status."""
+    slots = [d.slot for d in documents]
+    if not slots:
+        return 0
+    made = bytearray((max(slots) >> 3) + 1)
+    for slot in slots:
+        made[slot >> 3] |= _BITS[slot & 7]
+    return int.from_bytes(made, "little")
+
+
+def slots_of(bits: int) -> list[int]:
+    """The slots of a set, ascending; quick where they are few."""
+    data = bits.to_bytes((bits.bit_length() + 7) >> 3, "little")
+    return [found.start() * 8 + i for found in _NOT_ZERO.finditer(data) for i in _ONES[data[found.start()]]]
+
+
+_NOT_ZERO = re.compile(rb"[^\0]")
+_ONES = tuple(tuple(i for i in range(8) if byte >> i & 1) for byte in range(256))
+
+
+class _Reversed:
+    """A value that sorts the other way round."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: "_Reversed") -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
+    """The order of documents that are given in default order: nulls first ascending, last descending."""
+    for column in reversed(columns):
+        documents = arranged(documents, value_of(column), descending=column.descending)
+    return Order.presorted(documents, _key(columns))
+
+
+def arranged(
+    documents: list[Document], value: Callable[[Document], Any], *, descending: bool
+) -> list[Document]:
+    """Documents in the order of a value; those of equal value stay as they are."""
+    keyed = [(value(d), d) for d in documents]
+    nulls = [d for v, d in keyed if v is None]
+    rest = [pair for pair in keyed if pair[0] is not None]
+    rest.sort(key=lambda pair: pair[0], reverse=descending)
+    ordered = [d for _, d in rest]
+    return ordered + nulls if descending else nulls + ordered
+
+
+def value_of(column: Column) -> Callable[[Document], Any]:
+    """What is compared of a document in a column; None sorts as null."""
+    at = column.at
+    if column.attribute.name == "id":
+        # The derived number has no meaning; clients that sort by id mean the order of creation.
+        return default_order
+    if column.attribute.type in UNORDERED:
+        return lambda d: None if d.row[at] is None else text_of(d.row[at])
+    return lambda d: d.row[at]
+
+
+def _key(columns: tuple[Column, ...]) -> Callable[[Document], tuple[Any, ...]]:
+    """The key by which documents stand in an order."""
+    parts = [_key_of(column) for column in columns]
+    if len(parts) == 1:
+        only = parts[0]
+        return lambda d: (*only(d), *default_order(d))
+    return lambda d: (*(v for part in parts for v in part(d)), *default_order(d))
+
+
+def _key_of(column: Column) -> Callable[[Document], tuple[Any, Any]]:
+    value = value_of(column)
+    if column.descending:
+        return lambda d: ((v := value(d)) is None, _Reversed(v))
+    return lambda d: ((v := value(d)) is not None, v)
+
+
+# --- what an ascending order of one column knows of values ------------------------------------------
+
+
+def nulls(order: Order) -> int:
+    """The documents without a value."""
+    return order.between((False,), (True,))
+
+
+def filled(order: Order) -> int:
+    """The documents with a value."""
+    return order.between((True,))
+
+
+def below(order: Order, value: Any) -> int:
+    """The documents whose value is less than `value`."""
+    return order.between((True,), (True, value))
+
+
+def up_to(order: Order, value: Any) -> int:
+    """The documents whose value is less than `value` or equal to it."""
+    return order.between((True,), (True, value, _LAST))
+
+
+def above(order: Order, value: Any) -> int:
+    """The documents whose value is greater than `value`."""
+    return order.between((True, value, _LAST))
+
+
+def from_on(order: Order, value: Any) -> int:
+    """The documents whose value is `value` or greater."""
+    return order.between((True, value))
+
+
+def within(order: Order, pair: Any) -> int:
+    """The documents whose value lies between two, both included."""
+    return order.between((True, pair[0]), (True, pair[1], _LAST)) if pair[0] <= pair[1] else 0
+
+
+def equal(order: Order, value: Any) -> int:
+    """The documents that have a value."""
+    return order.between((True, value), (True, value, _LAST))
+
+
+def starting(order: Order, text: str) -> int | None:
+    """The documents whose text begins with some text; None where the order can't tell."""
+    if not text:
+        return filled(order)
+    if text[-1] == _LAST:
+        return None
+    return order.between((True, text), (True, text[:-1] + chr(ord(text[-1]) + 1)))
+
+
+def is_orderable(attribute: Attribute) -> bool:
+    """Whether an attribute's values can be compared as they are."""
+    return attribute.scalar and attribute.type not in UNORDERED and attribute.name != "id"

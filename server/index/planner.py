@@ -1,0 +1,231 @@
+"""What the index says of a filter without looking at the documents: a set, and what is left to ask.
+
+The set has all documents that meet the filter, and where nothing is left to ask, no others.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from server.documents.document import Document
+from server.index.ordering import (
+    Column,
+    Order,
+    OrderKey,
+    above,
+    below,
+    bits_of,
+    equal,
+    filled,
+    from_on,
+    is_orderable,
+    nulls,
+    starting,
+    up_to,
+    within,
+)
+from server.index.predicates import compile_filter
+from server.index.snapshot import View
+from server.index.text_search import containing
+from server.query.ast import And, Compare, Filter, Or, Through
+from server.schema.model import Attribute, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The documents that may meet a filter (None: all), and what must be asked of each (None: nothing)."""
+
+    bits: int | None = None
+    rest: Filter | None = None
+
+
+FEW = 50  # so many documents are asked sooner than a set of others is made
+MANY = 256  # so many documents that point at one other are worth keeping as a set
+
+# The documents whose value meets an operator, by the order of the column; None where it can't tell.
+_RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
+    "$eq": equal,
+    "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
+    "$lt": below,
+    "$lte": up_to,
+    "$gt": above,
+    "$gte": from_on,
+    "$between": within,
+    "$startsWith": starting,
+}
+# The operators that say the opposite of another.
+_OPPOSITES: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
+# The operators that imply that a text contains their operand; $containsi is just that.
+_TEXTUAL = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
+
+
+def _cost(part: Filter) -> int:
+    """Which part to plan first: what an order answers, then relations, then what searches texts."""
+    if isinstance(part, Compare):
+        return 3 if part.operator.name in _TEXTUAL else 0 if part.operator.name in ("$eq", "$in") else 1
+    return 2
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans filters of documents of one type, in the locale that the walk is in."""
+
+    view: View
+    type: Type
+    locale: str
+
+    @property
+    def order(self) -> Order:
+        """Everything there is to choose from, in default order."""
+        return self.view.snapshot.list(self.type, self._here, self._status)
+
+    @property
+    def _here(self) -> str:
+        return self.view.locale_of(self.type, self.locale)
+
+    @property
+    def _status(self) -> str:
+        return self.view.status(self.type)
+
+    def plan(self, filter_: Filter) -> Plan:
+        """The plan of a filter."""
+        if isinstance(filter_, And):
+            return self._all(filter_)
+        if isinstance(filter_, Or):
+            return self._any(filter_)
+        if isinstance(filter_, Compare):
+            return self._compare(filter_)
+        if isinstance(filter_, Through):
+            return self._through(filter_)
+        return Plan(rest=filter_)
+
+    def _all(self, filter_: And) -> Plan:
+        """The parts one after another, the cheapest first; of a few documents the others are just asked."""
+        bits: int | None = None
+        rest: list[Filter] = []
+        for part in sorted(filter_.parts, key=_cost):
+            if bits is not None and bits.bit_count() <= FEW:
+                rest.append(part)
+                continue
+            plan = self.plan(part)
+            if plan.bits is not None:
+                bits = plan.bits if bits is None else bits & plan.bits
+            if plan.rest is not None:
+                rest.append(plan.rest)
+        return Plan(bits, None if not rest else rest[0] if len(rest) == 1 else And(tuple(rest)))
+
+    def _any(self, filter_: Or) -> Plan:
+        plans = [self.plan(part) for part in filter_.parts]
+        exact = all(plan.rest is None for plan in plans)
+        if any(plan.bits is None for plan in plans):
+            return Plan(None, None if any(p.bits is None and p.rest is None for p in plans) else filter_)
+        return Plan(reduce(or_, (plan.bits or 0 for plan in plans), 0), None if exact else filter_)
+
+    # --- comparisons ---------------------------------------------------------------------------
+
+    def _compare(self, part: Compare) -> Plan:
+        name = part.operator.name
+        if part.attribute.name == "documentId" and name in ("$eq", "$in") and not part.negated:
+            values = part.operand if name == "$in" else [part.operand]
+            return Plan(self._by_ids(values))
+        if not is_orderable(part.attribute):
+            return Plan(rest=part)
+        if part.attribute.name == "locale":
+            return self._of_all_alike(part)
+        if part.operator.takes == "flag":
+            return Plan(self._flagged(part))
+        opposite = _OPPOSITES.get(name)
+        negated = part.negated != (opposite is not None)
+        bits, exact = self._positive(part, opposite or name)
+        if bits is None or (negated and not exact):
+            return Plan(rest=part)
+        if negated:
+            bits = filled(self._by(part)) & ~bits
+        return Plan(bits, None if exact else part)
+
+    def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
+        """The documents that meet a comparison that is not negated, and whether that is all of them."""
+        textual = part.attribute.group in ("string", "date")
+        if name in _RANGES and (textual or part.operator.takes != "text"):
+            return _RANGES[name](self._by(part), part.operand), True
+        if name in _TEXTUAL and textual:
+            text = part.operand.casefold()
+            if not text:
+                return filled(self._by(part)), name != "$eqi"
+            return containing(self.order, (part.at,), text), name == "$containsi"
+        return None, False
+
+    def _flagged(self, part: Compare) -> int:
+        order = self._by(part)
+        null = part.operand == (part.operator.name == "$null")
+        return nulls(order) if null != part.negated else filled(order)
+
+    def _by(self, part: Compare) -> Order:
+        """The order of the column that is compared."""
+        return self._ordered(part.attribute, part.at)
+
+    def _ordered(self, attribute: Attribute, at: int) -> Order:
+        key = OrderKey((Column(attribute, at),), self._here, self._status)
+        return self.view.snapshot.tables[self.type.uid].ordered(key)
+
+    def _of_all_alike(self, part: Compare) -> Plan:
+        """A comparison of a column that has one value in all documents."""
+        some = next(iter(self.order), None)
+        met = some is not None and compile_filter(self.view, part)(some.row, some, self.locale)
+        return Plan(None if met else 0)
+
+    def _by_ids(self, ids: Iterable[str]) -> int:
+        get, here, status = self.view.snapshot.get, self._here, self._status
+        return bits_of(d for i in ids if (d := get(self.type, i, here, status)) is not None)
+
+    # --- relations -----------------------------------------------------------------------------
+
+    def _through(self, part: Through) -> Plan:
+        """Which targets meet the inner filter, and who points at them."""
+        attribute = part.attribute
+        if attribute.type != "relation" or attribute.morph:
+            return Plan(rest=part)
+        if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
+            return Plan(rest=part)  # what has no target meets the filter as well
+        targets = Planner(self.view, part.target, self.locale).find(part.inner)
+        if not attribute.derived:
+            links, here, status = self.view.snapshot.linking, self._here, self._status
+            return Plan(
+                bits_of(d for t in targets for d in links(self.type, attribute.name, t.row[1], here, status))
+            )
+        other = part.target.attributes[attribute.mapped_by or ""]
+        if other.morph or not attribute.to_many:  # of several that point here, one is shown
+            return Plan(rest=part)
+        at = part.target.position[other.name]
+        return Plan(self._by_ids({i for t in targets for i in t.row[at]}))
+
+    def _pointing(self, attribute: Attribute, targets: Iterable[Document]) -> int:
+        """The documents that point at some targets by a relation."""
+        links, here, status = self.view.snapshot.linking, self._here, self._status
+        found, few = 0, list[Document]()
+        for target in targets:
+            order = links(self.type, attribute.name, target.row[1], here, status)
+            if len(order) < MANY:
+                few.extend(order)
+            else:
+                found |= order.all  # which the order keeps
+        return found | bits_of(few)
+
+    def find(self, filter_: Filter) -> Iterable[Document]:
+        """The documents that meet a filter, in default order."""
+        plan = self.plan(filter_)
+        found = self.documents(plan.bits)
+        if plan.rest is None:
+            return found
+        test = compile_filter(self.view, plan.rest)
+        return [d for d in found if test(d.row, d, d.row[-1] if self.type.localized else self.locale)]
+
+    def documents(self, bits: int | None) -> Iterable[Document]:
+        """The documents of a set, None for all, in default order."""
+        if bits is None:
+            return self.order
+        if bits.bit_count() <= FEW:
+            return self.view.snapshot.few(self.type, self._here, self._status, bits)
+        return self.order.members(bits)

@@ -1,0 +1,161 @@
+"""Whether a row meets a filter: every filter becomes one Python function."""
+
+from collections.abc import Callable
+from typing import Any
+
+from server.documents.document import Document
+from server.documents.values import Component
+from server.index.snapshot import View
+from server.query.ast import And, Compare, Filter, Missing, Or, Through
+from server.query.operators import text_of
+
+# A row, the document that it belongs to (for derived relations), the locale that the walk is in.
+Test = Callable[[tuple[Any, ...], Document | None, str], bool]
+
+
+def compile_filter(view: View, filter_: Filter) -> Test:
+    """The function that says whether a row meets a filter."""
+    if isinstance(filter_, And):
+        return all_of([compile_filter(view, part) for part in filter_.parts])
+    if isinstance(filter_, Or):
+        return _any([compile_filter(view, part) for part in filter_.parts])
+    if isinstance(filter_, Compare):
+        return _compare(filter_)
+    if isinstance(filter_, Missing):
+        return _missing(view, filter_)
+    return _through(view, filter_)
+
+
+def all_of(tests: list[Test]) -> Test:
+    """The test that all of some tests are, one or more."""
+    if len(tests) == 1:
+        return tests[0]
+    return lambda row, owner, locale: all(test(row, owner, locale) for test in tests)
+
+
+def _any(tests: list[Test]) -> Test:
+    return lambda row, owner, locale: any(test(row, owner, locale) for test in tests)
+
+
+def _compare(filter_: Compare) -> Test:
+    at, operand, wanted = filter_.at, filter_.operand, not filter_.negated
+    operator = filter_.operator
+    predicate = operator.predicate
+    if operator.takes == "flag":
+        return lambda row, owner, locale: predicate(row[at], operand) == wanted
+    if operator.folds and filter_.attribute.group in ("string", "date"):
+        return _folding(filter_)
+    convert = _converter(filter_)
+    if convert is not None:
+
+        def test_converted(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+            value = row[at]
+            return value is not None and predicate(convert(value), operand) == wanted
+
+        return test_converted
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        value = row[at]
+        return value is not None and predicate(value, operand) == wanted
+
+    return test
+
+
+def _folding(filter_: Compare) -> Test:
+    """A comparison of text in any case."""
+    at, operand, wanted, predicate = (
+        filter_.at,
+        filter_.operand,
+        not filter_.negated,
+        filter_.operator.predicate,
+    )
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        value = row[at]
+        if value is None:
+            return False
+        return predicate(value.casefold(), operand) == wanted
+
+    return test
+
+
+def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
+    """What to make of a document's value before it is compared; None: nothing."""
+    attribute = filter_.attribute
+    textual = attribute.group == "string" or attribute.group == "date"
+    if filter_.operator.folds:
+        return str.casefold if textual else lambda value: text_of(value).casefold()
+    if attribute.type in ("json", "array", "blocks") or (filter_.operator.takes == "text" and not textual):
+        return text_of
+    return None
+
+
+def _missing(view: View, filter_: Missing) -> Test:
+    attribute, at, null = filter_.attribute, filter_.at, filter_.null
+    if attribute.type == "component":
+        return lambda row, owner, locale: (not row[at]) == null
+    related = view.resolver(attribute)
+    return lambda row, owner, locale: (not related(row[at] or (), owner, locale)) == null
+
+
+def _through(view: View, filter_: Through) -> Test:
+    """Whether something that an attribute holds meets the inner filter.
+
+    Where it holds nothing, a row of nulls is asked, as SQL's outer join has it: that is how
+    `filters[parent][id][$null]=true` finds what has no parent.
+    """
+    attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
+    nothing = inner((None,) * len(filter_.target.columns), None, "")
+    if attribute.type == "component":
+
+        def test_components(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+            held = components_in(row[at])
+            return any(inner(c.row, None, locale) for c in held) if held else nothing
+
+        return test_components
+    if not (attribute.type == "media" or attribute.derived or attribute.morph):
+        return _through_stored(view, filter_, inner, nothing)
+    related = view.resolver(attribute)
+    known: dict[tuple[int, str], bool] = {}
+
+    def meets(document: Document, locale: str) -> bool:
+        # Many documents share a target (an author, a category): each is asked once in a locale.
+        inside = document.locale if document.type.localized else locale
+        answer = known.get((id(document), inside))
+        if answer is None:
+            answer = known[(id(document), inside)] = inner(document.row, document, inside)
+        return answer
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        held = related(row[at] or (), owner, locale)
+        return any(meets(document, locale) for document in held) if held else nothing
+
+    return test
+
+
+def _through_stored(view: View, filter_: Through, inner: Test, nothing: bool) -> Test:
+    """A relation whose rows hold the targets' ids: each target is asked once, None where it is gone."""
+    at, target, snapshot = filter_.at, filter_.target, view.snapshot
+    status = view.status(target)
+    known: dict[tuple[str, str], bool | None] = {}
+
+    def meets(document_id: str, locale: str) -> bool | None:
+        key = (document_id, locale)
+        if key not in known:
+            found = snapshot.get(target, document_id, view.locale_of(target, locale), status)
+            known[key] = None if found is None else inner(found.row, found, locale)
+        return known[key]
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        return any(meets(document_id, locale) for document_id in row[at] or ())
+
+    def test_nothing(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        answers = {meets(document_id, locale) for document_id in row[at] or ()}
+        return True in answers or answers <= {None}
+
+    return test_nothing if nothing else test
+
+
+def components_in(value: Any) -> tuple[Component, ...]:
+    """The components that an attribute holds: one, several or none."""
+    return value if isinstance(value, tuple) else (value,) if value is not None else ()

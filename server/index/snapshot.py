@@ -1,0 +1,245 @@
+"""The index: one immutable Snapshot of everything that can be asked for.
+
+It is built once and then changed by `apply`, which makes a new snapshot that shares what did not
+change. A request takes one snapshot and keeps it; a reader needs no lock and sees nothing half-done.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from immutables import Map
+
+from server.config.settings import Settings
+from server.documents.document import DRAFT, PUBLISHED, Document, default_order
+from server.documents.values import Path
+from server.index.fragments import Fragments
+from server.index.ordering import Order
+from server.index.tables import NO_SLOTS, NOTHING, Key, Table, Target, apply_table, build_table, place_of
+from server.schema.model import UPLOAD, Attribute, Schema, Type
+from server.storage.media import upload_path
+
+Found = list[Document]
+
+# (value of the row, document it belongs to, locale of the walk) → what it leads to
+Resolver = Callable[[Any, Document | None, str], Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All documents of a site at one moment. `number` grows with every snapshot of a process.
+
+    `fragments` outlives a snapshot, since it is about documents alone. What also says something of
+    other documents does not: `shown`, documents as they were rendered with what they populate, and
+    `walked`, the orders by values that stand elsewhere.
+    """
+
+    schema: Schema
+    tables: Mapping[str, Table]
+    media: Map[str, Document] = field(default_factory=Map)
+    claims: Map[Key, tuple[Document, ...]] = field(default_factory=Map)
+    contested: frozenset[Key] = frozenset()
+    number: int = 0
+    fragments: Fragments = field(default_factory=Fragments)
+    shown: Fragments = field(default_factory=Fragments)
+    walked: dict[Any, Order] = field(default_factory=dict)
+
+    def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
+        """One version, or None."""
+        return self.tables[type_.uid].versions.get((document_id, locale, status))
+
+    def list(self, type_: Type, locale: str, status: str) -> Order:
+        """The versions of a type in a locale and status, in default order."""
+        return self.tables[type_.uid].order.get((locale, status), NOTHING)
+
+    def few(self, type_: Type, locale: str, status: str, bits: int) -> Found:
+        """The documents of a set of few, in default order: found without going through all."""
+        slots = self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
+        return sorted(slots.members(bits), key=default_order)
+
+    def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
+        """The versions of a type whose `relation` points at `target`, in default order."""
+        edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
+        return edges.get((target, locale, status), NOTHING)
+
+    def having(self, type_: Type, path: Path, value: Any, locale: str) -> tuple[Document, ...]:
+        """The versions of a type that have a value in the unique attribute at a path."""
+        return self.tables[type_.uid].unique.get((place_of(path), value, locale), ())
+
+
+def empty(schema: Schema) -> Snapshot:
+    """A snapshot without documents."""
+    return Snapshot(schema, {t.uid: Table() for t in schema.types.values() if t.kind != "component"})
+
+
+def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
+    """The snapshot of all documents of a site; what `apply` would make of them, sooner."""
+    claims: dict[Key, tuple[Document, ...]] = {}
+    for document in documents:
+        key = _key(document)
+        others = claims.get(key)
+        claims[key] = tuple(sorted((*others, document), key=_path)) if others else (document,)
+    by_type: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    for uid, document_id, locale, _ in claims:
+        by_type[uid][document_id, locale] = None
+    made = empty(schema)
+    held = Map(claims)
+    tables = {uid: build_table(schema.types[uid], held, places) for uid, places in by_type.items()}
+    media = [d for key, claiming in claims.items() if key[0] == UPLOAD for d in claiming[-1:]]
+    return replace(
+        made,
+        tables={**made.tables, **tables},
+        media=_apply_media(made.media, [], media),
+        claims=held,
+        contested=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
+        number=1,
+    )
+
+
+def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
+    """The snapshot after some documents went and others came; its cost depends on those alone.
+
+    Where several files claim one id, locale and status, the first by path is the one that counts.
+    """
+    removed, added = list(removed), list(added)
+    claims, touched, contested = _apply_claims(snapshot, removed, added)
+    tables = dict(snapshot.tables)
+    by_type: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for uid, document_id, locale in sorted(touched):
+        by_type[uid].append((document_id, locale))
+    for uid, places in by_type.items():
+        tables[uid] = apply_table(snapshot.schema.types[uid], tables[uid], claims, places)
+    return replace(
+        snapshot,
+        tables=tables,
+        media=_apply_media(snapshot.media, removed, added),
+        claims=claims,
+        contested=contested,
+        number=snapshot.number + 1,
+        shown=Fragments(),
+        walked={},
+    )
+
+
+def _path(document: Document) -> str:
+    return document.path
+
+
+def _key(document: Document) -> Key:
+    return (document.type.uid, document.document_id, document.locale, document.status)
+
+
+def _apply_claims(
+    snapshot: Snapshot, removed: list[Document], added: list[Document]
+) -> tuple[Map[Key, tuple[Document, ...]], set[tuple[str, str, str]], frozenset[Key]]:
+    touched = set()
+    contested = set(snapshot.contested)
+    claims = snapshot.claims.mutate()
+    for document in removed:
+        key = _key(document)
+        touched.add(key[:3])
+        left = tuple(d for d in claims.get(key, ()) if d.path != document.path)
+        if left:
+            claims[key] = left
+        else:
+            claims.pop(key, None)
+        if len(left) < 2:
+            contested.discard(key)
+    for document in added:
+        key = _key(document)
+        touched.add(key[:3])
+        others = claims.get(key, ())
+        claims[key] = tuple(sorted((*others, document), key=_path)) if others else (document,)
+        if others:
+            contested.add(key)
+    return claims.finish(), touched, frozenset(contested)
+
+
+def _apply_media(
+    media: Map[str, Document], removed: list[Document], added: list[Document]
+) -> Map[str, Document]:
+    changed = media.mutate()
+    for document in removed:
+        if document.type.uid == UPLOAD:
+            changed.pop(upload_path(document.path) or "", None)
+    for document in added:
+        if document.type.uid == UPLOAD:
+            changed[upload_path(document.path) or ""] = document
+    return changed.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How one request sees a snapshot: of which types it sees the drafts."""
+
+    snapshot: Snapshot
+    settings: Settings
+    drafts: frozenset[str] = frozenset()
+
+    def status(self, type_: Type) -> str:
+        """The status in which this view sees a type's documents."""
+        return DRAFT if type_.uid in self.drafts else PUBLISHED
+
+    def locale_of(self, type_: Type, locale: str) -> str:
+        """The locale of a type's documents where the walk has come to be in `locale`."""
+        return locale if type_.localized else self.settings.default_locale
+
+    def related(
+        self, attribute: Attribute, value: Any, owner: Document | None, locale: str
+    ) -> list[Document]:
+        """The documents or files that a relation or media attribute holds; see `resolver`."""
+        return self.resolver(attribute)(value, owner, locale)
+
+    def resolver(self, attribute: Attribute) -> Resolver:
+        """What finds the documents or files that a relation or media attribute holds, in order.
+
+        It takes the value that the row has; the document, which a derived relation needs; and the
+        locale that the walk is in. What points to nothing is left out.
+        """
+        if attribute.type == "media":
+            file = self.snapshot.media.get
+            return lambda value, owner, locale: [f for path in value if (f := file(path)) is not None]
+        if attribute.derived:
+            return self._derived(attribute)
+        if attribute.morph:
+            return lambda value, owner, locale: [
+                found for uid, i in value if (found := self._one(uid, i, locale)) is not None
+            ]
+        type_ = self.snapshot.schema.types[attribute.target or ""]
+        table = self.snapshot.tables.get(type_.uid)
+        if table is None:
+            return lambda value, owner, locale: []
+        one, status, fixed = table.versions.get, self.status(type_), self.locale_of(type_, "")
+        return lambda value, owner, locale: [
+            d for i in value if (d := one((i, fixed or locale, status))) is not None
+        ]
+
+    def _one(self, uid: str, document_id: str, locale: str) -> Document | None:
+        type_ = self.snapshot.schema.types.get(uid)
+        if type_ is None or type_.kind == "component":
+            return None
+        return self.snapshot.get(type_, document_id, self.locale_of(type_, locale), self.status(type_))
+
+    def _derived(self, attribute: Attribute) -> Resolver:
+        type_ = self.snapshot.schema.types[attribute.target or ""]
+        other = type_.attributes[attribute.mapped_by or ""]
+        status, many, name, linking = self.status(type_), attribute.to_many, other.name, self.snapshot.linking
+
+        def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
+            if owner is None:
+                return []
+            target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
+            found = linking(type_, name, target, self.locale_of(type_, locale), status)
+            return found.slice(0, len(found) if many else 1)
+
+        return resolve
+
+    def localizations(self, document: Document) -> list[Document]:
+        """The same document in the other locales, in the site's order of locales."""
+        found = (
+            self.snapshot.get(document.type, document.document_id, locale, document.status)
+            for locale in self.settings.locales
+            if locale != document.locale
+        )
+        return [version for version in found if version is not None]

@@ -1,0 +1,216 @@
+"""The `filters` parameter → Filter, in negation normal form.
+
+`$not` is pushed down to the comparisons on the way, so that what remains are comparisons, "and" and
+"or": that is how SQL's three-valued logic over joined rows comes out, which clients are used to
+(`$not[tags][name]=red` finds what has a tag that is not red).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents.timestamps import read_moment
+from server.documents.values import READERS, Unreadable
+from server.errors import ValidationError, invalid_key
+from server.query import qs
+from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
+from server.query.booleans import FALSE, TRUE
+from server.query.fields import queried, target_of
+from server.query.operators import LOGIC, OPERATORS, text_of
+from server.schema.model import Attribute, Schema, Type
+
+Way = tuple[str, ...]
+_DIGITS = re.compile(r"[0-9]{1,18}")
+
+
+def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
+    """The filter that a parameter describes; EVERYTHING where it is empty. Raises ValidationError."""
+    if value is None or value == "":
+        return EVERYTHING
+    if not isinstance(value, dict | list):
+        raise ValidationError("The filters parameter must be an object or an array")
+    return _Reader(schema, param).group(type_, value, (), False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads one parameter; `negated` says whether an odd number of `$not` stands above."""
+
+    schema: Schema
+    param: str
+
+    def group(self, type_: Type, value: Any, way: Way, negated: bool) -> Filter:
+        """An object (its keys and-ed), or a list of objects (and-ed too)."""
+        if qs.is_list(value):
+            return _and([self.group(type_, item, way, negated) for item in qs.items(value)], negated)
+        if isinstance(value, dict):
+            return _and([self.key(type_, k, item, way, negated) for k, item in value.items()], negated)
+        raise invalid_key(str(value), ".".join(way) or None, self.param)
+
+    def key(self, type_: Type, key: str, value: Any, way: Way, negated: bool) -> Filter:
+        """One key of an object: logic, or an attribute."""
+        if key == "$not":
+            return self.group(type_, value, way, not negated)
+        if key in LOGIC:
+            parts = [self.group(type_, v, way, negated) for v in _conditions(value, key)]
+            return _and(parts, negated != (key == "$or"))
+        attribute = queried(type_, key, way, self.param)
+        if attribute.scalar:
+            return self.scalar(type_.position[key], attribute, value, (*way, key), negated)
+        return self.beyond(type_.position[key], attribute, value, (*way, key), negated)
+
+    def scalar(self, at: int, attribute: Attribute, value: Any, way: Way, negated: bool) -> Filter:
+        """What stands behind a scalar attribute: a value, a list of values, or operators."""
+        if qs.is_list(value):
+            items = qs.items(value)
+            if len(items) == 1 and isinstance(items[0], dict):
+                return self.scalar(at, attribute, items[0], way, negated)
+            return _compare(attribute, at, "$in", value, way, negated)
+        if not isinstance(value, dict):
+            return _compare(attribute, at, "$eq", value, way, negated)
+        return _and([self.operator(at, attribute, k, v, way, negated) for k, v in value.items()], negated)
+
+    def operator(
+        self, at: int, attribute: Attribute, key: str, value: Any, way: Way, negated: bool
+    ) -> Filter:
+        """One operator of a scalar attribute, or logic inside of it."""
+        if key == "$not":
+            return self.scalar(at, attribute, value, way, not negated)
+        if key in LOGIC:
+            parts = [self.scalar(at, attribute, v, way, negated) for v in _conditions(value, key)]
+            return _and(parts, negated != (key == "$or"))
+        if key not in OPERATORS:
+            raise invalid_key(key, ".".join(way), self.param)
+        return _compare(attribute, at, key, value, way, negated)
+
+    def beyond(self, at: int, attribute: Attribute, value: Any, way: Way, negated: bool) -> Filter:
+        """A filter on what a relation, media or component attribute holds."""
+        target = target_of(self.schema, attribute)
+        if target is None:
+            raise invalid_key(attribute.name, ".".join(way), self.param)
+        dotted = ".".join(way)
+        parts: list[Filter] = []
+        rest: dict[str, Any] = {}
+        for key, item in _as_object(value).items():
+            if key in ("$null", "$notNull"):
+                null = _flag(item, key, dotted) == (key == "$null")
+                parts.append(Missing(attribute, at, dotted, target, null != negated))
+            elif key in OPERATORS:
+                inner = _identity(target, key, item, way, negated)
+                parts.append(Through(attribute, at, target, inner, dotted))
+            else:
+                rest[key] = item
+        if rest:
+            inner = self.group(target, rest, way, negated)
+            parts.append(Through(attribute, at, target, inner, dotted))
+        return _and(parts, negated)
+
+
+def _as_object(value: Any) -> dict[str, Any]:
+    """`filters[author]=…` in any form as an object of operators and keys."""
+    if qs.is_list(value):
+        items = qs.items(value)
+        return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
+    if isinstance(value, dict):
+        return value
+    return {"$null": "true"} if value is None else {"$eq": value}
+
+
+def _identity(target: Type, operator: str, value: Any, way: Way, negated: bool) -> Filter:
+    """A relation compared with a value: by documentId; where that is digits, by the number as well."""
+    values = qs.items(value) if qs.is_list(value) else [value]
+    digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
+    one_of, none_of = operator in ("$eq", "$eqi", "$in"), operator in ("$ne", "$nei", "$notIn")
+    names = ["id"] if digits or target.kind == "component" else ["documentId"]
+    if digits and (one_of or none_of) and target.kind != "component":
+        names.append("documentId")
+    parts = [
+        _compare(target.columns[name], target.position[name], operator, value, way, negated) for name in names
+    ]
+    return _and(parts, negated == none_of)
+
+
+def _conditions(value: Any, key: str) -> list[Any]:
+    if qs.is_list(value):
+        return qs.items(value)
+    if isinstance(value, dict):
+        return [value]
+    details = {"key": key, "source": "query", "param": "filters"}
+    raise ValidationError(f"{key} takes a list of conditions", details)
+
+
+def _and(parts: list[Filter], negated: bool) -> Filter:
+    """All of the parts; negated, by De Morgan, one of them (each part is negated already)."""
+    if len(parts) == 1:
+        return parts[0]
+    return Or(tuple(parts)) if negated else And(tuple(parts))
+
+
+def _compare(attribute: Attribute, at: int, name: str, value: Any, way: Way, negated: bool) -> Filter:
+    operator, dotted = OPERATORS[name], ".".join(way)
+    if operator.takes == "flag":
+        return Compare(attribute, at, operator, _flag(value, name, dotted), negated)
+    values = qs.items(value) if qs.is_list(value) else [value]
+    if operator.takes == "list":
+        return Compare(attribute, at, operator, [_cast(attribute, v, dotted) for v in values], negated)
+    if operator.takes == "pair":
+        if len(values) != 2:
+            raise _bad_value(value, dotted, "two values")
+        return Compare(attribute, at, operator, tuple(_cast(attribute, v, dotted) for v in values), negated)
+    if len(values) != 1:
+        return _compare_many(attribute, at, name, values, way, negated)
+    if values[0] is None and name in ("$eq", "$ne"):
+        return Compare(attribute, at, OPERATORS["$null"], name == "$eq", negated)
+    if operator.takes == "text":
+        text = _text(values[0], dotted)
+        return Compare(attribute, at, operator, text.casefold() if operator.folds else text, negated)
+    return Compare(attribute, at, operator, _cast(attribute, values[0], dotted), negated)
+
+
+def _compare_many(
+    attribute: Attribute, at: int, name: str, values: list[Any], way: Way, negated: bool
+) -> Filter:
+    """`$eq` and `$ne` with a list mean `$in` and `$notIn`; other operators take one value."""
+    wide = {"$eq": "$in", "$ne": "$notIn"}.get(name)
+    if wide is None:
+        raise _bad_value(values, ".".join(way), f"one value for {name}")
+    return _compare(attribute, at, wide, values, way, negated)
+
+
+def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
+    """An operand as the attribute's type holds it, so that comparing needs no conversion."""
+    text = _text(value, dotted)
+    if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
+        return text
+    if attribute.type == "boolean" and text.lower() in (*TRUE, *FALSE):
+        return text.lower() in TRUE
+    try:
+        return READERS[attribute.type](text, attribute)
+    except Unreadable as error:
+        if attribute.type == "date":
+            try:
+                return read_moment(text)[:10]  # epoch milliseconds, as some clients send them
+            except ValueError:
+                pass
+        raise _bad_value(value, dotted, error.expected) from error
+
+
+def _bad_value(value: Any, dotted: str, expected: str) -> ValidationError:
+    shown = (value if isinstance(value, str) else text_of(value))[:100]
+    details = {"key": dotted, "value": shown, "source": "query", "param": "filters"}
+    return ValidationError(f'Invalid value "{shown}" at {dotted}: expected {expected}', details)
+
+
+def _text(value: Any, dotted: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValidationError(f"Invalid value at {dotted}: one value is expected")
+    return value
+
+
+def _flag(value: Any, name: str, dotted: str) -> bool:
+    text = value.lower() if isinstance(value, str) else ""
+    if text not in (*TRUE, *FALSE):
+        raise _bad_value(value, dotted, f"true or false for {name}")
+    return text in TRUE

@@ -1,0 +1,57 @@
+"""The `pagination` parameter: by page or by offset, with the total or without (spec.md 2.5)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from server.config.settings import Settings
+from server.errors import PaginationError, ValidationError
+from server.query.ast import Page
+from server.query.booleans import FALSE, TRUE
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+
+
+def read_page(value: Any, settings: Settings) -> Page:
+    """The part of a list that is asked for; sizes out of bounds are brought into them, as recorded.
+
+    Raises PaginationError for page and offset together, ValidationError for what is no number.
+    """
+    value = value if isinstance(value, dict) else {}
+    by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
+    if by_page and by_offset:
+        raise PaginationError("Cannot use both page & offset pagination in the same query")
+    with_count = _with_count(value.get("withCount"))
+    default, most = settings.page_size, settings.max_page_size
+    if by_offset:
+        limit = min(max(_number(value, "limit", default), 1), most)
+        return Page(max(_number(value, "start", 0), 0), limit, None, with_count)
+    size = min(max(_number(value, "pageSize", default), 1), most)
+    page = max(_number(value, "page", 1), 1)
+    return Page((page - 1) * size, size, page, with_count)
+
+
+def _with_count(value: Any) -> bool:
+    if value is None or value == "":
+        return True
+    if value not in (*TRUE, *FALSE):
+        raise ValidationError('Invalid withCount parameter. Expected "t","1","true","false","0","f"')
+    return value in TRUE
+
+
+def _number(value: Mapping[str, Any], key: str, default: int) -> int:
+    text = value.get(key)
+    if text is None or text == "":
+        return default
+    if not isinstance(text, str) or not _NUMBER.fullmatch(text):
+        raise ValidationError(f"Invalid pagination: {key} must be a whole number")
+    return int(text)
+
+
+def pagination(page: Page, total: int) -> dict[str, int]:
+    """`meta.pagination` of an answer."""
+    if page.page is None:
+        counted = {"total": total} if page.with_count else {}
+        return {"start": page.start, "limit": page.limit, **counted}
+    counted = {"pageCount": -(-total // page.limit), "total": total} if page.with_count else {}
+    return {"page": page.page, "pageSize": page.limit, **counted}

@@ -1,0 +1,118 @@
+"""The parameters of a read request → Query: here bracket notation ends.
+
+What each parameter may look like is recorded in tests/conformance/; unknown parameters are ignored,
+unknown keys inside of known ones are refused, by name and path.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.config.settings import LOCALE, Settings
+from server.errors import ValidationError
+from server.query.ast import Page, Query, Selection
+from server.query.filters import read_filters
+from server.query.pagination import read_page
+from server.query.populate import read_fields, read_populate
+from server.query.sorting import read_sort
+from server.schema.model import Schema, Type
+
+STATUSES = ("published", "draft")
+# What `publicationFilter` may ask of a document, and the sentence that the docs have for it.
+PUBLICATION_FILTERS: Mapping[str, str] = {
+    "never-published": "has no published version in this locale",
+    "has-published-version": "has a published version in this locale",
+    "modified": "has a draft that differs from what is published",
+    "unmodified": "has a draft that is the same as what is published",
+    "never-published-document": "has no published version in any locale",
+    "has-published-version-document": "has a published version in some locale",
+    "published-without-draft": "is published and has no draft: nothing, since a draft always exists",
+    "published-with-draft": "is published and has a draft: all that is published",
+}
+
+
+def read_query(
+    schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
+) -> Query:
+    """The query of a request for documents of a type, one or `many`. Raises ValidationError."""
+    selection = Selection(
+        read_fields(type_, params.get("fields")),
+        read_filters(schema, type_, params.get("filters")),
+        read_sort(schema, type_, params.get("sort")),
+        read_populate(schema, type_, params.get("populate")),
+    )
+    if many and selection.populate and _paged(params) and not settings.populate_with_pagination:
+        raise ValidationError(
+            "populate and pagination can't be combined in one request; "
+            "set api.populate_with_pagination: allow in site.yaml to allow it"
+        )
+    return Query(
+        type_,
+        selection,
+        read_page(params.get("pagination"), settings) if many else Page(0, 1, 1),
+        read_locale(params.get("locale"), settings, many=many),
+        read_status(params.get("status")) == "draft",
+        frozenset(),
+        _text(params.get("_q"), "_q"),
+        _publication(params.get("publicationFilter")),
+    )
+
+
+def _paged(params: Mapping[str, Any]) -> bool:
+    return isinstance(params.get("pagination"), dict) and bool(params["pagination"])
+
+
+def read_locale(value: Any, settings: Settings, *, many: bool) -> str:
+    """The locale asked for: a code, `*` (of lists), or the default one. Raises ValidationError.
+
+    A code that no document has finds nothing, as recorded; what is no code is refused.
+    """
+    if value is None or value == "":
+        return settings.default_locale
+    if value == "*":
+        return "*" if many else settings.default_locale
+    if not isinstance(value, str) or not LOCALE.fullmatch(value):
+        raise ValidationError("Invalid locale", {"source": "query", "param": "locale"})
+    return value
+
+
+def written_locale(value: Any, type_: Type, settings: Settings) -> str:
+    """The locale that a write is about: one that the site has. Raises ValidationError.
+
+    A type that is not localised has the default one, whatever is asked for.
+    """
+    if not type_.localized or value is None or value == "":
+        return settings.default_locale
+    if value not in settings.locales:
+        wanted = ", ".join(settings.locales)
+        details = {"source": "query", "param": "locale"}
+        raise ValidationError(f"Invalid locale. Expected one of: {wanted}", details)
+    return str(value)
+
+
+def read_status(value: Any) -> str:
+    """`published` or `draft`. Raises ValidationError."""
+    if value is None or value == "":
+        return "published"
+    if value not in STATUSES:
+        details = {"source": "query", "param": "status"}
+        raise ValidationError(f"Invalid status. Expected one of: {', '.join(STATUSES)}", details)
+    return str(value)
+
+
+def _publication(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or value not in PUBLICATION_FILTERS:
+        raise ValidationError(
+            f"Invalid value for 'publicationFilter'. Expected one of: {', '.join(PUBLICATION_FILTERS)}.",
+            {"source": "query", "param": "publicationFilter"},
+        )
+    return value
+
+
+def _text(value: Any, param: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValidationError(f"Invalid {param}: one value is expected", {"source": "query", "param": param})
+    return value

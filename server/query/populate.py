@@ -1,0 +1,159 @@
+"""The `fields` and `populate` parameters, in every form (spec.md 4.5)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.errors import ValidationError, invalid_key
+from server.query import qs
+from server.query.ast import Node, Selection
+from server.query.booleans import FALSE, TRUE
+from server.query.fields import populatable, selectable, targets_of
+from server.query.filters import read_filters
+from server.query.sorting import read_sort
+from server.schema.model import Schema, Type
+
+OPTIONS = ("fields", "filters", "sort", "populate")
+Way = tuple[str, ...]
+
+
+def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
+    """The selected names, without id and documentId, which are always shown; None selects all."""
+    if value is None or value == "":
+        return None
+    names = _names(value, "fields")
+    if "*" in names or not names:
+        return None
+    for name in names:
+        attribute = type_.columns.get(name)
+        if attribute is None or not selectable(attribute):
+            raise invalid_key(name, name if attribute else None, param)
+    return tuple(dict.fromkeys(name for name in names if name not in ("id", "documentId")))
+
+
+def read_populate(schema: Schema, type_: Type, value: Any) -> tuple[Node, ...]:
+    """The nodes that any form of `populate` asks for. Raises ValidationError."""
+    return _Reader(schema).nodes(type_, value, ())
+
+
+def _names(value: Any, param: str) -> list[str]:
+    items = [value] if isinstance(value, str) else qs.items(value) if qs.is_list(value) else [None]
+    if not all(isinstance(item, str) for item in items):
+        raise ValidationError(f"Invalid {param}: a name or a list of names is expected")
+    return [name.strip() for item in items for name in str(item).split(",") if name.strip()]
+
+
+class _Dotted(dict[str, Any]):
+    """The populate of a dotted form, `author.articles`: its errors name the whole way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    schema: Schema
+
+    def nodes(self, type_: Type, value: Any, way: Way) -> tuple[Node, ...]:
+        """The nodes of one level."""
+        wanted = _as_object(value)
+        if "*" in wanted:
+            wanted = {**dict.fromkeys(populatable(type_), True), **wanted}
+            del wanted["*"]
+        nodes = (self.node(type_, name, options, way) for name, options in wanted.items())
+        return tuple(node for node in nodes if node is not None)
+
+    def node(self, type_: Type, name: str, value: Any, way: Way) -> Node | None:
+        """One attribute of a level; None where it is switched off."""
+        way = (*way, name)
+        if name not in populatable(type_):
+            raise invalid_key(name, ".".join(way), "populate")
+        options = _options(value, ".".join(way))
+        if options is None:
+            return None
+        attribute = type_.attributes.get(name)
+        if attribute is None:
+            return Node(name, None, -1, {type_.uid: self.selection(type_, options, way)})
+        targets = targets_of(self.schema, attribute)
+        if attribute.type == "dynamiczone" or attribute.relation in ("morphToOne", "morphToMany"):
+            return Node(name, attribute, type_.position[name], self.by_type(targets, options, way))
+        selections = {target.uid: self.selection(target, options, way) for target in targets}
+        return Node(name, attribute, type_.position[name], selections)
+
+    def selection(self, type_: Type, options: Mapping[str, Any], way: Way) -> Selection:
+        """fields, filters, sort and populate inside of populate; their errors start a way of their own."""
+        for key in options:
+            if key not in OPTIONS:
+                raise invalid_key(key, ".".join(way), "populate")
+        nested = options.get("populate")
+        return Selection(
+            read_fields(type_, options.get("fields"), "populate"),
+            read_filters(self.schema, type_, options.get("filters"), "populate"),
+            read_sort(self.schema, type_, options.get("sort"), "populate"),
+            self.nodes(type_, nested, way if isinstance(nested, _Dotted) else ()),
+        )
+
+    def by_type(self, targets: list[Type], options: Mapping[str, Any], way: Way) -> dict[str, Selection]:
+        """What to show of each type in a dynamic zone or morph relation: by `on`, or all the same."""
+        for key in options:
+            if key not in ("populate", "on"):
+                raise invalid_key(key, ".".join(way), "populate")
+        if "on" in options:
+            return self.on({t.uid: t for t in targets}, options["on"], (*way, "on"))
+        wanted = _as_object(options.get("populate"))
+        for name in wanted:
+            if name != "*" and not any(name in populatable(t) for t in targets):
+                raise invalid_key(name, name, "populate")
+        return {t.uid: Selection(populate=self.nodes(t, _of(t, wanted), ())) for t in targets}
+
+    def on(self, targets: Mapping[str, Type], value: Any, way: Way) -> dict[str, Selection]:
+        """`on[category.component]=…`: only the types that it names are shown."""
+        found: dict[str, Selection] = {}
+        for uid, item in value.items() if isinstance(value, dict) else ():
+            if uid not in targets:
+                raise invalid_key(uid, ".".join((*way, uid)), "populate")
+            options = _options(item, ".".join((*way, uid)))
+            if options is not None:
+                found[uid] = self.selection(targets[uid], options, (*way, uid))
+        return found
+
+
+def _of(type_: Type, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in wanted.items() if name == "*" or name in populatable(type_)}
+
+
+def _as_object(value: Any) -> dict[str, Any]:
+    """Any form of populate as an object: attribute → True, False, text or options."""
+    if value is None or value == "":
+        return {}
+    if isinstance(value, str) or qs.is_list(value):
+        return _tree_of(_names(value, "populate"))
+    if isinstance(value, dict):
+        return dict(value)
+    raise ValidationError("Invalid populate: text, a list or an object is expected")
+
+
+def _tree_of(names: Iterable[str]) -> dict[str, Any]:
+    """`["author", "author.articles"]` → `{"author": {"populate": {"articles": True}}}`."""
+    found: dict[str, Any] = {}
+    for name in names:
+        place = found
+        *above, last = name.split(".")
+        if len(above) >= qs.DEPTH:
+            raise ValidationError(
+                f"populate leads {len(above) + 1} levels deep; at most {qs.DEPTH} levels are read"
+            )
+        for part in above:
+            if not isinstance(place.get(part), dict):
+                place[part] = {"populate": _Dotted()}
+            place = place[part]["populate"]
+        place.setdefault(last, True)
+    return found
+
+
+def _options(value: Any, dotted: str) -> Mapping[str, Any] | None:
+    """What stands behind one attribute of populate: None where it is switched off."""
+    if value is True or value is None or value == "*" or value in TRUE:
+        return {}
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str) and value in FALSE:
+        return None
+    raise invalid_key(str(value), dotted, "populate")

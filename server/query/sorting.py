@@ -1,0 +1,60 @@
+"""The `sort` parameter: `a:desc,b`, a list of such, or `{a: desc, b: {c: asc}}`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from server.errors import ValidationError, invalid_key
+from server.query import qs
+from server.query.ast import Sort, Step
+from server.query.fields import queried, target_of
+from server.schema.model import Schema, Type
+
+ORDERS = ("asc", "desc", "ASC", "DESC")
+
+
+def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
+    """The sort keys of any form of the parameter. Raises ValidationError."""
+    if value is None or value == "":
+        return ()
+    if isinstance(value, str):
+        return tuple(_text(schema, type_, part, param) for part in value.split(",") if part.strip())
+    if qs.is_list(value):
+        return tuple(key for item in qs.items(value) for key in read_sort(schema, type_, item, param))
+    if isinstance(value, dict):
+        return tuple(_object(schema, type_, value, (), param))
+    raise ValidationError("The sort parameter must be text, a list or an object")
+
+
+def _text(schema: Schema, type_: Type, text: str, param: str) -> Sort:
+    way, _, order = text.strip().partition(":")
+    return _key(schema, type_, tuple(way.strip().split(".")), order.strip() or "asc", param)
+
+
+def _object(
+    schema: Schema, type_: Type, value: Mapping[str, Any], path: tuple[str, ...], param: str
+) -> Iterator[Sort]:
+    for key, item in value.items():
+        way = (*path, *key.split("."))
+        if isinstance(item, dict):
+            yield from _object(schema, type_, item, way, param)
+        else:
+            yield _key(schema, type_, way, str(item or "asc"), param)
+
+
+def _key(schema: Schema, type_: Type, way: tuple[str, ...], order: str, param: str) -> Sort:
+    if len(way) > qs.DEPTH:
+        raise ValidationError(f"A sort key leads {len(way)} levels deep; at most {qs.DEPTH} levels are read")
+    if order not in ORDERS:
+        raise ValidationError(f"Invalid order. order can only be one of {'|'.join(ORDERS)}")
+    steps: list[Step] = []
+    for i, key in enumerate(way[:-1]):
+        attribute = queried(type_, key, way[:i], param)
+        target = None if attribute.scalar else target_of(schema, attribute)
+        if target is None:
+            raise invalid_key(way[i + 1], ".".join(way[: i + 1]), param)
+        steps.append(Step(attribute, type_.position[key], target, ".".join(way[: i + 1])))
+        type_ = target
+    attribute = queried(type_, way[-1], way[:-1], param)
+    if not attribute.scalar:
+        raise invalid_key(way[-1], ".".join(way), param)
+    return Sort(tuple(steps), attribute, type_.position[way[-1]], order.lower() == "desc")

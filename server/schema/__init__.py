@@ -1,0 +1,1 @@
+"""Content types, components and their attributes."""

@@ -1,0 +1,190 @@
+"""Whether the types of a site fit together: targets, inverses, components, API ids.
+
+Every refusal names file and line, says what is wrong and how to mend it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.errors import SetupError, noting
+from server.formats.positions import Lines, nearest
+from server.schema.model import MIRROR, RELATIONS, Attribute, Schema, Type
+from server.spelling import suggestion
+
+RESERVED = ("upload", "auth", "users", "users-permissions", "i18n", "content-type-builder", "connect")
+_EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One schema file as it was read: where, what, and the line of everything in it."""
+
+    path: str
+    data: Mapping[str, Any]
+    lines: Lines
+
+    def refuse(self, message: str, mend: str, *at: str) -> SetupError:
+        """An error at the line of the innermost part of the path `at` that the file has."""
+        mark = nearest(self.lines, at)
+        line, column = (mark.line, mark.value or mark.column) if mark else (1, 1)
+        return SetupError(self.path, line, message, mend, column)
+
+
+def check_type(source: Source, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
+    """Note what of a type's API ids and attributes does not fit the others."""
+    with noting(wrong):
+        _check_api_ids(source, type_, schema)
+    for attribute in type_.attributes.values():
+        with noting(wrong):
+            _check_attribute(source, type_, attribute, schema.types)
+
+
+def _check_api_ids(source: Source, type_: Type, schema: Schema) -> None:
+    if type_.kind == "component":
+        return
+    for key, value in (("singularName", type_.singular), ("pluralName", type_.plural)):
+        if value in RESERVED or value == "uploads":
+            raise source.refuse(
+                f'the API id "{value}" is reserved', "reserved are " + ", ".join(RESERVED), "info", key
+            )
+        for other in schema.content_types:
+            if other is not type_ and value in (other.singular, other.plural):
+                raise source.refuse(
+                    f'the API id "{value}" belongs to {other.path} as well',
+                    "rename one of the two",
+                    "info",
+                    key,
+                )
+
+
+def _check_attribute(source: Source, type_: Type, attribute: Attribute, types: Mapping[str, Type]) -> None:
+    at = ("attributes", attribute.name)
+    if attribute.type == "relation":
+        _check_relation(source, type_, attribute, types)
+    elif attribute.type == "component":
+        _check_component(source, attribute.component, types, *at, "component")
+    elif attribute.type == "dynamiczone":
+        for uid in attribute.components:
+            _check_component(source, uid, types, *at, "components")
+    elif attribute.type == "enumeration" and not attribute.enum:
+        raise source.refuse(f'"{attribute.name}" has no values', 'add "enum": ["…"]', *at)
+    elif attribute.target_field and attribute.target_field not in type_.attributes:
+        raise source.refuse(
+            f'"{attribute.name}" is made from "{attribute.target_field}", which the type does not have',
+            suggestion(attribute.target_field, type_.attributes) or "name an attribute of this type",
+            *at,
+            "targetField",
+        )
+    elif attribute.regex:
+        try:
+            re.compile(attribute.regex)
+        except re.error as error:
+            raise source.refuse(f"the regex is broken: {error}", "mend it", *at, "regex") from error
+
+
+def _check_component(source: Source, uid: str | None, types: Mapping[str, Type], *at: str) -> None:
+    if uid is None:
+        raise source.refuse("it names no component", 'add "component": "category.name"', *at)
+    if uid not in types or types[uid].kind != "component":
+        known = [t.uid for t in types.values() if t.kind == "component"]
+        raise source.refuse(
+            f'there is no component "{uid}"',
+            suggestion(uid, known) or f"add content-types/components/{uid.replace('.', '/', 1)}.json",
+            *at,
+        )
+
+
+def _check_relation(source: Source, type_: Type, attribute: Attribute, types: Mapping[str, Type]) -> None:
+    at = ("attributes", attribute.name)
+    if attribute.relation not in RELATIONS:
+        raise source.refuse(
+            f'the relation "{attribute.relation}" is not known',
+            suggestion(str(attribute.relation), RELATIONS)
+            or "use oneToOne, oneToMany, manyToOne or manyToMany",
+            *at,
+            "relation",
+        )
+    if attribute.relation in ("morphToOne", "morphToMany"):
+        return
+    target = types.get(attribute.target or "")
+    if target is None and attribute.target and _EXTERNAL.match(attribute.target):
+        return
+    if target is None or target.kind == "component":
+        known = [t.uid for t in types.values() if t.kind != "component"]
+        raise source.refuse(
+            f'there is no content type "{attribute.target}"',
+            suggestion(str(attribute.target), known) or "add it to content-types/",
+            *at,
+            "target",
+        )
+    if attribute.inversed_by and attribute.mapped_by:
+        raise source.refuse(
+            "both inversedBy and mappedBy", "one side has inversedBy, the other mappedBy", *at
+        )
+    other_name = attribute.inversed_by or attribute.mapped_by
+    if other_name:
+        _check_inverse(source, type_, attribute, target, other_name)
+
+
+def _check_inverse(source: Source, type_: Type, attribute: Attribute, target: Type, name: str) -> None:
+    key = "inversedBy" if attribute.inversed_by else "mappedBy"
+    at = ("attributes", attribute.name, key)
+    if type_.kind == "component":
+        raise source.refuse("a relation of a component is one-way", f"remove {key}", *at)
+    other = target.attributes.get(name)
+    if other is None or other.type != "relation":
+        raise source.refuse(
+            f'{target.uid} has no relation "{name}"',
+            suggestion(name, target.attributes) or f"add it to {target.path}",
+            *at,
+        )
+    if attribute.morph or other.morph:
+        return
+    back = other.mapped_by if attribute.inversed_by else other.inversed_by
+    if other.target != type_.uid or back != attribute.name:
+        want = "mappedBy" if attribute.inversed_by else "inversedBy"
+        raise source.refuse(
+            f'"{name}" of {target.uid} does not point back',
+            f'give it "target": "{type_.uid}" and "{want}": "{attribute.name}" in {target.path}',
+            *at,
+        )
+    if MIRROR[attribute.relation or ""] != other.relation:
+        raise source.refuse(
+            f"{attribute.relation} here and {other.relation} in {target.path} don't fit",
+            f"the other side of {attribute.relation} is {MIRROR[attribute.relation or '']}",
+            *at[:2],
+            "relation",
+        )
+
+
+def check_cycles(types: Mapping[str, Type], sources: Mapping[str, Source]) -> None:
+    """Refuse components that need each other: no value of such a type could ever end."""
+    needs = {
+        uid: {
+            a.component: a.name
+            for a in t.attributes.values()
+            if a.component and a.required and (not a.repeatable or (a.min or 0) > 0)
+        }
+        for uid, t in types.items()
+        if t.kind == "component"
+    }
+    for start in needs:
+        path, seen = [start], {start}
+        while path:
+            step = next((n for n in needs.get(path[-1], {}) if n == start or n not in seen), None)
+            if step is None:
+                path.pop()
+            elif step == start:
+                chain = " → ".join([*path, start])
+                name = needs[start][path[1] if len(path) > 1 else start]
+                raise sources[start].refuse(
+                    f"components that require each other without end: {chain}",
+                    "make one of them not required",
+                    "attributes",
+                    name,
+                )
+            else:
+                seen.add(step)
+                path.append(step)

@@ -1,0 +1,40 @@
+"""The names that generated descriptions give to types: `Article`, `SharedSeo`."""
+
+import re
+from collections.abc import Iterable
+
+from server.schema.model import BUILT_IN, ROLE, UPLOAD, USER, Schema, Type
+
+_BUILT_IN = {UPLOAD: "UploadFile", USER: "UsersPermissionsUser", ROLE: "UsersPermissionsRole"}
+_WORD = re.compile(r"[A-Za-z0-9]+")
+
+
+def key_of(type_: Type) -> str:
+    """The name by which a type is asked for: `article`, `shared.seo`, `plugin::upload.file`."""
+    return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
+
+
+def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
+    """The name of every type by uid: `Article`, `SharedSeo`; another where that or, with one of the
+    suffixes, a name made from it is taken.
+
+    Content types choose first, each in the order of uids, so that a name changes only when it must.
+    """
+    suffixes = ("", *suffixes)
+    used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
+    names = dict(_BUILT_IN)
+    for type_ in sorted(schema.types.values(), key=lambda t: (t.kind == "component", t.uid)):
+        if type_.uid not in names:
+            names[type_.uid] = _free(_pascal(key_of(type_)), used, suffixes)
+            used.update(names[type_.uid] + suffix for suffix in suffixes)
+    return names
+
+
+def _pascal(text: str) -> str:
+    words = "".join(word[0].upper() + word[1:] for word in _WORD.findall(text))
+    return words if words[:1].isalpha() else f"Type{words}"
+
+
+def _free(name: str, used: set[str], suffixes: tuple[str, ...]) -> str:
+    candidates = (name, f"{name}Type", *(f"{name}Type{i}" for i in range(2, 1000)))
+    return next(c for c in candidates if not any(c + suffix in used for suffix in suffixes))

@@ -1,0 +1,78 @@
+"""What an attribute is, in sentences: its type and its options, for whoever reads generated types."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from server.schema.model import ATTRIBUTE_TYPES, Attribute, Type
+
+_RELATIONS: Mapping[str, str] = {
+    "oneToOne": "One `{}`.",
+    "oneToMany": "Several `{}`.",
+    "manyToOne": "One `{}`.",
+    "manyToMany": "Several `{}`.",
+    "morphToOne": "One document of any type.",
+    "morphToMany": "Several documents of any types.",
+    "morphOne": "The `{}` that names this document.",
+    "morphMany": "The `{}` that name this document.",
+}
+
+
+def describe_attribute(attribute: Attribute) -> list[str]:
+    """The sentences that say what an attribute holds and which values it takes."""
+    return [*_kind(attribute), *_options(attribute)]
+
+
+def describe_type(type_: Type) -> list[str]:
+    """The sentences that say what a type is: its name, what its schema says of it, where it is found."""
+    info = type_.raw.get("info")
+    written = str(info.get("description", "")) if isinstance(info, Mapping) else ""
+    found = [f"{type_.display}: {written}." if written.strip() else f"{type_.display}."]
+    if type_.uid.startswith("api::"):
+        found.append(f"`/api/{type_.plural if type_.kind == 'collectionType' else type_.singular}`")
+    return [sentence.replace("..", ".") for sentence in found]
+
+
+def _kind(attribute: Attribute) -> Iterator[str]:
+    if attribute.type == "relation":
+        yield _RELATIONS[str(attribute.relation)].format(attribute.target)
+        if attribute.derived:
+            yield f"Follows from `{attribute.mapped_by}` there."
+    elif attribute.type == "component":
+        yield f"{'A list of' if attribute.repeatable else 'One'} `{attribute.component}`."
+    elif attribute.type == "media":
+        kinds = ", ".join(attribute.allowed_types) or "files"
+        yield f"{'Several' if attribute.multiple else 'One'} of the media library: {kinds}."
+    elif attribute.type == "enumeration":
+        yield f"One of {', '.join(f'`{value}`' for value in attribute.enum)}."
+    else:
+        sentence = ATTRIBUTE_TYPES[attribute.type].sentence
+        yield f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _options(attribute: Attribute) -> Iterator[str]:
+    if attribute.target_field:
+        yield f"Made from `{attribute.target_field}`."
+    many = attribute.repeatable or attribute.type == "dynamiczone"
+    yield from _bounds(attribute.min_length, attribute.max_length, " characters")
+    yield from _bounds(attribute.min, attribute.max, " entries" if many else "")
+    if attribute.regex:
+        yield f"Matches `{attribute.regex}`."
+    if attribute.default is not None and attribute.scalar:
+        yield f"Default: {_shown(attribute.default)}."
+    if attribute.unique or attribute.type == "uid":
+        yield "Unique."
+    if attribute.private:
+        yield "Private: never shown."
+
+
+def _bounds(least: Any, most: Any, unit: str) -> Iterator[str]:
+    if least is not None and most is not None:
+        yield f"{least} to {most}{unit}."
+    elif least is not None:
+        yield f"At least {least}{unit}."
+    elif most is not None:
+        yield f"At most {most}{unit}."
+
+
+def _shown(value: Any) -> str:
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"

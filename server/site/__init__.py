@@ -1,0 +1,1 @@
+"""The one mutable holder of a site, and what keeps it fresh."""

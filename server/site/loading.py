@@ -1,0 +1,123 @@
+"""Reads all files of a site: from the parse cache what has not changed, the rest on all cores."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from server.formats.tree import SyntaxProblem
+from server.site.file_entries import Held
+from server.storage.files import Signature, digest_of, walk
+from server.storage.media import upload_path
+from server.storage.parse_cache import Kept, ParseCache, pack, unpack
+from server.storage.store import Entry, Store, read_bytes
+
+Progress = Callable[[int, int], None]  # (files read, files in all)
+
+BLOCK = 250  # files that a core reads at a time
+MANY = 1000  # so many files are worth a second core
+
+
+def read_all(held: Held, cache: ParseCache | None, progress: Progress | None, cores: int = 1) -> None:
+    """Fill `held` with the entries of all files of its site."""
+    store = held.store
+    found = walk(held.root, store.layout.roots)
+    held.walked = tuple(found.problems)
+    owners = {store.owner(path, found.files.__contains__) for path in found.files}
+    kept = cache.load(store.schema.types) if cache else {}
+    used, left = _sift(store, kept, owners, found.files)
+    held.entries = {one.entry.path: one.entry for one in used}
+    renewed = [one for one in used if one is not kept[one.entry.path]]
+    done, blocks = len(used), [pack(renewed)] if renewed else []
+    for block, read in _read(store, left, cores if len(left) >= MANY else 1):
+        held.entries.update((entry.path, entry) for entry in read)
+        blocks.append(block)
+        done += BLOCK
+        if progress:
+            progress(min(done, len(owners)), len(owners))
+    if progress:
+        progress(len(owners), len(owners))
+    if cache and len(kept) - len(used) > len(held.entries) // 2:
+        cache.replace([pack(used), *blocks])
+    elif cache and blocks:
+        cache.add(blocks)
+
+
+def _sift(
+    store: Store, kept: dict[str, Kept], paths: Iterable[str], found: Mapping[str, Signature]
+) -> tuple[list[Kept], list[str]]:
+    """What is kept of some files and still right, and the paths of those that must be read."""
+    used: list[Kept] = []
+    left: list[str] = []
+    for path in sorted(paths):
+        one = _still_right(store, kept.get(path), path, found.get(path))
+        if one is None:
+            left.append(path)
+        else:
+            used.append(one)
+    return used, left
+
+
+def _still_right(store: Store, kept: Kept | None, path: str, found: Signature | None) -> Kept | None:
+    """What is kept of a file, if that and what else it was made of are as they were."""
+    if kept is None or found is None:
+        return None
+    entry = kept.entry
+    if entry.derived and store.moments(path, found[0] / 1e9) != entry.derived:
+        return None
+    if entry.signature == found and kept.settled:
+        return kept
+    try:
+        data, found = read_bytes(store.root, path)
+    except (OSError, SyntaxProblem):
+        return None
+    same = digest_of(data) == entry.digest
+    return Kept(replace(entry, signature=found), time.time_ns()) if same else None
+
+
+def _read(store: Store, paths: list[str], cores: int) -> Iterator[tuple[bytes, list[Entry]]]:
+    """Blocks for the cache, and the entries in them and of files that are never kept."""
+    media = [path for path in paths if upload_path(path)]
+    documents = [path for path in paths if not upload_path(path)]
+    parts = [documents[i : i + BLOCK] for i in range(0, len(documents), BLOCK)]
+    yield _read_part(store, media)
+    if cores == 1:
+        yield from (_read_part(store, part) for part in parts)
+        return
+    # Forked, the readers have the store as it is here, and nothing need be sent to them but paths.
+    with multiprocessing.get_context("fork").Pool(cores, _begin, (store,)) as pool:
+        types = store.schema.types
+        for block, others in pool.imap_unordered(_read_in_child, parts):
+            yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
+
+
+def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
+    """The entries of some files, and a block of those that can be kept."""
+    at = time.time_ns()
+    entries = [entry for path in paths if (entry := store.read(path)) is not None]
+    return pack(Kept(e, at) for e in entries if _keepable(e)), entries
+
+
+def _keepable(entry: Entry) -> bool:
+    """Whether an entry depends on its file and moments alone, as that of a picture does not."""
+    return entry.document is not None and bool(entry.digest)
+
+
+_store: Any = None
+
+
+def _begin(store: Store) -> None:
+    """What a reader does first: it ends with the process that asked for it, without a word."""
+    global _store
+    _store = store
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _read_in_child(paths: list[str]) -> tuple[bytes, bytes]:
+    block, entries = _read_part(_store, paths)
+    return block, pack(Kept(entry, 0) for entry in entries if not _keepable(entry))

@@ -1,0 +1,35 @@
+"""Makes the formats of pictures that were dropped into content/uploads/, in the background."""
+
+import logging
+from collections.abc import Mapping
+from threading import Event
+from typing import Any
+
+from server.site.background import Background
+from server.site.site import Site
+
+log = logging.getLogger("quire")
+
+PAUSE_S = 1.0
+
+
+def scaler(site: Site) -> Background:
+    """What looks for pictures without formats whenever the site's media changed."""
+    return Background("scaler", lambda stop: _scale(site, stop))
+
+
+def _scale(site: Site, stop: Event) -> None:
+    seen: Mapping[str, Any] | None = None
+    while not stop.wait(PAUSE_S if seen is not None else 0):
+        media = site.state.snapshot.media
+        if media is seen:
+            continue
+        for path in site.unscaled():
+            if stop.is_set():
+                return
+            try:
+                site.scale(path)
+            except Exception:
+                log.exception("%s could not be scaled", path)
+        seen = media
+        site.gallery.save()

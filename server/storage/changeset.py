@@ -1,0 +1,90 @@
+"""The files of a change that is being prepared: as they will be, against what is on disk."""
+
+import os
+from pathlib import Path
+
+from server.errors import ConflictError
+from server.storage.files import Signature, signature
+from server.storage.journal import Write
+
+
+class Pending:
+    """Reads files once and collects what is to become of them; nothing is written here."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._signatures: dict[str, Signature | None] = {}
+        self._read: dict[str, bytes] = {}
+        self._texts: dict[str, str | None] = {}
+        self._sources: dict[str, Path] = {}
+
+    def text(self, path: str) -> str:
+        """A file's text as it will be. Raises ConflictError where there is none or it is not UTF-8."""
+        if path in self._texts:
+            text = self._texts[path]
+            if text is None:
+                raise ConflictError(f"{path} is being removed")
+            return text
+        try:
+            return self._bytes(path).decode()
+        except FileNotFoundError as error:
+            raise ConflictError(f"{path} was removed meanwhile; try again") from error
+        except UnicodeDecodeError as error:
+            raise ConflictError(f"{path} is not UTF-8; save it as UTF-8 first") from error
+
+    def exists(self, path: str) -> bool:
+        """Whether a file will be there."""
+        if path in self._texts:
+            return self._texts[path] is not None
+        return path in self._sources or self._signature(path) is not None
+
+    def put(self, path: str, text: str) -> None:
+        """Let a file have this text."""
+        self._signature(path)
+        self._texts[path] = text
+
+    def put_file(self, path: str, source: Path) -> None:
+        """Let the file `source` become the file at a path; it is moved, not copied."""
+        self._signature(path)
+        self._sources[path] = source
+
+    def delete(self, path: str) -> None:
+        """Let a file be gone."""
+        self._signature(path)
+        self._texts[path] = None
+
+    def texts(self) -> list[tuple[str, str]]:
+        """The files that will have a text, and that text."""
+        return [(path, text) for path, text in self._texts.items() if text is not None]
+
+    @property
+    def paths(self) -> set[str]:
+        """Every file that was looked at."""
+        return set(self._signatures)
+
+    def writes(self) -> list[Write]:
+        """What has to be done, for files that will not be as they are."""
+        writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
+        for path, text in self._texts.items():
+            before = self._signatures[path]
+            if text is None:
+                if before is not None:
+                    writes.append(Write(path, None, before))
+            elif before is None or self._read.get(path) != (data := text.encode()):
+                writes.append(Write(path, text.encode() if before is None else data, before))
+        return writes
+
+    def _signature(self, path: str) -> Signature | None:
+        if path not in self._signatures:
+            try:
+                self._signatures[path] = signature(os.stat(self.root / path))
+            except FileNotFoundError:
+                self._signatures[path] = None
+        return self._signatures[path]
+
+    def _bytes(self, path: str) -> bytes:
+        if path not in self._read:
+            with open(self.root / path, "rb") as file:
+                self._signatures[path] = signature(os.fstat(file.fileno()))
+                self._read[path] = file.read()
+        return self._read[path]

@@ -1,0 +1,116 @@
+"""The text of a document file: made anew, or changed where its values changed and nowhere else.
+
+Every changed text is read back before it is used. Where it does not say exactly what it should
+(anchors that other attributes share, say), the attributes concerned are written out; and where even
+that fails, the change is refused rather than a word lost.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.documents.layout import MARKDOWN
+from server.errors import ConflictError
+from server.formats import frontmatter
+from server.formats.edit_json import edit_json
+from server.formats.edit_yaml import REMOVE, edit_yaml, same
+from server.formats.tree import SyntaxProblem, Tree, read_json, read_yaml
+from server.formats.yaml_writer import json_text, yaml_entry
+from server.storage.store import parse
+
+BOM = "\ufeff"
+
+
+def new_text(path: str, body: str | None, trees: Mapping[str, Any]) -> str:
+    """The text of a new file at `path` that says `trees`; `body` names the Markdown body's attribute."""
+    if path.endswith(".json"):
+        return json_text(dict(trees), indent="  ") + "\n"
+    if not path.endswith(MARKDOWN):
+        return "".join(yaml_entry(key, value) for key, value in trees.items())
+    matter = {key: value for key, value in trees.items() if key != body}
+    text = trees.get(body) if body else None
+    if text == "" and body:
+        matter[body] = ""
+    return _join("".join(yaml_entry(k, v) for k, v in matter.items()), "\n", text)
+
+
+def _join(matter: str, newline: str, body: str | None) -> str:
+    made = f"---{newline}{matter}---{newline}"
+    return made + (f"{newline}{body}{newline}" if body else "")
+
+
+def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
+    """A file's text with new trees under some attributes. Raises ConflictError where it can't be."""
+    bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
+    expected = {**parse(path, text, body), **changes}
+    for attempt in (_edit, _edit_expanded):
+        made = attempt(path, text, body, dict(changes))
+        try:
+            if _says(parse(path, made, body), expected):
+                return bom + made
+        except SyntaxProblem:
+            continue
+    raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
+
+
+def _says(found: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
+    """Whether a text says what it should; a key without a value may be gone."""
+    for key in found.keys() | expected.keys():
+        new = expected.get(key)
+        if new is REMOVE or key not in expected:
+            if key in found:
+                return False
+        elif not same(found.get(key), new):
+            return False
+    return True
+
+
+def _edit(path: str, text: str, body: str | None, changes: dict[str, Any]) -> str:
+    return _edit_file(path, text, body, changes, expand=False)
+
+
+def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, Any]) -> str:
+    return _edit_file(path, text, body, changes, expand=True)
+
+
+def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
+    """The edited text; `expand` writes out every attribute that has anchors or aliases."""
+    if path.endswith(".json"):
+        return edit_json(text, read_json(text), changes)
+    if not path.endswith(MARKDOWN):
+        return edit_yaml(text, read_yaml(text), changes, expand=expand)
+    return _edit_markdown(text, body, changes, expand=expand)
+
+
+def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
+    newline = frontmatter.newline_of(text)
+    found = frontmatter.fences(text) or (f"---{newline}", "", f"---{newline}", text)
+    head, matter, fence, rest = found
+    tree = frontmatter.load(matter)
+    if body is not None and body in changes:
+        rest = _change_body(rest, body, tree, changes, newline)
+    if not changes and not frontmatter.fences(text):
+        return rest
+    if changes:
+        matter = edit_yaml(matter, tree or None, changes, expand=expand)
+        if matter and not matter.endswith("\n"):
+            matter += newline
+    if rest and not fence.endswith("\n"):
+        fence += newline
+    return head + matter + fence + rest
+
+
+def _change_body(
+    rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
+) -> str:
+    """The new body; what of it belongs to the front matter stays in `changes`."""
+    new = changes.pop(body)
+    if not isinstance(new, str) or new == "":
+        if new == "" or body in tree:
+            changes[body] = new  # a body can't tell empty text from none
+        return ""
+    if body in tree:
+        changes[body] = REMOVE
+    # The blank line before and the newline behind belong to the file, where the text allows it.
+    lead = newline if not rest or rest.startswith(("\n", "\r\n")) or new.startswith(("\n", "\r\n")) else ""
+    tail = newline if not rest or rest.endswith("\n") or new.endswith("\n") else ""
+    return lead + new + tail

@@ -1,0 +1,165 @@
+"""When each file was first and last committed: git's history, read once and cached by commit.
+
+Git is asked as a command. A site that is no repository, or a machine without git, has no history.
+"""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from server.documents.timestamps import from_seconds
+from server.storage.files import signature_of
+
+_MARK = "\x01"
+_VERSION = 1
+_FEW = 200  # so many paths fit on a command line
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The first and last commit of every path, as seconds since 1970, at one commit.
+
+    `changed` are the paths whose file differs from that commit: git knows no time for those yet.
+    """
+
+    commit: str = ""
+    times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+
+    def moments(self, path: str, modified: float) -> tuple[str, str]:
+        """(createdAt, updatedAt) of a file that was modified at `modified` seconds since 1970."""
+        found = self.times.get(path)
+        if found is None:
+            at = from_seconds(modified)
+            return at, at
+        first, last = found
+        return from_seconds(first), from_seconds(modified if path in self.changed else last)
+
+
+def git_folder(root: Path) -> Path | None:
+    """The repository folder whose HEAD, index and index.lock belong to a site, or None."""
+    found = _git(root, "rev-parse", "--absolute-git-dir")
+    return Path(found.strip()) if found else None
+
+
+def is_shallow(root: Path) -> bool:
+    """Whether a clone lacks the older part of its history."""
+    return (_git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+
+
+def head_mark(folder: Path) -> object:
+    """What differs whenever another commit is checked out or made; None where that can't be told."""
+    try:
+        head = (folder / "HEAD").read_text().strip()
+        common = folder / "commondir"
+        shared = folder / common.read_text().strip() if common.exists() else folder
+        if (shared / "reftable").exists():
+            return None
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not head.startswith("ref: "):
+        return head
+    name = head.removeprefix("ref: ")
+    return (head, signature_of(shared / name), signature_of(shared / "packed-refs"))
+
+
+def read_history(root: Path, cache: Path | None = None, before: History | None = None) -> History:
+    """The history at HEAD, as far as possible from `before` or the file `cache`."""
+    commit = (_git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip()
+    if not commit:
+        return History()
+    known = before if before and before.commit else _load(cache)
+    if known.commit == commit:
+        times = dict(known.times)
+    elif known.commit and _is_ancestor(root, known.commit, commit):
+        times = dict(known.times)
+        _read_log(root, f"{known.commit}..{commit}", times)
+    else:
+        times = {}
+        _read_log(root, commit, times)
+    if cache and known.commit != commit:
+        _save(cache, commit, times)
+    return History(commit, times, changed_paths(root))
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    command = ["git", "-c", "core.quotePath=false", "-c", "safe.directory=*", "-C", str(root), *arguments]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    except OSError:
+        return None
+    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
+
+
+def _is_ancestor(root: Path, old: str, new: str) -> bool:
+    return _git(root, "merge-base", "--is-ancestor", old, new) is not None
+
+
+def _read_log(root: Path, span: str, times: dict[str, tuple[int, int]]) -> None:
+    """Add what the commits of a span say; git prints the newest commit first."""
+    # -c: a merge names only what it changed itself, against all of its parents.
+    log = _git(
+        root, "log", "-c", "--no-renames", "-z", "--name-only", "--relative", f"--format={_MARK}%ct", span
+    )
+    at = 0
+    newest: dict[str, int] = {}
+    for part in (log or "").split("\0"):
+        name = part.lstrip("\n")
+        if name.startswith(_MARK):
+            stamp, _, name = name[1:].partition("\n")
+            at = int(stamp)
+            name = name.lstrip("\n")
+        if name:
+            newest.setdefault(name, at)
+            first, last = times.get(name, (at, at))
+            times[name] = (min(first, at), max(last, newest[name]))
+
+
+def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset[str]:
+    """The paths, of some or of all, whose file differs from the last commit."""
+    if paths is not None and not paths:
+        return frozenset()
+    some = ["--", *paths] if paths is not None and len(paths) <= _FEW else []
+    found = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    changed = frozenset((found or "").split("\0")) - {""}
+    return changed if paths is None else changed & frozenset(paths)
+
+
+def _load(cache: Path | None) -> History:
+    """The cached history; an empty one where the cache is missing, damaged or of another version."""
+    try:
+        data = json.loads(cache.read_bytes()) if cache else {}
+        if data["version"] != _VERSION:
+            return History()
+        times = {str(path): (int(first), int(last)) for path, (first, last) in data["times"].items()}
+        return History(str(data["commit"]), times)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return History()
+
+
+def _save(cache: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
+    temporary = cache.with_name(f"{cache.name}.{os.getpid()}")
+    text = json.dumps({"version": _VERSION, "commit": commit, "times": times})
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
+        temporary.replace(cache)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+
+
+def wait_for_git(folder: Path | None, seconds: float = 30.0) -> bool:
+    """Wait until no git command is at work in a repository; False where one still is."""
+    if folder is None:
+        return True
+    deadline = time.monotonic() + seconds
+    while (folder / "index.lock").exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,368 @@
+"""Writes files so that a crash leaves what was or what is meant to be, whole, and nothing else.
+
+New contents are staged in .quire/journal/, synced, and renamed over their targets. Where a change
+has several files, a record of intent is synced first: after a crash it is carried out to the end
+(or, where it is not whole, dropped). One writer at a time, across threads and processes, by a lock
+that the kernel lets go of when its holder dies.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.errors import BusyError, ConflictError, StorageError
+from server.storage.files import Signature, signature
+
+WAIT_S = 15.0
+_RECORD = "intent"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One file of a change: its new bytes, or the file `source` that becomes it, or neither to delete it.
+
+    `before` is the signature that the file had when it was read, None where there was none: it must
+    still be so when the file is replaced.
+    """
+
+    path: str
+    data: bytes | None
+    before: Signature | None
+    source: Path | None = None
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the file is to be gone."""
+        return self.data is None and self.source is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One rename or deletion of an intent, with everything that carrying it out again needs."""
+
+    target: str
+    staged: str | None
+    digest: str | None
+    before: list[int] | None
+
+
+class Journal:
+    """The writer of one site's files. `folder` is its .quire/."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root = root.resolve()
+        self.folder = folder / "journal"
+        self._lock_path = folder / "write.lock"
+        self._threads = threading.Lock()
+        self._count = 0
+        self._umask = _umask()
+
+    @contextmanager
+    def writing(self) -> Iterator[int]:
+        """Hold the site's write lock; yields the number of this write, which is one more than the last.
+
+        Raises BusyError when the lock can't be had within WAIT_S.
+        """
+        if not self._threads.acquire(timeout=WAIT_S):
+            raise BusyError()
+        try:
+            descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                _lock(descriptor)
+                number = _number(os.pread(descriptor, 20, 0)) + 1
+                os.pwrite(descriptor, b"%-20d" % number, 0)
+                yield number
+            finally:
+                os.close(descriptor)
+        finally:
+            self._threads.release()
+
+    def recover(self) -> int:
+        """Carry out or drop what a crash left behind; call it under the lock. Returns how many files."""
+        if not self.folder.is_dir():
+            return 0
+        done = 0
+        for record in sorted(self.folder.glob(f"*.{_RECORD}")):
+            steps = _read_record(record)
+            for step in steps or ():
+                done += self._repeat(step)
+            record.unlink(missing_ok=True)
+        for stray in self.folder.iterdir():
+            stray.unlink(missing_ok=True)
+        return done
+
+    def _repeat(self, step: _Step) -> int:
+        target = self.root / step.target
+        untouched = _signature_of(target) == (tuple(step.before) if step.before else None)
+        if step.staged is None:
+            if untouched:
+                target.unlink(missing_ok=True)
+            return int(untouched)
+        staged = self.folder / step.staged
+        if not staged.exists() or _file_digest(staged) != step.digest:
+            return 0  # it was renamed before the crash
+        if not untouched:  # somebody edited the file since: theirs stays, ours is kept aside
+            aside = self.folder.parent / "unsaved"
+            aside.mkdir(mode=0o700, exist_ok=True)
+            os.replace(staged, aside / target.name)
+            return 0
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _move(staged, target)
+        _sync_folder(target.parent)
+        return 1
+
+    def commit(self, writes: list[Write]) -> None:
+        """Make all of the writes, or none; call it under the lock.
+
+        Raises ConflictError where a file is not as it was read, StorageError where the disk or its
+        permissions refuse; either way every file is as it was.
+        """
+        staged: list[tuple[Write, Path, Path | None]] = []
+        made: list[Path] = []
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            for write in writes:
+                target = self._target(write)
+                _check(write, target)
+                staged.append((write, target, self._stage(write, target)))
+            record = self._record(staged) if len(staged) > 1 else None
+            for _, target, temporary in staged:
+                if temporary:
+                    made += _make_folders(target.parent)
+            self._replace_all(staged)
+            if record:
+                record.unlink()
+        except OSError as error:
+            self._clean(staged, made)
+            reason = error.strerror or str(error)
+            raise StorageError(
+                f"The files could not be written: {reason}", {"path": _shown(error, self.root)}
+            ) from error
+        except ConflictError:
+            self._clean(staged, made)
+            raise
+
+    def _target(self, write: Write) -> Path:
+        """The file to write: behind a link that leads to a place in the site, that place."""
+        target = self.root / write.path
+        if target.is_symlink():
+            target = target.resolve()
+        if self.root not in target.parents or not target.parent.resolve().is_relative_to(self.root):
+            raise ConflictError(f"{write.path} leads out of the site")
+        return target
+
+    def _stage(self, write: Write, target: Path) -> Path | None:
+        if write.deletes:
+            return None
+        self._count += 1
+        temporary = self.folder / f"{os.getpid()}-{self._count}.staged"
+        mode = stat.S_IMODE(target.stat().st_mode) if write.before else 0o666 & ~self._umask
+        if write.source is not None:
+            return _take(write.source, temporary, mode)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(write.data or b"")
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return temporary
+
+    def _record(self, staged: list[tuple[Write, Path, Path | None]]) -> Path:
+        steps = [
+            [
+                str(target.relative_to(self.root)),
+                temporary.name if temporary else None,
+                _file_digest(temporary) if temporary else None,
+                write.before,
+            ]
+            for write, target, temporary in staged
+        ]
+        body = json.dumps(steps)
+        self._count += 1
+        path = self.folder / f"{os.getpid()}-{self._count}.{_RECORD}"
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{_digest(body.encode())}\n{body}")
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_folder(self.folder)
+        return path
+
+    def _replace_all(self, staged: list[tuple[Write, Path, Path | None]]) -> None:
+        """Rename everything into place; on an error, put back what was replaced already."""
+        undo: list[tuple[Path, Path | None]] = []
+        try:
+            for write, target, temporary in staged:
+                _check(write, target)
+                backup = self._back_up(target) if len(staged) > 1 and write.before else None
+                undo.append((target, backup))
+                if temporary:
+                    _move(temporary, target)
+                else:
+                    target.unlink()
+            for folder in {target.parent for _, target, _ in staged}:
+                _sync_folder(folder)
+        except (OSError, ConflictError):
+            self._undo(undo, staged)
+            raise
+        for _, backup in undo:
+            if backup:
+                backup.unlink(missing_ok=True)
+
+    def _back_up(self, target: Path) -> Path:
+        self._count += 1
+        backup = self.folder / f"{os.getpid()}-{self._count}.backup"
+        try:
+            os.link(target, backup)
+        except OSError:
+            shutil.copy2(target, backup)
+        return backup
+
+    def _undo(
+        self, undo: list[tuple[Path, Path | None]], staged: list[tuple[Write, Path, Path | None]]
+    ) -> None:
+        # The record goes first: a crash from here on must not carry out what is being taken back.
+        for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
+            record.unlink(missing_ok=True)
+        for (target, backup), (write, _, temporary) in reversed(list(zip(undo, staged, strict=False))):
+            if backup:
+                os.replace(backup, target)
+            elif write.before is None and temporary and not temporary.exists():
+                target.unlink(missing_ok=True)
+
+    def _clean(self, staged: list[tuple[Write, Path, Path | None]], made: list[Path]) -> None:
+        for _, _, temporary in staged:
+            if temporary:
+                temporary.unlink(missing_ok=True)
+        for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
+            record.unlink(missing_ok=True)
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _take(source: Path, temporary: Path, mode: int) -> Path:
+    """Stage a file that lies ready on the same file system."""
+    os.chmod(source, mode)
+    with source.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(source, temporary)
+    return temporary
+
+
+def _number(data: bytes) -> int:
+    return int(data) if data.strip().isdigit() else 0
+
+
+def _lock(descriptor: int) -> None:
+    deadline = time.monotonic() + WAIT_S
+    pause = 0.0005
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise BusyError() from None
+            time.sleep(pause)
+            pause = min(pause * 2, 0.02)
+
+
+def _check(write: Write, target: Path) -> None:
+    """Raise ConflictError where a file is not as it was read, OSError where it may not be written."""
+    found = _signature_of(target)
+    if found != write.before:
+        what = "was changed" if write.before and found else "was removed" if write.before else "appeared"
+        raise ConflictError(
+            f"{write.path} {what} while this was being written; nothing was changed, try again"
+        )
+    if found and not os.stat(target).st_mode & 0o222:
+        raise OSError(errno.EACCES, "the file is read-only", str(target))
+
+
+def _signature_of(target: Path) -> Signature | None:
+    try:
+        return signature(os.stat(target))
+    except FileNotFoundError:
+        return None
+
+
+def _move(temporary: Path, target: Path) -> None:
+    try:
+        os.replace(temporary, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        near = target.with_name(f".{target.name}.{os.getpid()}.tmp")  # content/ is another file system
+        try:
+            shutil.copy2(temporary, near)
+            with near.open("rb") as file:
+                os.fsync(file.fileno())
+            os.replace(near, target)
+        finally:
+            near.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder with those above it, each synced into its parent; returns those made."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir()
+        _sync_folder(path.parent)
+    return missing[::-1]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    current = os.umask(0o022)
+    os.umask(current)
+    return current
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_record(path: Path) -> list[_Step] | None:
+    """The steps of a record of intent; None where a crash came before it was whole."""
+    try:
+        digest, _, body = path.read_text(encoding="utf-8").partition("\n")
+        if _digest(body.encode()) != digest:
+            return None
+        return [_Step(*step) for step in json.loads(body)]
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _shown(error: OSError, root: Path) -> str:
+    name = str(error.filename or "")
+    return name.removeprefix(f"{root}/")

@@ -1,0 +1,145 @@
+"""A file below content/uploads/ as a document of the type `plugin::upload.file` (spec.md 2.4)."""
+
+import mimetypes
+import posixpath
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from server.documents.document import Document, make
+from server.documents.layout import UPLOADS
+from server.documents.timestamps import read_moment
+from server.documents.values import Reading, read_value, warn_unknown
+from server.formats.tree import Tree, is_null
+from server.schema.model import Attribute, Type
+from server.storage.images import MEASURED, Picture, is_text, sniff
+
+DESCRIPTION = ".yaml"
+_KEPT = ("documentId", "createdAt", "updatedAt", "publishedAt")
+# What a description may say; everything else of a file is derived from it.
+DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
+
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+# What Python's own table lacks, or says otherwise from one version to the next.
+_MORE = {
+    "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
+    "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
+    "audio/mp4": "m4a", "audio/flac": "flac", "audio/ogg": "oga ogg opus", "audio/webm": "weba",
+    "audio/aac": "aac", "audio/wav": "wav", "audio/mpeg": "mp3",
+    "video/mp4": "m4v mp4", "video/ogg": "ogv", "video/webm": "webm", "video/x-matroska": "mkv",
+    "video/3gpp": "3gp",
+    "font/woff": "woff", "font/woff2": "woff2", "font/ttf": "ttf", "font/otf": "otf",
+    "text/markdown": "md", "text/calendar": "ics", "application/yaml": "yaml yml",
+    "application/toml": "toml", "application/geo+json": "geojson", "application/ld+json": "jsonld",
+    "application/xhtml+xml": "xhtml xht", "application/gpx+xml": "gpx",
+    "application/epub+zip": "epub", "application/gzip": "gz tgz", "application/x-7z-compressed": "7z",
+    "application/vnd.rar": "rar", "model/gltf-binary": "glb", "model/gltf+json": "gltf",
+    f"{_OFFICE}wordprocessingml.document": "docx", f"{_OFFICE}spreadsheetml.sheet": "xlsx",
+    f"{_OFFICE}presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odp",
+}  # fmt: skip
+_UNKNOWN = "application/octet-stream"
+_TYPES = mimetypes.MimeTypes()
+_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # what is compressed is its own type
+for _type, _endings in _MORE.items():
+    for _ending in _endings.split():
+        _TYPES.add_type(_type, f".{_ending}")
+
+
+def mime_type(path: str) -> str:
+    """The media type that a name stands for, by a table that is the same on every machine."""
+    return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN
+
+
+def kind_of(path: str) -> str:
+    """`images`, `videos`, `audios` or `files`: what `allowedTypes` says of a file."""
+    kind = f"{mime_type(path).partition('/')[0]}s"
+    return kind if kind in ("images", "videos", "audios") else "files"
+
+
+def ending_of(mime: str) -> str:
+    """The ending that files of a media type have; nothing for one that is not known."""
+    return "" if mime == _UNKNOWN else _TYPES.guess_extension(mime, strict=False) or ""
+
+
+def true_ending(content: Path, ending: str) -> str:
+    """The ending that a file deserves that came with `ending`: pictures are told by their content.
+
+    Whatever is called a picture and is none, and whatever is one and is called otherwise, is named
+    by what it is; of everything else, content tells too little to know better than the name.
+    """
+    told = sniff(content)
+    if told and told[0].startswith("image/"):
+        return ending if mime_type(f"x{ending}") == mime_type(f"x{told[1]}") else told[1]
+    if ending.lower() in MEASURED:
+        return told[1] if told else ".txt" if is_text(content) else ".bin"
+    return ending or (told[1] if told else "")
+
+
+def refusal(attribute: Attribute, inside: str) -> str:
+    """Why a media attribute does not take the file at an upload path, in words that go after its name."""
+    if not attribute.allowed_types or kind_of(inside) in attribute.allowed_types:
+        return ""
+    return f"takes {', '.join(attribute.allowed_types)}, and {inside} is none of them"
+
+
+def upload_path(path: str) -> str | None:
+    """`content/uploads/a/b.png` → `a/b.png`; None for a path that is not below uploads."""
+    return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
+
+
+def read_media(
+    type_: Type,
+    path: str,
+    size: int,
+    description: Mapping[str, Tree],
+    moments: tuple[str, str],
+    locale: str,
+    reading: Reading,
+    picture: Picture | None = None,
+    formats: Mapping[str, Any] | None = None,
+) -> Document:
+    """The document of a media file of `size` bytes, with what its FILE.yaml says of it."""
+    inside = upload_path(path) or path
+    stem, ending = posixpath.splitext(posixpath.basename(inside))
+    values: dict[str, Any] = {
+        "name": posixpath.basename(inside),
+        "hash": stem,
+        "ext": ending,
+        "mime": mime_type(inside),
+        "size": round(size / 1000, 2),
+        "url": "/uploads/" + quote(inside),
+        "provider": "local",
+        "width": picture.width if picture else None,
+        "height": picture.height if picture else None,
+        "formats": formats or None,
+    }
+    warn_unknown(type_, description, (), reading, allowed=_KEPT)
+    for name in DESCRIBED:
+        if name in description:
+            value = read_value(type_.attributes[name], description[name], (name,), reading)
+            values[name] = values.get(name) if value is None else value
+    if values["formats"]:
+        named = {key: {**one, "name": f"{key}_{values['name']}"} for key, one in values["formats"].items()}
+        values["formats"] = named
+    document_id = description.get("documentId")
+    if not isinstance(document_id, str) or not document_id:
+        document_id = inside.replace("/", "--")
+    row = [values.get(name) for name in type_.attributes]
+    published = _published(description.get("publishedAt"), moments[1], reading)
+    return make(type_, str(document_id), row, (*moments, published), locale, path)
+
+
+def _published(written: Tree, updated: str, reading: Reading) -> str:
+    """When a file was published: when it was last updated, unless its description says otherwise."""
+    if is_null(written):
+        return updated
+    try:
+        return read_moment(str(written))
+    except ValueError:
+        mend = "write it as 2024-02-29T10:20:30Z"
+        reading.fail(("publishedAt",), f'"{written}" is no moment', mend, warning=True)
+        return updated

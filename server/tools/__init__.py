@@ -1,0 +1,1 @@
+"""What editors and builds use beside the server, usable without the command line."""

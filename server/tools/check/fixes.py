@@ -1,0 +1,185 @@
+"""`quire check --fix`: what can be mended without asking anyone, byte-minimal, in one step.
+
+A document gets the id that its other locales have; a relation or media path that leads to exactly
+one document or file by another spelling gets the id, or the path, that Quire writes itself. Trees of
+`options.files` belong to a generator as well, whose spelling is its own: nothing in them is changed.
+"""
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents.document import Document
+from server.documents.layout import CONTENT, ENDINGS, UPLOADS
+from server.documents.values import Path, Unreadable, read_target
+from server.errors import ConflictError
+from server.formats.positions import Keys
+from server.formats.tree import SyntaxProblem, Tree, is_null
+from server.schema.model import Attribute, Type
+from server.storage.store import parse, read_text
+from server.tools.check.audit import Audit, written_ids
+from server.write.context import Versions
+
+MENDABLE = frozenset({"dangling", "missing-id"})  # the rules whose problems a fix may mend
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One value of one file, and what it should be."""
+
+    document: Document
+    at: Keys
+    old: str
+    new: str
+
+    @property
+    def rule(self) -> str:
+        """The rule whose problem it mends."""
+        return "dangling" if self.old else "missing-id"
+
+
+def find_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
+    """Everything that can be mended in a site, or in some of its files, by path."""
+    fixes = [
+        Fix(audit.documents[path], ("documentId",), "", written)
+        for path, (written, _) in written_ids(audit).items()
+        if paths is None or path in paths
+    ]
+    for path, document in audit.documents.items():
+        if paths is not None and path not in paths:
+            continue
+        if not document.type.files and _refers(document.type, audit.snapshot.schema.types):
+            fixes.extend(_respelled(audit, document, document.type, _tree(audit, path), ()))
+    return sorted(fixes, key=lambda fix: (fix.document.path, str(fix.at)))
+
+
+def _tree(audit: Audit, path: str) -> dict[str, Tree]:
+    try:
+        return parse(path, read_text(audit.root, path)[0], None)
+    except (OSError, SyntaxProblem):
+        return {}
+
+
+def _refers(type_: Type, types: Mapping[str, Type], seen: frozenset[str] = frozenset()) -> bool:
+    """Whether a type has relations or media, in its components too."""
+    if type_.uid in seen:
+        return False
+    inner = {uid for a in type_.attributes.values() for uid in (a.component, *a.components) if uid}
+    return any(a.type in ("relation", "media") for a in type_.attributes.values()) or any(
+        _refers(types[uid], types, seen | {type_.uid}) for uid in inner
+    )
+
+
+def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: Path) -> Iterator[Fix]:
+    """The targets in a mapping, and in the components in it, that are spelled in another way."""
+    types = audit.snapshot.schema.types
+    for name, attribute in type_.attributes.items() if isinstance(tree, dict) else ():
+        value, at = tree.get(name), (*path, name)
+        if attribute.type in ("relation", "media") and not attribute.derived and not attribute.morph:
+            entries = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for i, entry in entries:
+                new = _canonical(audit, document, attribute, entry)
+                if new is not None:
+                    yield Fix(document, at if i is None else (*at, i), str(entry), new)
+        elif attribute.type in ("component", "dynamiczone"):
+            items = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for i, item in items:
+                uid = attribute.component or (item.get("__component") if isinstance(item, dict) else None)
+                if uid in types:
+                    inner = at if i is None else (*at, i)
+                    yield from _respelled(audit, document, types[str(uid)], item, inner)
+
+
+def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> str | None:
+    """What an entry should say where that is certain and it says something else; None otherwise."""
+    if not isinstance(entry, str) or is_null(entry):
+        return None
+    try:
+        read = read_target(entry, attribute)
+    except Unreadable:
+        return None
+    if attribute.type == "media":
+        new = read if read in audit.snapshot.media else _media(audit, document, str(entry))
+    else:
+        target = audit.snapshot.schema.types.get(attribute.target or "")
+        if target is None or target.files or target.uid not in audit.snapshot.tables:
+            return None
+        new = read if _is_known(audit, target, read) else _document(audit, document, target, str(entry))
+    return new if new != entry else None
+
+
+def _spellings(document: Document, text: str) -> tuple[str, str]:
+    """A path as it stands, and as a path from the folder of the file that it is written in."""
+    beside = posixpath.join(posixpath.dirname(document.path), text)
+    return posixpath.normpath(text).strip("/"), posixpath.normpath(beside).strip("/")
+
+
+def _media(audit: Audit, document: Document, text: str) -> str | None:
+    found = {
+        path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
+        for path in _spellings(document, text.strip())
+    }
+    known = [path for path in found if path in audit.snapshot.media]
+    return known[0] if len(known) == 1 else None
+
+
+def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
+    versions = audit.snapshot.tables[type_.uid].versions
+    return any(
+        (document_id, locale, status) in versions
+        for locale in audit.settings.locales
+        for status in ("published", "draft")
+    )
+
+
+def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
+    """The id of the one document that a path leads to: with or without folder, locale and ending."""
+    found = set()
+    for path in _spellings(document, text.strip()):
+        name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
+        stem = f"{CONTENT}/{type_.plural}/{name}"
+        for candidate in (stem, *(f"{stem}{ending}" for ending in ENDINGS)):
+            claim = audit.claims.get(candidate)
+            if claim and claim.type is type_ and candidate in audit.documents:
+                found.add(audit.documents[candidate].document_id)
+    return found.pop() if len(found) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What came of the fixes: those that were made, and files that could not be changed, with the reason."""
+
+    fixes: tuple[Fix, ...]
+    refused: Mapping[str, str]
+
+
+def apply_fixes(versions: Versions, audit: Audit, fixes: list[Fix]) -> Mended:
+    """Put the changed texts of the files into a change that is being prepared."""
+    by_path: dict[str, list[Fix]] = defaultdict(list)
+    for fix in fixes:
+        by_path[fix.document.path].append(fix)
+    made: list[Fix] = []
+    refused: dict[str, str] = {}
+    for path, some in by_path.items():
+        tree = _tree(audit, path)
+        try:
+            changes: dict[str, Tree] = {}
+            for fix in some:
+                key = str(fix.at[0])
+                changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
+            versions.pending.put(path, versions.changed(some[0].document, changes))
+            made.extend(some)
+        except (ConflictError, LookupError, TypeError) as error:
+            refused[path] = getattr(error, "message", "") or "it was changed meanwhile"
+    return Mended(tuple(made), refused)
+
+
+def _with(tree: Tree, at: Keys, value: str) -> Any:
+    """A tree with another value at a path; the tree itself stays as it is."""
+    if not at:
+        return value
+    copy: Any = list(tree) if isinstance(tree, list) else dict(tree)
+    copy[at[0]] = _with(tree[at[0]], at[1:], value)
+    return copy

@@ -1,0 +1,129 @@
+"""A check's result for programs: JSON, annotations of GitHub Actions, SARIF 2.1.0."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from server import __version__
+from server.problems import RULES, Problem
+from server.tools.check.fixes import Fix
+from server.tools.check.survey import Survey
+
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+# The severity that a rule's problems have where it is one; a value that breaks an option is served.
+_WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "value", "duplicate-id"}
+
+
+def as_json(found: Survey, prefix: str) -> str:
+    """Everything as one JSON object; paths are relative to the site."""
+    made = {
+        "version": 1,
+        "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
+        "mended": [_as_mended(fix) for fix in found.mended],
+        "problems": [_as_object(problem) for problem in found.problems],
+    }
+    return json.dumps(made, indent=2, ensure_ascii=False)
+
+
+def _as_object(problem: Problem) -> Mapping[str, Any]:
+    return {
+        "path": problem.path,
+        "line": problem.line,
+        "column": problem.column,
+        "severity": problem.severity,
+        "rule": problem.rule,
+        "message": problem.message,
+        "mend": problem.mend,
+    }
+
+
+def _as_mended(fix: Fix) -> Mapping[str, Any]:
+    key = ".".join(map(str, fix.at))
+    return {"path": fix.document.path, "key": key, "before": fix.old or None, "after": fix.new}
+
+
+def as_github(found: Survey, prefix: str) -> str:
+    """A workflow command for each problem, which GitHub shows beside the line that it is about."""
+    return "\n".join(_as_command(problem, prefix) for problem in found.problems)
+
+
+def _as_command(problem: Problem, prefix: str) -> str:
+    properties = {"file": prefix + problem.path, "line": problem.line or 1, "col": problem.column}
+    properties["title"] = f"quire: {problem.rule}"
+    told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value)
+    return f"::{problem.severity} {told}::{_data(_sentence(problem))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _sentence(problem: Problem) -> str:
+    return problem.message + (f" ({problem.mend})" if problem.mend else "")
+
+
+def as_sarif(found: Survey, prefix: str) -> str:
+    """A SARIF log of one run, as code scanning services read it."""
+    rules = list(RULES)
+    driver = {
+        "name": "quire",
+        "semanticVersion": __version__,
+        "rules": [
+            {
+                "id": rule,
+                "shortDescription": {"text": sentence.replace("`", "")},
+                "defaultConfiguration": {"level": "warning" if rule in _WARNINGS else "error"},
+            }
+            for rule, sentence in RULES.items()
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_as_result(problem, prefix, rules) for problem in found.problems],
+    }
+    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False)
+
+
+def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, Any]:
+    region = {"startLine": problem.line or 1}
+    if problem.column:
+        region["startColumn"] = problem.column
+    return {
+        "ruleId": problem.rule,
+        "ruleIndex": rules.index(problem.rule),
+        "level": problem.severity,
+        "message": {"text": _sentence(problem)},
+        "locations": [
+            {"physicalLocation": {"artifactLocation": _artifact(problem, prefix), "region": region}}
+        ],
+        "partialFingerprints": {"quire/v1": _fingerprint(problem)},
+    }
+
+
+def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
+    """A file below the current folder relative to it, any other by its whole path."""
+    if prefix.startswith(("/", "../")):
+        return {"uri": Path(prefix, problem.path).resolve().as_uri()}
+    return {"uri": quote(prefix + problem.path), "uriBaseId": "%SRCROOT%"}
+
+
+def _fingerprint(problem: Problem) -> str:
+    """The same for the same problem when other lines of the file change."""
+    told = "\0".join((problem.rule, problem.path, problem.message))
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+FORMATS: Mapping[str, Callable[[Survey, str], str]] = {
+    "json": as_json,
+    "github": as_github,
+    "sarif": as_sarif,
+}

@@ -1,0 +1,85 @@
+"""A check's result for people: problems by file, how to mend them, and a summary."""
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from server.problems import Problem
+from server.terminal import Part, Style
+from server.tools.check.fixes import Fix, Mended
+from server.tools.check.survey import Survey
+
+_MARKS: Mapping[str, tuple[str, Style]] = {
+    "error": ("✗", {"fg": "red"}),
+    "warning": ("!", {"fg": "yellow"}),
+}
+_PLAIN: Style = {}
+_QUIET: Style = {"dim": True}
+_PATH: Style = {"bold": True}
+
+
+def report(found: Survey, prefix: str, seconds: float) -> Iterator[list[Part]]:
+    """The lines of a report, each as its parts; `prefix` leads from the current folder to the site."""
+    for path, problems in groupby(found.problems, key=lambda problem: problem.path):
+        yield [(printable(prefix + path), _PATH)]
+        some = list(problems)
+        width = max(len(_position(problem)) for problem in some)
+        for problem in some:
+            yield from _lines(problem, width)
+        yield []
+    yield _summary(found, seconds)
+    if found.fixable:
+        yield [(f"  quire check --fix mends {count(found.fixable, 'value')}", _PLAIN)]
+
+
+def _lines(problem: Problem, width: int) -> Iterator[list[Part]]:
+    mark, style = _MARKS[problem.severity]
+    place = _position(problem).ljust(width)
+    yield [(f"  {place}  ", _QUIET), (f"{mark} ", style), (printable(problem.message), _PLAIN)]
+    if problem.mend:
+        yield [(f"  {' ' * width}    {printable(problem.mend)}", _QUIET)]
+
+
+def _position(problem: Problem) -> str:
+    if problem.line is None:
+        return "-"
+    return f"{problem.line}:{problem.column}" if problem.column else str(problem.line)
+
+
+def _summary(found: Survey, seconds: float) -> list[Part]:
+    looked = f"{count(found.files, 'file')} looked at in {seconds:.2f} s"
+    if found.site is None:
+        looked = "no document was looked at"
+    if not found.problems:
+        return [("✓ ", {"fg": "green"}), (f"nothing is wrong; {looked}", _PLAIN)]
+    mark, style = _MARKS["error" if found.errors else "warning"]
+    counts = [count(n, what) for n, what in ((found.errors, "error"), (found.warnings, "warning")) if n]
+    files = len({problem.path for problem in found.problems})
+    return [(f"{mark} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {looked}", _PLAIN)]
+
+
+def count(n: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{n:,} {what}" + ("s" if n != 1 else "")
+
+
+def mended(done: Mended, prefix: str) -> Iterator[list[Part]]:
+    """The lines that say what was mended, and what could not be."""
+    for path, fixes in groupby(done.fixes, key=lambda fix: fix.document.path):
+        yield [(printable(prefix + path), _PATH)]
+        yield from ([("  ✓ ", {"fg": "green"}), (printable(_shown(fix)), _PLAIN)] for fix in fixes)
+    for path, reason in done.refused.items():
+        yield [(printable(prefix + path), _PATH)]
+        yield [("  ! ", {"fg": "yellow"}), (printable(reason), _PLAIN)]
+    if done.fixes or done.refused:
+        yield []
+
+
+def _shown(fix: Fix) -> str:
+    name = ".".join(map(str, fix.at))
+    return f"{name}: {fix.old} → {fix.new}" if fix.old else f"{name}: {fix.new}"
+
+
+def printable(text: str) -> str:
+    """Text of a file as a terminal may have it: no control characters, which could do anything there."""
+    return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)

@@ -1,0 +1,133 @@
+"""Looks at a whole site: its configuration, its files, and what they come to together."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from server.config.settings import Settings, survey_settings
+from server.documents.document import Document, make
+from server.documents.values import Reading, read_attributes
+from server.errors import SetupError
+from server.formats.positions import nearest
+from server.formats.tree import is_null
+from server.index.dangling import dangling, no_document
+from server.problems import Problem
+from server.schema.load import survey_content_types
+from server.site.configure import TYPES
+from server.site.loading import Progress
+from server.site.site import Site
+from server.storage.store import parsed
+from server.tools.check.audit import AUDITS, Audit, untranslated
+from server.tools.check.fixes import MENDABLE, Fix, find_fixes
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a check found: every problem, how many files it looked at, what it could mend and did.
+
+    `site` and `audit` are None where site.yaml or a schema is broken, and no document could be read.
+    """
+
+    problems: tuple[Problem, ...]
+    files: int = 0
+    fixable: int = 0
+    mended: tuple[Fix, ...] = ()
+    site: Site | None = field(default=None, compare=False)
+    audit: Audit | None = field(default=None, compare=False)
+
+    @property
+    def errors(self) -> int:
+        """How many problems are errors."""
+        return sum(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def warnings(self) -> int:
+        """How many problems are warnings."""
+        return len(self.problems) - self.errors
+
+
+LoadWith = Callable[[Callable[[Progress], None]], None]
+
+
+def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
+    """Check the site at `root`. `load` is given `Site.load`, to call it with a progress of its own."""
+    wrong = _configuration(root)
+    if wrong:
+        return Survey(_sorted(wrong), len({problem.path for problem in wrong}))
+    site = Site(root)
+    load(site.load)
+    return look(site, translations=translations)
+
+
+def look(site: Site, *, translations: bool = False) -> Survey:
+    """Check a site that has been loaded."""
+    state = site.state
+    audit = Audit(site.root, state.settings, state.snapshot)
+    found = {_placed(site.root, problem): None for problem in site.problems}
+    for find in (*AUDITS, *((untranslated,) if translations else ())):
+        found.update(dict.fromkeys(find(audit)))
+    broken = _broken(audit, found)
+    found.update(dict.fromkeys(dangling(state.snapshot, partial(parsed, site.root), broken)))
+    lost = tuple(no_document(document.type.uid, document.document_id) for document in broken)
+    shown = (p for p in found if not _is_ignored(p, state.settings) and not p.message.endswith(lost))
+    mends = _mends(audit, found)
+    told = (replace(p, mend=mends.get((p.path, p.line, p.column, p.rule), p.mend)) for p in shown)
+    return Survey(_sorted(told), len(audit.files), len(mends), site=site, audit=audit)
+
+
+def _mends(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:
+    """What --fix would write for some of the problems, by their place and rule."""
+    mends = {}
+    for fix in find_fixes(audit, {problem.path for problem in found if problem.rule in MENDABLE}):
+        mark = None if fix.rule == "missing-id" else audit.mark(fix.document.path, fix.at)
+        place = (mark.line, mark.value or mark.column) if mark else (None, None)
+        mends[fix.document.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
+    return mends
+
+
+def _broken(audit: Audit, found: Iterable[Problem]) -> list[Document]:
+    """The documents whose files can't be served, with what of them can be read."""
+    paths = {problem.path for problem in found if problem.severity == "error"} - audit.documents.keys()
+    types, broken = audit.snapshot.schema.types, []
+    for path in sorted(paths & audit.claims.keys()):
+        claim, (tree, _) = audit.claims[path], parsed(audit.root, path)
+        values = read_attributes(claim.type, tree, (), Reading(types, path))
+        written = tree.get("documentId")
+        document_id = str(written) if isinstance(written, str) and not is_null(written) else claim.document_id
+        broken.append(make(claim.type, document_id, values, ("", "", None), claim.locale, path))
+    return broken
+
+
+def _is_ignored(problem: Problem, settings: Settings) -> bool:
+    """Whether site.yaml says that a warning is meant to be; errors keep files from being served."""
+    patterns = settings.ignored.get(problem.rule, ())
+    return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
+
+
+def _configuration(root: Path) -> list[Problem]:
+    """Everything that is wrong with site.yaml and content-types/."""
+    schema, wrong = survey_content_types(root)
+    problems = [_refused(error, "schema") for error in wrong]
+    problems += [_refused(error, "settings") for error in survey_settings(root)[1]]
+    if not problems and not schema.content_types:
+        mend = f"add {TYPES}/NAME.json, or let `quire init` do it"
+        problems.append(Problem(TYPES, None, "the site has no content types", mend, rule="schema"))
+    return problems
+
+
+def _refused(error: SetupError, rule: str) -> Problem:
+    return Problem(error.path, error.line, error.message, error.mend, "error", error.column, rule)
+
+
+def _placed(root: Path, problem: Problem) -> Problem:
+    """A problem of a document's id at the place where the file says the id."""
+    if problem.rule != "duplicate-id":
+        return problem
+    mark = nearest(parsed(root, problem.path)[1], ("documentId",))
+    return replace(problem, line=mark.line, column=mark.value or mark.column) if mark else problem
+
+
+def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda p: (p.path, p.line or 0, p.column or 0, p.message)))

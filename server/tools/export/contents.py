@@ -1,0 +1,97 @@
+"""All that an export holds: the answers of every type, of the media library, of the named queries."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from urllib.parse import unquote
+
+from server.api.reading import Reader
+from server.api.render import render_files
+from server.auth.permissions import Actor
+from server.config.export import QueryExport
+from server.config.settings import FILE
+from server.documents.document import Document
+from server.errors import ApiError, ForbiddenError, NotFoundError, SetupError
+from server.index.snapshot import View
+from server.query import qs
+from server.query.ast import Query
+from server.schema.model import UPLOAD
+from server.site.site import State
+from server.tools.export.asking import Answer, Part, Sight, parts
+
+QUERIES = "queries"  # the folder of the named queries, beside `api`
+FILES = "/api/upload/files"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What one sight sees of one state. Raises SetupError where site.yaml asks for what can't be asked."""
+
+    state: State
+    sight: Sight
+
+    @cached_property
+    def parts(self) -> Sequence[Part]:
+        """The types in their locales."""
+        return list(parts(self.state, self.sight))
+
+    @cached_property
+    def queries(self) -> Sequence[Answer]:
+        """The answers of the named queries."""
+        return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
+
+    @cached_property
+    def media(self) -> Sequence[Document]:
+        """Every media file where files may be listed, else none."""
+        if not self.sight.actor.may("upload", "find"):
+            return []
+        files = self.state.schema.types[UPLOAD]
+        return list(self.state.snapshot.list(files, self.state.settings.default_locale, "published"))
+
+    def paths(self) -> list[str]:
+        """The path of every answer."""
+        listed = [path for path, _ in self._media_paths()]
+        return [*chain.from_iterable(p.paths for p in self.parts), *listed, *(q.path for q in self.queries)]
+
+    def answers(self) -> Iterator[Answer]:
+        """Every answer, rendered one after the other."""
+        return chain(*(part.answers() for part in self.parts), self._media_answers(), self.queries)
+
+    def _media_paths(self) -> Iterator[tuple[str, str]]:
+        """The path and the request of every answer of the media library: the list, then the files."""
+        if self.sight.actor.may("upload", "find"):
+            yield f"{FILES[1:]}.json", FILES
+            if self.sight.actor.may("upload", "findOne"):
+                yield from ((f"{FILES[1:]}/{file.id}.json", f"{FILES}/{file.id}") for file in self.media)
+
+    def _media_answers(self) -> Iterator[Answer]:
+        query = Query(self.state.schema.types[UPLOAD])
+        rendered = render_files(View(self.state.snapshot, self.state.settings), query, self.media)
+        bodies = [b"[%b]" % b",".join(rendered), *rendered]
+        for (path, request), body in zip(self._media_paths(), bodies, strict=False):
+            yield Answer(path, request, body)
+
+    def _query(self, name: str, wanted: QueryExport) -> Answer:
+        try:
+            body = _answer(self.state, self.sight.actor, wanted)
+        except ForbiddenError as error:
+            what = f"export.queries.{name}: {self.sight.actor.name} may not ask this"
+            raise SetupError(FILE, wanted.line, what, "grant it, or export as another role") from error
+        except ApiError as error:
+            raise SetupError(FILE, wanted.line, f"export.queries.{name}: {error.message}") from error
+        return Answer(f"{QUERIES}/{name}.json", wanted.request, body)
+
+
+def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
+    """What a server answers to a GET of content. Raises ApiError, and SetupError for another path."""
+    path, _, query = wanted.request.partition("?")
+    name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
+    type_ = state.schema.endpoints.get(name)
+    if type_ is None or (document_id and (type_.kind == "singleType" or "/" in document_id)):
+        what = f'"{path}" is no address of content'
+        raise SetupError(FILE, wanted.line, what, "write it as /api/articles?sort=title")
+    try:
+        return Reader(state, type_, actor).get(qs.parse(query), unquote(document_id) or None).body
+    except NotFoundError as error:
+        raise SetupError(FILE, wanted.line, f'"{path}" finds nothing', "mend or remove it") from error

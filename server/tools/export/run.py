@@ -1,0 +1,150 @@
+"""Exports a site: what there is to ask, the answers into the folder, the files that they name."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from server.auth.permissions import Actor
+from server.config.settings import FILE, Settings
+from server.documents.layout import CONTENT
+from server.errors import SetupError
+from server.paths import FOLDER
+from server.site.configure import TYPES
+from server.site.site import Site, State
+from server.spelling import suggestion
+from server.storage.media import upload_path
+from server.tools.export.asking import Sight
+from server.tools.export.contents import Contents
+from server.tools.export.folder import Folder, Tally, opened
+from server.tools.export.manifest import Manifest
+from server.tools.export.uploads import make_formats, named_in, sources, with_base_url
+
+Progress = Callable[[int, int], None]  # (done, in all)
+Bar = Callable[[str], AbstractContextManager[Progress]]
+READER = "a read-only token"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an export is asked for: as whom, with drafts or without, how addresses begin."""
+
+    role: str = "public"
+    everything: bool = False
+    drafts: bool = False
+    base_url: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an export came to.
+
+    Documents by type, media files and how many of them could not be scaled, types that were left
+    out, and the folder's tally.
+    """
+
+    documents: Mapping[str, int]
+    files: int
+    unscaled: int
+    left_out: tuple[str, ...]
+    tally: Tally
+
+
+def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
+    """Export a loaded site. Raises SetupError, as a rule before anything is written."""
+    settings = site.state.settings
+    sight = Sight(_actor(settings, options), options.drafts)
+    base = _base_url(options.base_url)
+    check_target(target, site)
+    _check_types(site.state)
+    _check_drafts(site.state, sight)
+    with bar("Scaling pictures") as progress:
+        unscaled = make_formats(site, progress)
+    contents = Contents(with_base_url(site.state, base) if base else site.state, sight)
+    manifest = Manifest(settings.name, sight.actor.name, options.drafts, base)
+    paths = contents.paths()
+    with opened(target, manifest, force=options.force) as folder, bar("Exporting") as progress:
+        folder.claim(paths)
+        named = _write(contents, folder, len(paths), progress)
+        uploads = {f"uploads/{inside}": file for inside, file in sources(site, named).items()}
+        folder.claim(uploads)
+        folder.remove_gone([*paths, *uploads])
+        for path, file in uploads.items():
+            folder.copy(path, "/" + quote(path), file)
+        tally = folder.finish()
+    return Done(_counted(contents), len(uploads), unscaled, _left_out(contents), tally)
+
+
+def _write(contents: Contents, folder: Folder, count: int, progress: Progress) -> set[str]:
+    """Have the folder hold every answer; returns the upload paths that go with them."""
+    named = {upload_path(file.path) or "" for file in contents.media}
+    for done, answer in enumerate(contents.answers(), 1):
+        folder.put(answer)
+        if b"/uploads/" in answer.body:
+            named.update(named_in(answer.body))
+        if done % 100 == 0 or done == count:
+            progress(done, count)
+    return named
+
+
+def _counted(contents: Contents) -> Mapping[str, int]:
+    """How many documents there are of each type, whatever their locales."""
+    ids: dict[str, set[str]] = {}
+    for part in contents.parts:
+        ids.setdefault(part.type.uid, set()).update(d.document_id for d in part.documents)
+    return {uid: len(found) for uid, found in ids.items()}
+
+
+def _left_out(contents: Contents) -> tuple[str, ...]:
+    shown = {part.type.uid for part in contents.parts}
+    return tuple(t.singular for t in contents.state.schema.content_types if t.uid not in shown)
+
+
+def _actor(settings: Settings, options: Options) -> Actor:
+    if options.everything:
+        return Actor(READER, reading=True)
+    if options.role not in settings.roles:
+        mend = suggestion(options.role, settings.roles) or "use " + ", ".join(settings.roles)
+        raise SetupError("--role", None, f'there is no role "{options.role}"', mend)
+    return Actor(options.role, settings.roles[options.role])
+
+
+def _check_types(state: State) -> None:
+    """Refuse types that `export.types` names and that are not there."""
+    subjects = state.schema.subjects
+    for name, wanted in state.settings.export.types.items():
+        if name not in subjects:
+            mend = suggestion(name, subjects) or "use the singular API id of a content type"
+            what = f'export.types names "{name}", which is no content type'
+            raise SetupError(FILE, wanted.line, what, mend)
+
+
+def _check_drafts(state: State, sight: Sight) -> None:
+    if sight.drafts and not any(sight.status(type_) for type_ in state.schema.content_types):
+        mend = "grant readDraft, or name another --role, or --everything"
+        raise SetupError("--drafts", None, f"{sight.actor.name} may not read drafts", mend)
+
+
+def _base_url(text: str) -> str:
+    found = urlsplit(text)
+    if text and (
+        found.scheme not in ("http", "https") or not found.hostname or found.query or found.fragment
+    ):
+        mend = "write it as https://example.org"
+        raise SetupError("--base-url", None, f'"{text}" is no address of a site', mend)
+    return text.rstrip("/")
+
+
+def check_target(target: Path, site: Site) -> None:
+    """Refuse a folder that holds the site, or that the site's own files are in. Raises SetupError."""
+    real = target.resolve()
+    if site.root.is_relative_to(real):
+        what = "holds the site itself"
+        raise SetupError(str(target), None, what, "name a folder of its own, such as public")
+    for folder in (*site.roots, CONTENT, TYPES, FOLDER, ".git"):
+        inside = (site.root / folder).resolve()
+        if real.is_relative_to(inside) or inside.is_relative_to(real):
+            what = f"is where the site has its files ({folder or 'content in its own folder'})"
+            raise SetupError(str(target), None, what, "name a folder of its own, such as public")

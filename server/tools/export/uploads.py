@@ -1,0 +1,79 @@
+"""The media files of an export: all where files may be listed, else those that its answers name."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from server.documents.document import Document
+from server.documents.layout import UPLOADS
+from server.index.snapshot import apply
+from server.site.site import Site, State
+from server.storage.images import FORMATS, format_of
+from server.storage.media import upload_path
+
+_NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
+_FEW = 100  # pictures whose formats are made between two looks at the site
+
+
+def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
+    """Make the formats of pictures that are missing, as a running server does in the background.
+
+    Returns for how many pictures that failed.
+    """
+    missing, failed = site.unscaled(), 0
+    for start in range(0, len(missing), _FEW):
+        some = missing[start : start + _FEW]
+        for done, path in enumerate(some, start + 1):
+            failed += not site.gallery.make(upload_path(path) or "")
+            progress(done, len(missing))
+        site.refresh(some)
+    return failed
+
+
+def with_base_url(state: State, base: str) -> State:
+    """The state with whole addresses as the `url` of every media file and of its formats."""
+    files = list(state.snapshot.media.values())
+    moved = [_with_base(file, base) for file in files]
+    return replace(state, snapshot=apply(state.snapshot, files, moved))
+
+
+def _with_base(file: Document, base: str) -> Document:
+    row = list(file.row)
+    url, formats = file.type.position["url"], file.type.position["formats"]
+    row[url] = base + row[url]
+    if row[formats]:
+        row[formats] = {k: {**entry, "url": base + entry["url"]} for k, entry in row[formats].items()}
+    return Document(file.type, tuple(row), file.status, file.path)
+
+
+def named_in(body: bytes) -> Iterator[str]:
+    """The upload paths that an answer may mean: in the `url` of media, or in a text."""
+    for found in _NAMED.finditer(body):
+        text = found[1].decode()
+        for path in (text, text.rstrip(".,;:!*_`]")):
+            yield path
+            yield unquote(path)
+
+
+def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Path]:
+    """The files behind upload paths: a media file with its formats, or one format alone."""
+    media = site.state.snapshot.media
+    found: dict[str, Path] = {}
+    for path in paths:
+        if path in media:
+            found[path] = site.root / UPLOADS / path
+            found.update(_formats(site, path, media))
+        elif format_of(path) and (file := site.gallery.file_of(path, media)):
+            found[path] = file
+    return dict(sorted(found.items()))
+
+
+def _formats(site: Site, path: str, media: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    folder, slash, name = path.rpartition("/")
+    for key in FORMATS:
+        inside = f"{folder}{slash}{key}_{name}"
+        if inside not in media and (file := site.gallery.file_of(inside, media)):
+            yield inside, file

@@ -1,0 +1,142 @@
+"""The rows of a source → the document versions that files are to say, read as their schema reads files.
+
+A draft that says what is published says too is no version of its own: one file is both (docs/files.md).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.config.settings import Settings
+from server.documents.encode import encode_attributes
+from server.documents.timestamps import read_moment
+from server.documents.values import Reading, read_attributes
+from server.formats.tree import Plain, Tree
+from server.schema.model import Attribute, Schema, Type
+from server.tools.importer.source import Notes, Source, Version
+from server.write.validate import default_of
+
+Key = tuple[str, str, str]  # uid, documentId, locale
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One version of a document as its file is to say it: values by attribute, and its moments.
+
+    What the source does not tell (a password, over the API) is in `values` only for a new file.
+    """
+
+    type: Type
+    document_id: str
+    locale: str
+    draft: bool
+    values: Mapping[str, Any]
+    told: frozenset[str]
+    moments: Mapping[str, Plain]
+
+    def trees(self) -> dict[str, Tree]:
+        """The attributes that a new file has to name."""
+        return encode_attributes(self.type, [self.values[name] for name in self.type.attributes])
+
+
+def wanted(source: Source, schema: Schema, settings: Settings, notes: Notes) -> Iterator[list[Wanted]]:
+    """Every document of a source with its versions, the one that names its files first."""
+    versions = [v for v in source.versions if v.uid in schema.types]
+    published = {_key(v, settings) for v in versions if not v.draft}
+    for group in _grouped(versions).values():
+        made = []
+        for version in sorted(group, key=lambda v: _rank(v, settings)):
+            twin = _twin(version, group)
+            if version.draft and twin and _same(schema, version, twin, published, settings):
+                continue
+            # What is published takes the draft's relations where they lead to drafts besides.
+            draft = None if version.draft else _twin(version, group)
+            same = draft is not None and _same(schema, draft, version, published, settings)
+            tree = draft.tree if draft is not None and same else version.tree
+            made.append(_read(version, tree, schema, settings, notes))
+        yield made
+
+
+def _grouped(versions: Iterable[Version]) -> dict[tuple[str, str], list[Version]]:
+    groups: dict[tuple[str, str], list[Version]] = {}
+    for version in versions:
+        groups.setdefault((version.uid, version.document_id), []).append(version)
+    return groups
+
+
+def _rank(version: Version, settings: Settings) -> tuple[bool, int, bool]:
+    known = version.locale in settings.locales
+    place = settings.locales.index(version.locale) if known else 0
+    return (version.locale not in ("", settings.default_locale), place, version.draft)
+
+
+def _key(version: Version, settings: Settings) -> Key:
+    return (version.uid, version.document_id, version.locale or settings.default_locale)
+
+
+def _twin(version: Version, group: Sequence[Version]) -> Version | None:
+    """The draft of what is published, or what is published of a draft."""
+    return next((v for v in group if v.locale == version.locale and v.draft != version.draft), None)
+
+
+def _same(schema: Schema, draft: Version, twin: Version, published: set[Key], settings: Settings) -> bool:
+    """Whether a draft says what is published, leaving out what it relates to that is only a draft."""
+
+    def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
+        return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
+
+    def value(tree: Tree, a: Attribute) -> Tree:
+        if a.type == "relation" and a.target and isinstance(tree, str | list):
+            targets = tree if isinstance(tree, list) else [tree]
+            return [t for t in targets if _is_shown(a.target, str(t))]
+        if a.type == "component" and tree:
+            inner = schema.types[a.component or ""]
+            return [pruned(i, inner) for i in tree] if isinstance(tree, list) else pruned(tree, inner)
+        if a.type == "dynamiczone" and tree:
+            uids = [str(item["__component"]) for item in tree]
+            return [
+                (uid, pruned(item, schema.types[uid])) if uid in schema.types else (uid, item)
+                for uid, item in zip(uids, tree, strict=True)
+            ]
+        return tree
+
+    def _is_shown(uid: str, document_id: str) -> bool:
+        target = schema.types.get(uid)
+        if target is None or not target.draft_publish:
+            return True
+        locale = draft.locale or settings.default_locale if target.localized else settings.default_locale
+        return (uid, document_id, locale) in published
+
+    type_ = schema.types[draft.uid]
+    return pruned(draft.tree, type_) == pruned(twin.tree, type_)
+
+
+def _read(
+    version: Version, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: Notes
+) -> Wanted:
+    """A version's values, as a file with this tree would be read; what is not of its type is noted."""
+    type_ = schema.types[version.uid]
+    locale = version.locale if type_.localized and version.locale else settings.default_locale
+    reading = Reading(schema.types, "")
+    told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
+    values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
+    for name, attribute in type_.attributes.items():
+        if tree.get(name, "") is None:
+            values[name] = () if isinstance(values[name], tuple) else None  # null is not the default
+        elif name not in tree:
+            values[name] = default_of(attribute)
+    for wrong in reading.wrong:
+        where = ".".join(map(str, wrong.path))
+        notes.add(version.uid, f"{version.document_id}: {where}: {wrong.message}; it is left out")
+    moments = {"createdAt": version.created, "updatedAt": version.updated}
+    if not version.draft and version.published:
+        moments["publishedAt"] = version.published
+    return Wanted(
+        type_,
+        version.document_id,
+        locale,
+        version.draft,
+        values,
+        frozenset(tree) & type_.attributes.keys(),
+        {name: Plain(read_moment(at)) for name, at in moments.items()},
+    )

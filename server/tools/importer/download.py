@@ -1,0 +1,101 @@
+"""Asks an installation over HTTP: JSON with a token, files into a folder. Redirects are not followed."""
+
+import http.client
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from server.errors import SetupError
+from server.formats.tree import SyntaxProblem, read_json
+
+TIMEOUT_S = 60.0
+TRIES = 4
+_PAUSE_S = 0.5
+_LATER = (429, 502, 503, 504)
+_BLOCK = 1 << 20
+_MISSING: Any = object()
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: it would carry the token to wherever that leads."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """None: the redirect becomes an error."""
+
+
+class Client:
+    """A client of the API at `base`, with a token."""
+
+    def __init__(self, base: str, token: str) -> None:
+        if urlsplit(base).scheme not in ("http", "https"):
+            raise SetupError(base, None, "is no address", "write it as https://…")
+        self.base, self._token = base, token
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def json(self, path: str, missing: Any = _MISSING) -> Any:
+        """The answer to a GET; `missing`, where it is given, for one that is 404. Raises SetupError."""
+        url = self.base + path
+        try:
+            with self._open(url, own=True) as answer:
+                return read_json(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            if error.code == 404 and missing is not _MISSING:
+                return missing
+            raise _refusal(url, error) from error
+        except (SyntaxProblem, UnicodeDecodeError) as error:
+            raise SetupError(url, None, "did not answer in JSON", "is Strapi there?") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise SetupError(url, None, f"broke off: {error}", _AGAIN) from error
+
+    def download(self, url: str, target: Path, *, own: bool) -> None:
+        """A file of the media library into a file; the token is sent to the installation itself alone."""
+        part = target.with_suffix(".part")
+        try:
+            with self._open(url, own=own) as answer, part.open("wb") as file:
+                expected, got = answer.headers.get("Content-Length"), 0
+                while block := answer.read(_BLOCK):
+                    got += file.write(block)
+        except urllib.error.HTTPError as error:
+            raise _refusal(url, error) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise SetupError(url, None, f"can't be fetched: {error}", _AGAIN) from error
+        if expected is not None and got != int(expected):
+            raise SetupError(url, None, f"broke off after {got:,} of {int(expected):,} bytes", _AGAIN)
+        part.replace(target)
+
+    def _open(self, url: str, *, own: bool) -> Any:
+        """An open answer. Raises HTTPError, and SetupError where nothing answers."""
+        headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
+        request = urllib.request.Request(url, headers=headers)
+        for left in reversed(range(TRIES)):
+            try:
+                return self._opener.open(request, timeout=TIMEOUT_S)
+            except urllib.error.HTTPError as error:
+                error.close()
+                if error.code not in _LATER or not left:
+                    raise
+            except (OSError, http.client.HTTPException) as error:
+                if not left:
+                    reason = getattr(error, "reason", None) or error
+                    raise SetupError(url, None, f"does not answer: {reason}", _AGAIN) from error
+            time.sleep(_PAUSE_S * 2 ** (TRIES - 1 - left))
+        raise AssertionError("unreachable")
+
+
+_AGAIN = "nothing was imported; run it again"
+_WHY = {
+    401: ("does not take the token", "make a full-access token there and give it with --token"),
+    403: ("does not let the token read this", "make a full-access token there"),
+    404: ("is not there", "name the address that Strapi's /api is at"),
+}
+
+
+def _refusal(url: str, error: urllib.error.HTTPError) -> SetupError:
+    if error.code in range(300, 400):
+        where = error.headers.get("Location", "elsewhere")
+        return SetupError(url, None, f"redirects to {where}", "name that address instead")
+    what, mend = _WHY.get(error.code, (f"answered {error.code}", _AGAIN))
+    return SetupError(url, None, what, mend)

@@ -1,0 +1,143 @@
+"""Document versions → offers of files, written by the code that writes for the API.
+
+A document keeps the files that it has, wherever they are; a new one is named as the API would name it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.documents.document import DRAFT, Document
+from server.documents.encode import changed_keys
+from server.documents.layout import UPLOADS
+from server.documents.timestamps import now
+from server.documents.values import Reading, read_attributes
+from server.errors import ConflictError
+from server.formats.tree import SyntaxProblem
+from server.index.snapshot import empty
+from server.storage.document_text import new_text
+from server.storage.files import walk
+from server.storage.git import History
+from server.storage.store import MAX_BYTES, Store, parse
+from server.tools.importer.documents import Wanted, wanted
+from server.tools.importer.merge import Merge
+from server.tools.importer.record import digest_of
+from server.tools.importer.schemas import Fitted
+from server.tools.importer.source import Notes, Say, Source
+from server.write.context import Versions, values_of
+from server.write.write import Place, Writer
+
+Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
+
+
+def offer_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
+    """Offer every document version of a source; those that it has no more are taken away again."""
+    store = Store(merge.root, fitted.schema, fitted.settings, History().moments)
+    existing = _existing(store)
+    versions = Versions(empty(fitted.schema), fitted.settings, store.layout, merge.pending, now())
+    offering = _Offering(merge, versions, fitted, source.notes)
+    groups = list(wanted(source, fitted.schema, fitted.settings, source.notes))
+    for done, group in enumerate(groups):
+        say("Documents", done, len(groups))
+        key = (group[0].type.uid, group[0].document_id)
+        offering.document(group, existing.get(key, {}))
+
+
+def _existing(store: Store) -> Existing:
+    """The document versions that the files of a site hold, as its schema will read them."""
+    found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
+    for path in sorted(walk(store.root, store.layout.roots).files):
+        if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
+            continue
+        entry = store.read(path)
+        document = entry.document if entry else None
+        if document:
+            versions = found.setdefault((document.type.uid, document.document_id), {})
+            versions.setdefault((document.locale, document.status == DRAFT), document)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Offering:
+    """Offers one document after the other to a merge."""
+
+    merge: Merge
+    versions: Versions
+    fitted: Fitted
+    notes: Notes
+    composed: dict[str, str] = field(default_factory=dict)  # the texts of new files
+
+    def document(self, group: list[Wanted], there: Mapping[tuple[str, bool], Document]) -> None:
+        """Offer the versions of a document, of which `there` are."""
+        self.merge.of(group[0].type.uid).documents += 1
+        base = next(iter(there.values())).path if there else None
+        offered = set()
+        for version in group:
+            found = there.get((version.locale, version.draft))
+            path = found.path if found else self._new_path(version, base)
+            base = base or path
+            offered.add(path)
+            self._offer(version, path, found)
+        for document in there.values():
+            if document.path not in offered:
+                self.merge.remove(document.path)
+
+    def _new_path(self, version: Wanted, base: str | None) -> str:
+        """Where a version belongs that has no file: beside the document's others.
+
+        Where Markdown or YAML can't say it (a control character, say), JSON can.
+        """
+        if base:
+            path = self.versions.sibling(base, draft=version.draft, locale=version.locale)
+        else:
+            place = Place(version.type, version.document_id, version.locale, version.draft)
+            path = Writer(self.versions).free_name(place, version.document_id, dict(version.values))
+        claim = self.versions.layout.claim(path)
+        text = self.composed[path] = self._text(version, path)
+        says = self._says(path, text, version)
+        if claim and not version.type.files and not says:
+            path = self.versions.layout.path_of(claim, ".json")
+            text = self.composed[path] = self._text(version, path)
+            says = self._says(path, text, version)
+        if not says:
+            self.notes.add(version.type.uid, f"{path} can't say everything that the source does")
+        return path
+
+    def _offer(self, version: Wanted, path: str, found: Document | None) -> None:
+        told = {name: tree for name, tree in version.trees().items() if name in version.told}
+
+        def new() -> str:
+            return self.composed.pop(path)
+
+        def changed(old: str) -> str:
+            if found is None:
+                raise ConflictError("is there, and is not this document")
+            return self._changed(version, found, old)
+
+        self.merge.offer(version.type.uid, path, digest_of({**told, **version.moments}), new, changed)
+
+    def _text(self, version: Wanted, path: str) -> str:
+        claim = self.versions.layout.claim(path)
+        named = claim is not None and claim.document_id == version.document_id
+        own = {} if named else {"documentId": version.document_id}
+        return new_text(path, version.type.body, {**version.trees(), **own, **version.moments})
+
+    def _changed(self, version: Wanted, found: Document, old: str) -> str:
+        """A file's text with what differs in the source; what the source does not tell stays."""
+        values = values_of(found)
+        told = {name: value for name, value in version.values.items() if name in version.told}
+        changes: dict[str, Any] = changed_keys(version.type, values, {**values, **told})
+        changes |= {name: at for name, at in version.moments.items() if found.get(name) != at}
+        return self.versions.changed(found, changes) if changes else old
+
+    def _says(self, path: str, text: str, version: Wanted) -> bool:
+        """Whether a new file reads back as what it was made from."""
+        if "\0" in text or len(text.encode()) > MAX_BYTES:
+            return False  # the store would not read it
+        try:
+            tree = parse(path, text, version.type.body)
+        except SyntaxProblem:
+            return False
+        read = read_attributes(version.type, tree, (), Reading(self.fitted.schema.types, ""))
+        pairs = zip(version.type.attributes.values(), read, strict=True)
+        return all(a.derived or value == version.values[a.name] for a, value in pairs)

@@ -1,0 +1,75 @@
+"""The links of an export archive: what relations and media attributes lead to, in order.
+
+A link names rows by their numbers. What a file says names documents, so that the draft and the
+published row of one document become one target.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.schema.model import UPLOAD
+from server.tools.importer.source import Notes, Shape, one_or_many
+
+Key = tuple[str, int]  # uid here, id there
+Place = tuple[str, int, str]  # uid, id, attribute
+
+
+@dataclass(slots=True)
+class Linked:
+    """What the links of an archive say: targets by (owner's uid, its id, its attribute), in order."""
+
+    uids: Mapping[str, str]  # a type's uid there → here
+    ids: Mapping[Key, str]  # the documentId of every row
+    paths: Mapping[int, str]  # the upload path of every file
+    notes: Notes
+    targets: dict[Place, list[tuple[float, Any]]] = field(default_factory=lambda: defaultdict(list))
+    mirrored: dict[Place, list[tuple[float, Key]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, link: Mapping[str, Any]) -> None:
+        """Take one link of the archive."""
+        left, right = link["left"], link["right"]
+        if left["type"] == UPLOAD:
+            if left.get("field") == "related":
+                owner = (self._uid(right), right["ref"], str(right.get("field")))
+                self.targets[owner].append((_place(right), left["ref"]))
+        elif left.get("field"):
+            place = right if link.get("kind") == "relation.morph" else left
+            owner = (self._uid(left), left["ref"], left["field"])
+            self.targets[owner].append((_place(place), (self._uid(right), right["ref"])))
+            if right.get("field") and right.get("pos") is not None:
+                mirror = (self._uid(right), right["ref"], right["field"])
+                self.mirrored[mirror].append((_place(right), (self._uid(left), left["ref"])))
+
+    def _uid(self, end: Mapping[str, Any]) -> str:
+        return self.uids.get(end["type"], end["type"])
+
+    def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
+        """The targets of an attribute of a row or component, as a file names them."""
+        found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
+        if attribute["type"] == "media":
+            named: list[Any] = [self.paths[file] for file in found if file in self.paths]
+        elif str(attribute.get("relation")).startswith("morph"):
+            named = [{"__type": t[0], "documentId": self.ids[t]} for t in found if t in self.ids]
+        else:
+            named = [self.ids[t] for t in found if t in self.ids]
+        if len(named) < len(found):
+            what = f'"{name}" pointed to something that is not in the export'
+            self.notes.add(uid, what, len(found) - len(named))
+        unique = {str(target): target for target in named}  # the draft and the published row of one document
+        return one_or_many(attribute, list(unique.values()))
+
+    def note_orders(self, created: Mapping[Key, str]) -> None:
+        """Note the lists of a relation's other side that come in another order here: that of creation."""
+        for (uid, _, name), found in self.mirrored.items():
+            owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
+            there = list(dict.fromkeys(self.ids[owner] for owner in owners))
+            made = sorted({(created[owner], self.ids[owner]) for owner in owners})
+            if there != list(dict.fromkeys(document_id for _, document_id in made)):
+                self.notes.add(uid, f'"{name}" is in the order of creation here, unless a request has sort')
+
+
+def _place(end: Mapping[str, Any]) -> float:
+    position = end.get("pos")
+    return float(position) if position is not None else 0.0

@@ -1,0 +1,145 @@
+"""Decides file by file what becomes of it, and collects the changes: nothing is written here.
+
+A file is written where the source has something new and no person changed it since the last import.
+One that a person changed, moved or deleted stays as it is, unless they say that it is to be overwritten.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from server.errors import ConflictError
+from server.storage.changeset import Pending
+from server.tools.importer.record import Known, Record, digest, file_digest
+
+OUTCOMES = ("new", "changed", "same", "kept")
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many documents and files a subject has, and what became of the files."""
+
+    documents: int = 0
+    files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
+
+
+@dataclass(slots=True)
+class Merge:
+    """The changes of one import so far."""
+
+    root: Path
+    pending: Pending
+    record: Record
+    overwrite: bool
+    counts: dict[str, Counts] = field(default_factory=dict)
+    kept: list[tuple[str, str]] = field(default_factory=list)  # path, why
+    removed: list[str] = field(default_factory=list)
+
+    @property
+    def written(self) -> int:
+        """How many files are new, changed or removed."""
+        made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
+        return sum(made) + len(self.removed)
+
+    def of(self, subject: str) -> Counts:
+        """The counts of a subject."""
+        return self.counts.setdefault(subject, Counts())
+
+    def offer(
+        self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
+    ) -> None:
+        """Let a text file say what the source says: `new` makes its text, `changed` the text from the old.
+
+        `said` is the digest of what the source says.
+        """
+        known = self.record.files.get(path)
+        if known and known.source == said and not self.overwrite:
+            self._count(subject, "same")
+        elif not self.pending.exists(path):
+            if known and not self.overwrite:
+                self._keep(subject, path, "was removed here, and has changed in the source")
+            else:
+                self._put(subject, path, said, new(), "new")
+        else:
+            self._offer_change(subject, path, said, changed)
+
+    def _offer_change(self, subject: str, path: str, said: str, changed: Callable[[str], str]) -> None:
+        known = self.record.files.get(path)
+        try:
+            old = self.pending.text(path)
+            text = changed(old)
+        except ConflictError as error:
+            self._keep(subject, path, error.message.removeprefix(path).lstrip(":, "))
+            return
+        if text == old:
+            self.record.files[path] = Known(said, digest(old))
+            self._count(subject, "same")
+        elif self.overwrite or (known and known.file == digest(old)):
+            self._put(subject, path, said, text, "changed")
+        elif known:
+            self._keep(subject, path, "was changed here, and has changed in the source")
+        else:
+            self._keep(subject, path, "is there, says something else, and was not imported")
+
+    def has_file(self, subject: str, path: str, said: str, found: str | None) -> bool:
+        """Whether a file need not be looked at: the source says what it said, or it is there already."""
+        known = self.record.files.get(path)
+        if not (known and known.source == said and not self.overwrite):
+            if found is None or file_digest(self.root / path) != found:
+                return False
+            self.record.files[path] = Known(said, found)
+        self._count(subject, "same")
+        return True
+
+    def foresee_file(self, subject: str, path: str, found: str | None) -> None:
+        """Count what would become of a file; one that is not fetched yet is taken for what is there."""
+        outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
+        if outcome == "kept":
+            self._keep(subject, path, why)
+        else:
+            self._count(subject, outcome)
+
+    def offer_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
+        """Let the file `source`, whose digest is `found`, be at a path."""
+        outcome, why = self._file_outcome(path, found)
+        if outcome == "kept":
+            self._keep(subject, path, why)
+            return
+        if outcome != "same":
+            self.pending.put_file(path, source)
+        self.record.files[path] = Known(said, found)
+        self._count(subject, outcome)
+
+    def _file_outcome(self, path: str, found: str | None) -> tuple[str, str]:
+        known, there = self.record.files.get(path), file_digest(self.root / path)
+        if there == found and found:
+            return "same", ""
+        if there is None:
+            gone = known is not None and not self.overwrite
+            return ("kept", "was removed here, and has changed in the source") if gone else ("new", "")
+        if self.overwrite or (known and known.file == there):
+            return "changed", ""
+        return "kept", "is there, and is another file"
+
+    def remove(self, path: str) -> None:
+        """Let a file be gone that an import wrote and the source has no more; not if a person changed it."""
+        known = self.record.files.pop(path, None)
+        if known is None or not self.pending.exists(path):
+            return
+        if known.file == digest(self.pending.text(path)) or self.overwrite:
+            self.pending.delete(path)
+            self.removed.append(path)
+        else:
+            self.kept.append((path, "was changed here, and is gone from the source"))
+
+    def _put(self, subject: str, path: str, said: str, text: str, outcome: str) -> None:
+        self.pending.put(path, text)
+        self.record.files[path] = Known(said, digest(text))
+        self._count(subject, outcome)
+
+    def _keep(self, subject: str, path: str, why: str) -> None:
+        self.kept.append((path, why))
+        self._count(subject, "kept")
+
+    def _count(self, subject: str, outcome: str) -> None:
+        self.of(subject).files[outcome] += 1

@@ -1,0 +1,263 @@
+"""Reads a running installation over its API, with a token that may read everything.
+
+It is asked for its schemas, then for every document in every locale, draft and published, populated as
+deep as the schemas go. Passwords and private attributes are not to be had this way.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+from server.errors import SetupError
+from server.schema.model import UPLOAD
+from server.tools.importer.download import Client
+from server.tools.importer.schemas import LEFT, clean_schemas, our_uids
+from server.tools.importer.source import (
+    Json,
+    Notes,
+    Shape,
+    Source,
+    Upload,
+    Version,
+    is_derived,
+    is_draft_publish,
+    is_localized,
+    one_or_many,
+    read_version,
+)
+from server.tools.importer.uploads import file_name, read_upload
+
+PAGE = 100
+MAX_DEPTH = 8  # of components in components
+MAX_QUERY = 12_000  # characters; servers refuse longer addresses
+_BUILDER = "content-type-builder"
+_UPLOADS = "upload/files"
+_ADDED = ("required", "private")  # the builder adds them to relations and media, as false
+
+
+class Remote:
+    """The reader of one installation (see `source.Reader`)."""
+
+    def __init__(self, url: str, token: str) -> None:
+        address = url.rstrip("/")
+        self.base = address.removesuffix("/api")
+        self._client = Client(f"{self.base}/api/", token)
+
+    def read(self) -> Source:
+        """Everything but the bytes of the files. Raises SetupError."""
+        try:
+            return self._read()
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            what = f"did not answer as Strapi 5 does: {type(error).__name__} {error}"
+            raise SetupError(self.base, None, what, "export it there and import the archive") from error
+
+    def _read(self) -> Source:
+        notes = Notes()
+        raw = self._schemas()
+        uids = our_uids(raw)
+        schemas = clean_schemas(raw, uids)
+        default, locales = self._locales()
+        versions = [
+            version
+            for uid in schemas
+            if "::" in uid
+            for version in self._versions(schemas, uid, locales, notes)
+        ]
+        uploads = [upload for data in self._files() if (upload := self._upload(data, notes))]
+        for uid in LEFT:
+            if uid in uids:
+                notes.add(uid, LEFT[uid])
+        for uid, schema in schemas.items():
+            for name, attribute in schema["attributes"].items():
+                if attribute.get("private") or attribute["type"] == "password":
+                    notes.add(uid, f'"{name}" is private: the API does not tell it, an archive does')
+        used = dict.fromkeys([default, *locales])
+        return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
+
+    def fetch(self, uploads: Sequence[Upload], folder: Path) -> Iterator[tuple[Upload, Path]]:
+        """The files of some uploads, each downloaded into a folder; what is there already is taken."""
+        for upload in uploads:
+            key = f"{upload.origin} {upload.updated} {upload.size}"
+            target = folder / hashlib.sha256(key.encode()).hexdigest()
+            if not target.exists():
+                self._client.download(upload.origin, target, own=self._is_own(upload.origin))
+            yield upload, target
+
+    def _is_own(self, url: str) -> bool:
+        return urlsplit(url)[:2] == urlsplit(self.base)[:2]
+
+    # --- schemas -------------------------------------------------------------------------------
+
+    def _schemas(self) -> list[Json]:
+        """The content types and components, in the form that an archive has them in."""
+        found = []
+        for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
+            schema = entry["schema"]
+            info = {key: schema[key] for key in ("singularName", "pluralName", "displayName", "description")}
+            found.append(
+                {
+                    "uid": entry["uid"],
+                    "kind": schema["kind"],
+                    "collectionName": schema["collectionName"],
+                    "info": {key: value for key, value in info.items() if value != ""},
+                    "options": {"draftAndPublish": bool(schema.get("draftAndPublish"))},
+                    "pluginOptions": schema.get("pluginOptions") or {},
+                    "attributes": _attributes(schema["attributes"]),
+                }
+            )
+        for entry in self._client.json(f"{_BUILDER}/components")["data"]:
+            schema = entry["schema"]
+            info = {key: schema.get(key) for key in ("displayName", "icon", "description")}
+            found.append(
+                {
+                    "uid": entry["uid"],
+                    "collectionName": schema["collectionName"],
+                    "info": {key: value for key, value in info.items() if value},
+                    "options": {},
+                    "attributes": _attributes(schema["attributes"]),
+                }
+            )
+        return found
+
+    def _locales(self) -> tuple[str, list[str]]:
+        """The default locale, and all of them; where there is no i18n, en."""
+        found = self._client.json("i18n/locales", missing=[])
+        default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
+        return default, [locale["code"] for locale in found] or ["en"]
+
+    # --- documents -----------------------------------------------------------------------------
+
+    def _versions(
+        self, schemas: Mapping[str, Shape], uid: str, locales: Sequence[str], notes: Notes
+    ) -> Iterator[Version]:
+        schema = schemas[uid]
+        for status in ("published", "draft") if is_draft_publish(schema) else ("",):
+            for data in self._rows(schemas, schema, f"status={status}" if status else "", locales):
+                version = read_version(schemas, uid, data, status == "draft", _targets, notes)
+                if version:
+                    yield version
+
+    def _rows(
+        self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
+    ) -> Iterator[Json]:
+        """Every row of a type in one status, populated."""
+        info, localized = schema["info"], is_localized(schema)
+        several = [_joined(status, populate) for populate in self._populates(schemas, schema)]
+        if schema["kind"] == "singleType":
+            for locale in locales if localized else ("",):
+                queries = [_joined(query, f"locale={locale}" if locale else "") for query in several]
+                answers = [self._client.json(f"{info['singularName']}?{q}", missing=None) for q in queries]
+                if answers[0] is not None:
+                    yield _merged([answer["data"] for answer in answers])
+            return
+        everywhere = "locale=*" if localized else ""
+        page, pages = 1, 1
+        while page <= pages:
+            where = f"sort=id&pagination[page]={page}&pagination[pageSize]={PAGE}"
+            answers = [
+                self._client.json(f"{info['pluralName']}?{_joined(query, everywhere, where)}")
+                for query in several
+            ]
+            pages = answers[0]["meta"]["pagination"]["pageCount"]
+            for rows in zip(*(answer["data"] for answer in answers), strict=True):
+                yield _merged(rows)
+            page += 1
+
+    def _populates(self, schemas: Mapping[str, Shape], schema: Shape) -> list[str]:
+        """The populate parameters of a type: several where they are too long for one address."""
+        made, length = [""], 0
+        for name, attribute in schema["attributes"].items():
+            parts = list(_populate(schemas, f"populate[{name}]", attribute, 0))
+            text = "&".join(parts)
+            if len(text) > MAX_QUERY:
+                what = f'"{name}" of {schema["info"]["singularName"]} is too deep to be asked for'
+                raise SetupError(self.base, None, what, "export it there and import the archive")
+            if length + len(text) > MAX_QUERY:
+                made.append("")
+                length = 0
+            made[-1] = _joined(made[-1], text)
+            length += len(text)
+        return made
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def _files(self) -> Iterator[Json]:
+        """Every file of the media library: a bare list, of as many as the server likes to give."""
+        start = 0
+        while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE}"):
+            yield from found
+            if len(found) < PAGE:
+                return
+            start += len(found)
+
+    def _upload(self, data: Json, notes: Notes) -> Upload | None:
+        origin = urljoin(f"{self.base}/", quote(data["url"], safe="/:?&=%#"))
+        if urlsplit(origin).scheme not in ("http", "https"):
+            notes.add(UPLOAD, f"{data['name']}: {origin} can't be fetched")
+            return None
+        return read_upload(data, origin, notes, size=round(float(data.get("size") or 0) * 1000))
+
+
+def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
+    """Attributes as a schema.json has them, without what the builder adds."""
+    found = {}
+    for name, attribute in attributes.items():
+        clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
+        if clean["type"] in ("relation", "media"):
+            clean = {key: value for key, value in clean.items() if key not in _ADDED or value is not False}
+        found[name] = clean
+    return found
+
+
+def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
+    """The parameters that populate one attribute, as deep as it goes."""
+    kind = attribute["type"]
+    if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
+        return
+    if kind == "relation":
+        morph = str(attribute.get("relation")).startswith("morph")
+        yield f"{at}=true" if morph else f"{at}[fields][0]=documentId"
+    elif kind == "media":
+        yield f"{at}[fields][0]=hash&{at}[fields][1]=ext"
+    elif kind == "component":
+        yield from _populate_inner(schemas, at, attribute["component"], depth)
+    elif kind == "dynamiczone":
+        for uid in attribute["components"]:
+            yield from _populate_inner(schemas, f"{at}[on][{uid}]", uid, depth)
+
+
+def _populate_inner(schemas: Mapping[str, Shape], at: str, uid: str, depth: int) -> Iterator[str]:
+    attributes = schemas[uid]["attributes"] if uid in schemas else {}
+    inner = [
+        part
+        for name, attribute in attributes.items()
+        for part in _populate(schemas, f"{at}[populate][{name}]", attribute, depth + 1)
+    ]
+    yield from inner or [f"{at}=true"]
+
+
+def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
+    """The targets of an attribute in populated data."""
+    value = data.get(name)
+    found = value if isinstance(value, list) else [] if value is None else [value]
+    named: list[Any]
+    if attribute["type"] == "media":
+        named = [file_name(file) for file in found]
+    elif str(attribute.get("relation")).startswith("morph"):
+        named = [{"__type": target["__type"], "documentId": target["documentId"]} for target in found]
+    else:
+        named = [target["documentId"] for target in found]
+    return one_or_many(attribute, list({str(target): target for target in named}.values()))
+
+
+def _joined(*parts: str) -> str:
+    return "&".join(part for part in parts if part)
+
+
+def _merged(rows: Sequence[Json]) -> Json:
+    """One row out of the answers to several requests for it."""
+    if len({row["documentId"] for row in rows}) > 1:
+        raise ValueError("documents changed while they were read")
+    return {key: value for row in rows for key, value in row.items()}

@@ -1,0 +1,91 @@
+"""What an import came to, in words and a table: what came, what could not, and why."""
+
+from collections.abc import Iterator, Sequence
+
+from server.schema.model import UPLOAD
+from server.tools.importer.importing import Imported
+from server.tools.importer.merge import OUTCOMES
+from server.tools.importer.roles import roles_lines
+from server.tools.importer.schemas import TYPES
+from server.tools.importer.uploads import DESCRIPTIONS
+
+SHOWN = 20  # so many notes of one kind, and so many files that were kept
+_HEAD = ("", "documents", "files", *OUTCOMES)
+_NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
+
+
+def report(imported: Imported, *, dry_run: bool) -> Iterator[str]:
+    """The lines of the report."""
+    yield imported.source.title
+    yield ""
+    yield from _table(imported)
+    yield ""
+    yield _sum(imported, dry_run=dry_run)
+    yield from _removed(imported)
+    yield from _kept(imported)
+    yield from _notes(imported)
+    yield from _roles(imported)
+
+
+def _table(imported: Imported) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [_HEAD]
+    for subject, counts in imported.merge.counts.items():
+        documents = str(counts.documents) if counts.documents else ""
+        files = [str(counts.files[outcome] or "") for outcome in OUTCOMES]
+        rows.append((_name(subject, imported), documents, str(sum(counts.files.values())), *files))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    for row in rows:
+        cells = (
+            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        )
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+def _name(subject: str, imported: Imported) -> str:
+    if subject in _NAMES:
+        return _NAMES[subject]
+    info = imported.source.schemas[subject]["info"] if subject in imported.source.schemas else {}
+    single = imported.source.schemas.get(subject, {}).get("kind") == "singleType"
+    return str(info.get("singularName" if single else "pluralName", subject))
+
+
+def _sum(imported: Imported, *, dry_run: bool) -> str:
+    if not imported.files:
+        return "Nothing to write: everything is as the source has it."
+    files = f"{imported.files} file{'s' * (imported.files != 1)}"
+    return f"{files} would be written." if dry_run else f"{files} written."
+
+
+def _removed(imported: Imported) -> Iterator[str]:
+    if imported.merge.removed:
+        yield "Removed, since the source has that draft or locale no more:"
+        yield from _shown([f"  {path}" for path in imported.merge.removed])
+
+
+def _kept(imported: Imported) -> Iterator[str]:
+    if imported.merge.kept:
+        yield "Kept as it is (--overwrite takes what the source says):"
+        yield from _shown([f"  {path} {why}" for path, why in imported.merge.kept])
+
+
+def _notes(imported: Imported) -> Iterator[str]:
+    by_subject: dict[str, list[str]] = {}
+    for subject, sentence, count in imported.source.notes:
+        times = f" ({count})" if count > 1 else ""
+        by_subject.setdefault(subject, []).append(f"{sentence}{times}")
+    if by_subject:
+        yield "Not imported, or not as it was there:"
+    for subject, sentences in by_subject.items():
+        yield from _shown([f"  {subject}: {sentence}" for sentence in sentences])
+
+
+def _roles(imported: Imported) -> Iterator[str]:
+    if imported.source.roles:
+        yield "Roles there, as site.yaml would say them (nobody may read anything until it does):"
+        yield from (f"  {line}" for line in roles_lines(imported.source.roles))
+
+
+def _shown(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:SHOWN]
+    if len(lines) > SHOWN:
+        yield f"  … and {len(lines) - SHOWN} more"

@@ -1,0 +1,227 @@
+"""The schemas of a source → schema files, and the schema that a site has with them.
+
+They come as they are: without what the reference implementation adds to each when it starts, and
+with the uids that types have here. What Quire can't have is left out, with everything that needs it.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from server.config.settings import FILE, Settings, read_settings
+from server.errors import ConflictError, SetupError
+from server.formats.edit_yaml import REMOVE
+from server.formats.tree import SyntaxProblem, read_json, read_yaml, typed
+from server.formats.yaml_writer import json_text
+from server.schema.load import read_content_types
+from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Schema
+from server.storage.document_text import changed_text
+from server.tools.importer.merge import Merge
+from server.tools.importer.record import digest_of
+from server.tools.importer.source import Json, Notes, Shape
+
+TYPES = "content-types"
+# The attributes that every content type has without its schema saying so.
+_ADDED = ("createdAt", "updatedAt", "publishedAt", "createdBy", "updatedBy", "locale", "localizations")
+_KEPT = ("kind", "collectionName", "info", "options", "pluginOptions", "attributes")
+_UID = re.compile(r"api::([^.]+)\.([^.]+)")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+UNKNOWN = "belongs to a plugin or to the admin panel, for which there is nothing here"
+LEFT: Mapping[str, str] = {
+    "plugin::upload.folder": "the media library's folders have no counterpart; their files came",
+    "plugin::users-permissions.user": "accounts are not content: make them with quire user create",
+    "plugin::users-permissions.role": "roles are written in site.yaml (docs/access.md)",
+    "plugin::users-permissions.permission": "permissions are written in site.yaml (docs/access.md)",
+    "admin::api-token": "tokens are secrets: make them with quire token create",
+    "plugin::content-releases.release": "there are no releases; git has branches",
+    "plugin::review-workflows.workflow": "there are no review workflows; git hosts have reviews",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What a site will be."""
+
+    schema: Schema
+    settings: Settings
+
+
+def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
+    """The uid that each type has here: `api::blog.article` is `api::article.article`."""
+    found = {}
+    for schema in schemas:
+        uid = str(schema["uid"])
+        known = _UID.fullmatch(uid)
+        name = (schema.get("info") or {}).get("singularName") or (known[2] if known else "")
+        found[uid] = f"api::{name}.{name}" if known else uid
+    return found
+
+
+def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
+    """The content types and components of a source by uid here, as their schema.json files have them."""
+    found = {}
+    for schema in schemas:
+        uid = str(schema["uid"])
+        if _UID.fullmatch(uid) or "::" not in uid:
+            _check_shape(uid, schema)
+            clean = {key: schema[key] for key in _KEPT if schema.get(key) is not None}
+            if "::" not in uid:
+                clean.pop("kind", None)
+            clean["attributes"] = {
+                name: _attribute(attribute, uids)
+                for name, attribute in schema["attributes"].items()
+                if name not in _ADDED and not name.startswith("strapi_")
+            }
+            found[uids[uid]] = clean
+    return found
+
+
+# What a part of a schema has to be; the rest is checked as in any schema file.
+_SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
+_PARTS: Mapping[str, type] = {
+    "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
+}  # fmt: skip
+
+
+def _check_shape(uid: str, schema: Shape) -> None:
+    """Raise ValueError for a schema that is none."""
+    attributes = schema["attributes"]
+    wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
+    for name, attribute in attributes.items() if not wrong else ():
+        if not isinstance(attribute, dict) or not isinstance(attribute.get("type"), str):
+            wrong.append(name)
+            continue
+        wrong += [
+            f"{name}.{key}"
+            for key, kind in _PARTS.items()
+            if not isinstance(attribute.get(key, kind()), kind)
+        ]
+        wrong += [f"{name}.components" for c in attribute.get("components", ()) if not isinstance(c, str)]
+        wrong += (
+            [name] if attribute["type"] in _NEEDED and _NEEDED[attribute["type"]] not in attribute else []
+        )
+    i18n = (schema.get("pluginOptions") or {}).get("i18n") if not wrong else None
+    if wrong or not isinstance(i18n or {}, dict):
+        raise ValueError(f"the schema of {uid} is none at {(wrong or ['pluginOptions'])[0]}")
+
+
+_NEEDED = {"component": "component", "dynamiczone": "components"}
+
+
+def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
+    clean = dict(attribute)
+    if "target" in clean:
+        clean["target"] = uids.get(clean["target"], clean["target"])
+    return clean
+
+
+def schema_path(uid: str, schema: Shape) -> str | None:
+    """Where a schema belongs; None where its name can't be a file's."""
+    if "::" in uid:
+        parts = [str((schema.get("info") or {}).get("singularName"))]
+    else:
+        parts = ["components", *uid.split(".")]
+    if not all(_NAME.fullmatch(part) for part in parts):
+        return None
+    return f"{TYPES}/{'/'.join(parts)}.json"
+
+
+def fit(
+    root: Path, schemas: Mapping[str, Shape], notes: Notes, begin: Callable[[], Merge]
+) -> tuple[Merge, Fitted]:
+    """The site at `root` as it will be with the schemas, offered to a merge that `begin` makes.
+
+    A schema that Quire refuses is left out, and noted. Raises SetupError for what is wrong with the
+    site's own files.
+    """
+    left = {uid: dict(schema) for uid, schema in schemas.items()}
+    _without_strangers(left, notes)
+    there = {uid: type_.path for uid, type_ in read_content_types(root).types.items() if type_.path}
+    while True:
+        merge = begin()
+        paths = {there.get(uid) or str(schema_path(uid, schema)): uid for uid, schema in left.items()}
+        for path, uid in paths.items():
+            _offer(merge, path, left[uid])
+        with tempfile.TemporaryDirectory(prefix="quire-import-") as folder:
+            stage = Path(folder)
+            _copy_site(root, stage, merge)
+            try:
+                return merge, Fitted(read_content_types(stage), read_settings(stage))
+            except SetupError as error:
+                refused = paths.get(error.path)
+                if refused is None:
+                    raise
+                _leave_out(left, refused, f"{error.message}: this type is left out", notes)
+
+
+def _offer(merge: Merge, path: str, schema: Shape) -> None:
+    def changed(old: str) -> str:
+        try:
+            tree = read_json(old) if path.endswith(".json") else read_yaml(old)
+        except SyntaxProblem as error:
+            raise ConflictError(f"{path}: {error.message}") from error
+        if typed(tree) == typed(dict(schema)):
+            return old
+        changes = {**dict.fromkeys(tree, REMOVE), **schema}
+        return changed_text(path, old, None, changes)
+
+    def new() -> str:
+        return json_text(dict(schema), indent="  ") + "\n"
+
+    merge.offer(TYPES, path, digest_of(schema), new, changed)
+
+
+def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
+    """A site's own files in another folder, as a merge will leave them; its content is not looked at."""
+    if (root / FILE).is_file():
+        shutil.copyfile(root / FILE, stage / FILE)
+    if (root / TYPES).is_dir():
+        shutil.copytree(root / TYPES, stage / TYPES)
+    for path, text in merge.pending.texts():
+        (stage / path).parent.mkdir(parents=True, exist_ok=True)
+        (stage / path).write_bytes(text.encode())
+
+
+def _without_strangers(schemas: dict[str, Json], notes: Notes) -> None:
+    """Take out what leads to types that are not there, and names that no file can have."""
+    for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
+        _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
+    for uid, schema in schemas.items():
+        wrong = {name: _stranger(a, schemas) for name, a in schema["attributes"].items()}
+        for name, why in wrong.items():
+            if why:
+                notes.add(uid, f'"{name}" {why}: it is left out')
+        schema["attributes"] = {name: a for name, a in schema["attributes"].items() if not wrong[name]}
+
+
+def _stranger(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
+    """Why a type can't have an attribute here, in words that go after its name; "" where it can."""
+    kind, target = attribute.get("type"), attribute.get("target")
+    if kind not in ATTRIBUTE_TYPES:
+        return f"has the type {kind}, which there is not here"
+    if target and target not in schemas and target not in BUILT_IN:
+        return f"leads to {target}, which is not content"
+    return ""
+
+
+def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: Notes) -> None:
+    """Take a schema out, and every attribute that needs it."""
+    notes.add(gone, why)
+    del schemas[gone]
+    for uid, schema in schemas.items():
+        kept: dict[str, Any] = {}
+        for name, attribute in schema["attributes"].items():
+            if gone in (attribute.get("target"), attribute.get("component")):
+                notes.add(uid, f'"{name}" needs {gone}: it is left out')
+                continue
+            if gone in (attribute.get("components") or ()):
+                rest = [component for component in attribute["components"] if component != gone]
+                kept[name] = {**attribute, "components": rest}
+                continue
+            kept[name] = attribute
+        schema["attributes"] = kept

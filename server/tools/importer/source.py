@@ -1,0 +1,192 @@
+"""What an export archive or a running installation holds, in one form: schemas, versions, uploads.
+
+Both readers (`archive`, `remote`) make a Source; whatever comes after does not know which it was.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from server.config.settings import LOCALE
+from server.documents.timestamps import read_moment
+from server.formats.tree import Tree
+
+Json = dict[str, Any]
+Say = Callable[[str, int, int], None]  # what is being done, how many of how many are done
+Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role → subject → actions
+Shape = Mapping[str, Any]  # one schema, as its schema.json has it
+# (uid of a type or component, an attribute's name and definition, its data) → targets, as files have them
+Resolve = Callable[[str, str, Shape, Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One row of a content type: a document in one locale ("" where it has none), draft or published.
+
+    `tree` is what its file would say: relations as documentIds, media as paths below uploads/.
+    """
+
+    uid: str
+    document_id: str
+    locale: str
+    draft: bool
+    tree: Mapping[str, Tree]
+    created: str
+    updated: str
+    published: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One file of the media library: `path` is below uploads/, `origin` is where its bytes are."""
+
+    path: str
+    document_id: str
+    described: Mapping[str, Tree]
+    created: str
+    updated: str
+    published: str | None
+    origin: str
+    size: int | None = None
+    digest: str | None = None
+
+
+@dataclass(slots=True)
+class Notes:
+    """What could not come, or not as it was: sentences by subject, each with how often it was so."""
+
+    found: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def add(self, subject: str, sentence: str, count: int = 1) -> None:
+        """Note that something of a subject did not come."""
+        sentences = self.found.setdefault(subject, {})
+        sentences[sentence] = sentences.get(sentence, 0) + count
+
+    def __iter__(self) -> Iterator[tuple[str, str, int]]:
+        for subject, sentences in self.found.items():
+            for sentence, count in sentences.items():
+                yield subject, sentence, count
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Everything that is to come: schemas by uid, versions in the source's order, uploads."""
+
+    title: str
+    schemas: Mapping[str, Shape]
+    locales: tuple[str, ...]
+    default_locale: str
+    versions: Sequence[Version]
+    uploads: Sequence[Upload]
+    notes: Notes
+    roles: Roles = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """What reads a source: all but the bytes of its uploads first, those when they are needed."""
+
+    def read(self) -> Source:
+        """The whole source. Raises SetupError for what can't be read."""
+
+    def fetch(self, uploads: Sequence[Upload], folder: Path) -> Iterator[tuple[Upload, Path]]:
+        """The files of some uploads, put into a folder one after the other. Raises SetupError."""
+
+
+def tree_of(schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: Resolve) -> Json:
+    """What a file says of a row or component: its attributes, what they lead to named by `resolve`.
+
+    An attribute that the data does not have (a password, over the API) is not in the tree.
+    """
+    tree: Json = {}
+    for name, attribute in schemas[uid]["attributes"].items():
+        kind = attribute["type"]
+        if kind in ("relation", "media"):
+            if not is_derived(attribute):
+                tree[name] = resolve(uid, name, attribute, data)
+        elif name not in data:
+            continue
+        elif kind == "component":
+            tree[name] = _components(schemas, attribute["component"], data[name], resolve)
+        elif kind == "dynamiczone":
+            tree[name] = [
+                {"__component": item["__component"], **tree_of(schemas, item["__component"], item, resolve)}
+                for item in _mappings(data[name] or [])
+                if item.get("__component") in schemas
+            ]
+        else:
+            tree[name] = data[name]
+    return tree
+
+
+def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Resolve) -> Any:
+    if uid not in schemas or value is None:
+        return None
+    if isinstance(value, list):
+        return [tree_of(schemas, uid, item, resolve) for item in _mappings(value)]
+    return tree_of(schemas, uid, _mappings([value])[0], resolve)
+
+
+def _mappings(value: Any) -> list[Json]:
+    """Components, each a mapping. Raises ValueError for anything else."""
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ValueError("a component that is no object")
+    return value
+
+
+def read_version(
+    schemas: Mapping[str, Shape],
+    uid: str,
+    data: Mapping[str, Any],
+    draft: bool,
+    resolve: Resolve,
+    notes: Notes,
+) -> Version | None:
+    """A row as a version; None, and a note, where it has no id or moments that a document can have."""
+    document_id, locale = data.get("documentId"), data.get("locale") or ""
+    moments = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
+    if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
+        notes.add(uid, f"a row has the documentId {str(document_id)[:40]!r}, which no document can have")
+        return None
+    if not isinstance(locale, str) or not (LOCALE.fullmatch(locale) or not locale):
+        notes.add(uid, f"{document_id} has the locale {str(locale)[:40]!r}, which is none")
+        return None
+    try:
+        created, updated, published = (read_moment(str(at)) if at is not None else None for at in moments)
+    except ValueError:
+        notes.add(uid, f"{document_id} has a moment that is none")
+        return None
+    at = created or updated or published or _EPOCH
+    tree = tree_of(schemas, uid, data, resolve)
+    locale = locale if is_localized(schemas[uid]) else ""
+    return Version(uid, document_id, locale, draft, tree, at, updated or at, published)
+
+
+DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_EPOCH = "1970-01-01T00:00:00.000Z"
+
+
+def is_derived(attribute: Shape) -> bool:
+    """Whether the other side of a relation is the one that is kept."""
+    return "mappedBy" in attribute or "morphBy" in attribute
+
+
+def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
+    """The targets of a relation or media attribute as its file has them."""
+    many = attribute.get("multiple") or attribute.get("relation") in _MANY
+    return targets if many else (targets[-1] if targets else None)
+
+
+_MANY = ("oneToMany", "manyToMany", "morphToMany")
+
+
+def is_draft_publish(schema: Shape) -> bool:
+    """Whether documents of a type have drafts."""
+    return bool((schema.get("options") or {}).get("draftAndPublish"))
+
+
+def is_localized(schema: Shape) -> bool:
+    """Whether documents of a type have locales."""
+    plugins = schema.get("pluginOptions") or {}
+    return bool((plugins.get("i18n") or {}).get("localized"))

@@ -1,0 +1,123 @@
+"""The files of a media library → files below content/uploads/, each with its description beside it.
+
+A file keeps the name that its URL ends with, so that the URL stays what it was.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from server.documents.layout import UPLOADS
+from server.documents.timestamps import read_moment
+from server.errors import ConflictError
+from server.formats.edit_yaml import REMOVE
+from server.formats.tree import Plain, SyntaxProblem, Tree
+from server.schema.model import UPLOAD
+from server.storage.document_text import changed_text, new_text
+from server.storage.files import ignored
+from server.storage.images import FORMATS, MEASURED
+from server.storage.media import DESCRIPTION
+from server.storage.store import parse
+from server.tools.importer.merge import Merge
+from server.tools.importer.record import digest, digest_of, file_digest
+from server.tools.importer.source import DOCUMENT_ID, Notes, Reader, Say, Source, Upload
+
+_NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
+_DESCRIBED: Mapping[str, type] = {
+    "name": str, "alternativeText": str, "caption": str, "focalPoint": dict, "width": int, "height": int,
+}  # fmt: skip
+_MEASURES = ("width", "height")
+DESCRIPTIONS = "descriptions of files"
+
+
+def file_name(data: Mapping[str, Any]) -> str:
+    """The path below uploads/ of a row of the media library."""
+    return f"{data['hash']}{data.get('ext') or ''}"
+
+
+def read_upload(
+    data: Mapping[str, Any], origin: str, notes: Notes, *, size: int | None = None, digest: str | None = None
+) -> Upload | None:
+    """A row of the media library as an upload; None, and a note, where it can't be a file here."""
+    ending = str(data.get("ext") or "")
+    path = file_name(data)
+    if not _NAME.fullmatch(path) or ignored(path):
+        notes.add(UPLOAD, f"{path[:80]!r} can't be the name of a file here")
+        return None
+    if not DOCUMENT_ID.fullmatch(str(data.get("documentId"))):
+        notes.add(
+            UPLOAD, f"{path} has the documentId {str(data.get('documentId'))[:40]!r}, which none can have"
+        )
+        return None
+    if data.get("provider") not in (None, "local"):
+        notes.add(UPLOAD, f"kept by {data['provider']}: its URL is /uploads/… here")
+    for name in dict(data.get("formats") or {}).keys() - FORMATS.keys():
+        notes.add(UPLOAD, f'the format "{name}" is not one that Quire makes')
+    measured = ending.lower() in MEASURED
+    names = [name for name in _DESCRIBED if not (measured and name in _MEASURES)]
+    return Upload(
+        path=path,
+        document_id=data["documentId"],
+        described={name: data[name] for name in names if isinstance(data.get(name), _DESCRIBED[name])},
+        created=read_moment(str(data["createdAt"])),
+        updated=read_moment(str(data["updatedAt"])),
+        published=read_moment(str(data["publishedAt"])) if data.get("publishedAt") else None,
+        origin=origin,
+        size=size,
+        digest=digest,
+    )
+
+
+def site_path(upload: Upload) -> str:
+    """Where the file of an upload is in a site."""
+    return f"{UPLOADS}/{upload.path}"
+
+
+def description(upload: Upload) -> dict[str, Tree]:
+    """What the file beside it says; when it was published only where that is not its last change."""
+    moments = {"createdAt": upload.created, "updatedAt": upload.updated}
+    if upload.published and upload.published != upload.updated:
+        moments["publishedAt"] = upload.published
+    return {
+        **upload.described,
+        "documentId": upload.document_id,
+        **{name: Plain(moment) for name, moment in moments.items()},
+    }
+
+
+def offer_uploads(merge: Merge, source: Source, reader: Reader, folder: Path | None, say: Say) -> None:
+    """Offer every file of a source, and what is said of it. Those needed are fetched into `folder`."""
+    merge.of(UPLOAD).documents = len(source.uploads)
+    needed = []
+    for upload in source.uploads:
+        if not merge.has_file(UPLOAD, site_path(upload), _said(upload), upload.digest):
+            needed.append(upload)
+        _offer_description(merge, upload)
+    if folder is None:
+        for upload in needed:
+            merge.foresee_file(UPLOAD, site_path(upload), upload.digest)
+        return
+    for done, (upload, file) in enumerate(reader.fetch(needed, folder)):
+        say("Files", done, len(needed))
+        merge.offer_file(UPLOAD, site_path(upload), _said(upload), file_digest(file) or "", file)
+
+
+def _said(upload: Upload) -> str:
+    """The digest of what a source says of a file's bytes."""
+    return upload.digest or digest(f"{upload.path} {upload.size} {upload.updated}")
+
+
+def _offer_description(merge: Merge, upload: Upload) -> None:
+    trees, path = description(upload), site_path(upload) + DESCRIPTION
+
+    def changed(old: str) -> str:
+        try:
+            tree = parse(path, old, None)
+        except SyntaxProblem as error:
+            raise ConflictError(f"{path}: {error.message}") from error
+        changes: dict[str, Any] = {name: value for name, value in trees.items() if tree.get(name) != value}
+        changes |= {name: REMOVE for name in _DESCRIBED if name in tree and name not in trees}
+        return changed_text(path, old, None, changes) if changes else old
+
+    merge.offer(DESCRIPTIONS, path, digest_of(trees), lambda: new_text(path, None, trees), changed)

@@ -1,0 +1,189 @@
+"""Groups → content types and a site.yaml that serve the files where they are."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from server.config.settings import FILE, Settings
+from server.documents.layout import Layout
+from server.schema.check import RESERVED
+from server.schema.model import Kind, Schema, Type
+from server.tools.init.groups import Group, Member, Tree, group, is_draft
+from server.tools.init.infer import Found, attributes_of
+from server.tools.init.scan import Scan
+from server.tools.init.settings import settings_text
+
+_POSTS = frozenset({"blog", "post", "posts"})
+_HOME = frozenset({"index", "_index"})
+_IRREGULAR = {"people": "person", "children": "child", "news": "news-item", "series": "series-item"}
+
+
+@dataclass(frozen=True)
+class ProposedType:
+    """A content type as it is proposed, and the pages that it was told from."""
+
+    singular: str
+    plural: str
+    group: Group
+    attributes: tuple[Found, ...]
+    lost: tuple[str, ...]
+
+    @property
+    def uid(self) -> str:
+        """The uid that relations name it by."""
+        return f"api::{self.singular}.{self.singular}"
+
+    @property
+    def path(self) -> str:
+        """Where its schema file is."""
+        return f"content-types/{self.singular}.json"
+
+    @property
+    def has_drafts(self) -> bool:
+        """Whether some file says that it is not to be seen, which Quire would serve like any other."""
+        pages = [member.page for member in self.group.members]
+        said = [(page.tree.get("draft"), page.tree.get("published")) for page in pages]
+        return any(str(d).lower() == "true" or str(p).lower() == "false" for d, p in said) or any(
+            is_draft(page.path) for page in pages
+        )
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """All content types for a tree, and its locales, the default one first."""
+
+    types: tuple[ProposedType, ...]
+    locales: tuple[str, ...]
+    left: Mapping[str, str]
+    unreadable: Mapping[str, str]
+
+
+def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
+    """Content types for the pages of a tree.
+
+    `locales` are those that it is told to have, `taken` the API ids that its content types have already.
+    """
+    tree: Tree = group(root, scan.pages, locales[0] if locales else None)
+    tree = _as_claimed(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
+    named: list[tuple[str, str, Group]] = []
+    for each in sorted(tree.groups, key=lambda g: (g.single, g.folder)):
+        named.append((*_names(each, {*taken, *(word for s, p, _ in named for word in (s, p))}), each))
+    names = {
+        f"api::{singular}.{singular}": frozenset(m.name.replace("/", "--") for m in each.members)
+        for singular, _, each in named
+        if not each.single
+    }
+    types = []
+    for singular, plural, each in named:
+        attributes, lost = attributes_of(each, names, f"api::{singular}.{singular}")
+        types.append(ProposedType(singular, plural, each, tuple(attributes), tuple(lost)))
+    spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
+    return Proposal(tuple(types), spoken, tree.left, scan.unreadable)
+
+
+def _as_claimed(tree: Tree, scan: Scan, locales: tuple[str, ...]) -> Tree:
+    """The groups with exactly the files that their patterns claim, which may be more than they came from."""
+    types = {}
+    for i, each in enumerate(tree.groups):
+        kind: Kind = "singleType" if each.single else "collectionType"
+        name, localized = f"type{i:06d}", each.localized
+        types[name] = Type(
+            f"api::{name}.{name}", kind, name, name, name, {}, localized=localized, files=each.patterns
+        )
+    layout = Layout(
+        Schema({t.uid: t for t in types.values()}), Settings(default_locale=locales[0], locales=locales)
+    )
+    members: dict[str, list[Member]] = {name: [] for name in types}
+    for path, page in sorted({**scan.others, **scan.pages}.items()):
+        claim = layout.claim(path)
+        if claim:
+            locale = claim.locale if claim.locale != locales[0] else None
+            members[claim.type.singular].append(Member(page, claim.name, locale))
+    groups = [replace(g, members=tuple(m)) for g, m in zip(tree.groups, members.values(), strict=True) if m]
+    claimed = {member.page.path for each in groups for member in each.members}
+    return replace(tree, groups=tuple(groups), left={p: r for p, r in tree.left.items() if p not in claimed})
+
+
+def _names(each: Group, taken: Iterable[str]) -> tuple[str, str]:
+    """The singular and plural API ids of a group's type, which no other type has."""
+    plural = _slug(each.folder)
+    if each.single:
+        singular = "home" if plural in _HOME or not plural else plural
+        plural = f"{singular}-pages"
+    elif plural in _POSTS:
+        singular, plural = "post", "posts"
+    else:
+        singular = _singular(plural)
+        if singular == plural:
+            plural = f"{singular}es" if singular.endswith("s") else f"{singular}s"
+    used = {*taken, *RESERVED, "uploads", "user", "file"}
+    stem, number = singular, 1
+    while singular in used or plural in used:
+        number += 1
+        singular = f"{stem}-page" if number == 2 else f"{stem}-{number}"
+        plural = f"{singular}s"
+    return singular, plural
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    return slug if slug[:1].isalpha() else f"page-{slug}".strip("-")
+
+
+def _singular(plural: str) -> str:
+    """The singular of an English plural; a word that is none stays as it is."""
+    stem, dash, last = plural.rpartition("-")
+    for ending, instead in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("xes", "x"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("s", ""),
+    ):
+        if last in _IRREGULAR:
+            last = _IRREGULAR[last]
+            break
+        if last.endswith(ending) and not last.endswith(("ss", "us", "is")) and len(last) > len(ending) + 1:
+            last = last.removesuffix(ending) + instead
+            break
+    return stem + dash + last
+
+
+def files_of(proposal: Proposal, name: str) -> Mapping[str, str]:
+    """The text of each file that is to be written, by path."""
+    made = {each.path: _schema(each) for each in proposal.types}
+    made[FILE] = _settings(proposal, name)
+    return made
+
+
+def _schema(each: ProposedType) -> str:
+    files = each.group.patterns
+    options: dict[str, Any] = {
+        "draftAndPublish": False,
+        "files": files[0] if len(files) == 1 else list(files),
+    }
+    schema = {
+        "kind": "singleType" if each.group.single else "collectionType",
+        "info": {
+            "singularName": each.singular,
+            "pluralName": each.plural,
+            "displayName": each.singular.replace("-", " ").title(),
+        },
+        "options": options,
+        "pluginOptions": {"i18n": {"localized": True}} if each.group.localized else {},
+        "attributes": {found.name: found.schema for found in each.attributes},
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _settings(proposal: Proposal, name: str) -> str:
+    what = "some of its files say that they are drafts, and Quire serves those like the others."
+    comments = [f"{each.singular} is not here: {what}" for each in proposal.types if each.has_drafts]
+    readable = [each.singular for each in proposal.types if not each.has_drafts]
+    return settings_text(name, proposal.locales, readable, comments)

@@ -1,0 +1,91 @@
+"""Reads the Markdown files of a tree, and the data files that stand among them."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from server.documents.layout import ENDINGS, MARKDOWN, UPLOADS
+from server.formats import frontmatter
+from server.formats.tree import SyntaxProblem, Tree
+from server.storage.files import walk
+from server.storage.store import parse, read_text
+
+# Folders that hold what a generator builds, its templates, or packages: not content.
+_FOLDERS = """_includes _layouts _sass _site archetypes build content-types coverage dist layouts public
+resources site-packages static target themes vendor venv"""
+SKIPPED = frozenset(_FOLDERS.split())
+# Files that a repository has for its readers, at its top.
+_NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
+readme release security support todo"""
+FOR_READERS = frozenset(_NAMES.split())
+DATA = ("src/content/", "content/")  # below which data files are documents
+
+
+@dataclass(frozen=True)
+class Page:
+    """One file: its front matter (or its data), and whether there is text below it."""
+
+    path: str
+    tree: Mapping[str, Tree]
+    has_body: bool
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is in a tree: its pages by path, the files that can't be read, with the reason.
+
+    `others` are Markdown files that are no content where they are; a pattern may claim them all the same.
+    """
+
+    pages: Mapping[str, Page]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, Page] = field(default_factory=dict)
+
+
+def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
+    """The pages of the tree at `root`; `progress` is called with how many have been read, of how many."""
+    pages: dict[str, Page] = {}
+    others: dict[str, Page] = {}
+    unreadable: dict[str, str] = {}
+    files = sorted(walk(root, [""]).files)
+    content = set(_without_resources([path for path in files if _is_page(path)]))
+    paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
+    for done, path in enumerate(paths):
+        progress(done, len(paths))
+        try:
+            (pages if path in content else others)[path] = read_page(root, path)
+        except SyntaxProblem as problem:
+            if path not in content:
+                continue
+            where = f"line {problem.line}: " if problem.line else ""
+            unreadable[path] = f"{where}{problem.message}"
+        except OSError as error:
+            unreadable[path] = error.strerror or str(error)
+    return Scan(pages, unreadable, others)
+
+
+def read_page(root: Path, path: str) -> Page:
+    """One file of a tree. Raises OSError and SyntaxProblem."""
+    text = read_text(root, path)[0]
+    body = frontmatter.split(text).body if path.endswith(MARKDOWN) else ""
+    return Page(path, parse(path, text, None), bool(body.strip()))
+
+
+def _is_page(path: str) -> bool:
+    folder, name = os.path.split(path)
+    if path.startswith(f"{UPLOADS}/") or any(part in SKIPPED for part in folder.split("/")):
+        return False
+    if path.endswith(MARKDOWN):
+        return bool(folder) or os.path.splitext(name)[0].lower().replace("-", "_") not in FOR_READERS
+    return path.endswith(ENDINGS) and any(path.startswith(root) and "/" in path[len(root) :] for root in DATA)
+
+
+def _without_resources(paths: list[str]) -> list[str]:
+    """The paths but for data files of `content/` that have Markdown around them: those belong to it."""
+    pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
+    return [
+        path
+        for path in paths
+        if path.endswith(MARKDOWN) or not path.startswith("content/") or path.split("/")[1] not in pages
+    ]

@@ -1,0 +1,20 @@
+"""The text of a new site.yaml."""
+
+from collections.abc import Iterable
+
+from server.formats.yaml_writer import yaml_entry
+
+
+def settings_text(
+    name: str, locales: Iterable[str], readable: Iterable[str], comments: Iterable[str] = ()
+) -> str:
+    """A site.yaml that lets everybody read some subjects; the first locale is the default one."""
+    text, codes = yaml_entry("name", name), list(locales)
+    if codes:
+        text += f"\nlocales:\n  default: {codes[0]}\n  available: [{', '.join(codes)}]\n"
+    text += "\n# What everybody may read; for everything else a client needs a token.\n"
+    text += "".join(f"# {comment}\n" for comment in comments)
+    grants = [
+        f"    {subject}: [{'find' if subject == 'upload' else 'find, findOne'}]\n" for subject in readable
+    ]
+    return text + "roles:\n" + ("  public:\n" + "".join(grants) if grants else "  public: {}\n")

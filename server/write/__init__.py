@@ -1,0 +1,1 @@
+"""A change of a document as new texts of files."""

@@ -1,0 +1,63 @@
+"""A document's versions and the files that hold them, while a change is being prepared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from server.config.settings import Settings
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.layout import Claim, Layout
+from server.errors import ConflictError
+from server.formats.tree import Plain, SyntaxProblem
+from server.index.snapshot import Snapshot
+from server.schema.model import Type
+from server.storage.changeset import Pending
+from server.storage.document_text import changed_text
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """One change's view of the site: what there is, the files that will be, the moment of the change."""
+
+    snapshot: Snapshot
+    settings: Settings
+    layout: Layout
+    pending: Pending
+    now: str
+
+    def of(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
+        """What is published of a document, and its draft where that has a file of its own."""
+        published, draft = (
+            next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
+            for status in (PUBLISHED, DRAFT)
+        )
+        return published, draft
+
+    def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
+        """The text of a document's file with some keys changed. ConflictError where that can't be."""
+        path = document.path
+        try:
+            return changed_text(path, self.pending.text(path), document.type.body, changes)
+        except SyntaxProblem as error:
+            line = f", line {error.line}" if error.line else ""
+            raise ConflictError(f"{path}{line}: {error.message}; mend the file first") from error
+
+    def touch(self, document: Document, changes: Mapping[str, Any]) -> None:
+        """Change some keys of a document's file, and when it was updated."""
+        self.pending.put(document.path, self.changed(document, {**changes, "updatedAt": Plain(self.now)}))
+
+    def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
+        """The path of another version of the document in `path`."""
+        claim = self.layout.claim(path)
+        if claim is None:
+            raise ConflictError(f"{path} is no document any more; try again")
+        wanted = Claim(claim.type, claim.name, locale or claim.locale, draft)
+        return self.layout.path_of(wanted, PurePosixPath(path).suffix, self.layout.pattern_of(path))
+
+
+def values_of(document: Document) -> Values:
+    """A document's attributes by name, as its row holds them."""
+    return {name: document.row[document.type.position[name]] for name in document.type.attributes}
