@@ -1,0 +1,49 @@
+"""The cache that every other is made of: its bound holds, and what is used stays."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.bounded import Cache
+
+
+def text_cache(most: int) -> Cache[str, str]:
+    """A cache of texts, in which a character counts as a byte."""
+    return Cache(most, lambda key, value: len(key) + len(value))
+
+
+def test_what_was_used_longest_ago_goes_first() -> None:
+    cache = text_cache(9)
+    cache.put("a", "11")
+    cache.put("b", "22")
+    cache.put("c", "33")
+    assert cache.get("a") == "11"
+    cache.put("d", "44")
+    assert [cache.get(key) for key in "abcd"] == ["11", None, "33", "44"]
+
+
+def test_keys_count() -> None:
+    cache = text_cache(100)
+    for i in range(50):
+        cache.put(f"{i:020}", "")
+    assert len(cache) == 5
+
+
+def test_what_is_too_large_is_not_kept_and_replaces_what_was() -> None:
+    cache = text_cache(5)
+    cache.put("a", "1")
+    cache.put("b", "too large for it")
+    assert (cache.get("a"), cache.get("b")) == ("1", None)
+    cache.put("a", "too large for it")
+    assert cache.get("a") is None
+    assert cache.bytes == 0
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.text(max_size=30)), max_size=60))
+def test_the_bound_holds_and_nothing_wrong_is_answered(puts: list[tuple[str, str]]) -> None:
+    cache, last = text_cache(40), dict[str, str]()
+    for key, value in puts:
+        cache.put(key, value)
+        last[key] = value
+        assert cache.bytes <= 40
+        assert all(cache.get(k) in (None, v) for k, v in last.items())
+        assert cache.bytes == sum(len(k) + len(v) for k, v in last.items() if cache.get(k) is not None)
