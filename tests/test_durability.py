@@ -260,11 +260,11 @@ def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -
     calls = []
 
     def prepare(state: Any, versions: Any) -> None:
-        text = versions.pending.text("content/things/one.md")
+        text = versions.changeset.text("content/things/one.md")
         if not calls:
             path.write_text("---\nname: by hand\ntags: [a]\n---\n")
         calls.append(text)
-        versions.pending.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
+        versions.changeset.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
 
     made.site.write(prepare)
     assert len(calls) == 2  # noticed, and done again on what the hand had written

@@ -13,7 +13,7 @@ import click
 from server.documents.timestamps import now
 from server.errors import ApiError, SetupError
 from server.site.loading import Progress
-from server.storage.changeset import Pending
+from server.storage.changeset import Changeset
 from server.terminal import check_folder, one_line_errors, progress_bar, show, site_option
 from server.tools.check.fixes import apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
@@ -87,10 +87,10 @@ def _show_changes(found: Survey, prefix: str) -> None:
         return
     site, audit = found.site, found.audit
     state = site.state
-    pending = Pending(site.root)
-    versions = Versions(state.snapshot, state.settings, audit.layout, pending, now())
+    changeset = Changeset(site.root)
+    versions = Versions(state.snapshot, state.settings, audit.layout, changeset, now())
     apply_fixes(versions, audit, find_fixes(audit))
-    for write in sorted(pending.writes(), key=lambda write: write.path):
+    for write in sorted(changeset.writes(), key=lambda write: write.path):
         before = (site.root / write.path).read_bytes().decode().splitlines(keepends=True)
         after = (write.data or b"").decode().splitlines(keepends=True)
         path = prefix + write.path

@@ -28,7 +28,7 @@ from server.site.configure import Configuration, configuration_mark, configure
 from server.site.feed import Feed
 from server.site.file_entries import Held, Taken, history_cache
 from server.site.loading import Progress, read_all
-from server.storage.changeset import Pending
+from server.storage.changeset import Changeset
 from server.storage.git import git_folder, head_mark, read_history
 from server.storage.image_cache import Gallery
 from server.storage.journal import Journal, Write
@@ -142,7 +142,7 @@ class Site:
                 versions = self._versions()
                 try:
                     result = prepare(self.state, versions)
-                    writes = versions.pending.writes()
+                    writes = versions.changeset.writes()
                     stale = {w.path for w in writes if self._is_stale(w)}
                     if stale:
                         raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
@@ -151,7 +151,7 @@ class Site:
                 except ConflictError:
                     if not left:
                         raise
-                    self.refresh(versions.pending.paths)
+                    self.refresh(versions.changeset.paths)
                 else:
                     self._publish({self._held.owner(path) for path in changed})
                     return self.state, result
@@ -250,7 +250,7 @@ class Site:
 
     def _versions(self) -> Versions:
         state = self.state
-        return Versions(state.snapshot, state.settings, self._held.store.layout, Pending(self.root), now())
+        return Versions(state.snapshot, state.settings, self._held.store.layout, Changeset(self.root), now())
 
     def _is_stale(self, write: Write) -> bool:
         """Whether a file is not as the index knows it; a description has no entry of its own."""

@@ -8,7 +8,7 @@ from server.storage.files import Signature, signature
 from server.storage.journal import Write
 
 
-class Pending:
+class Changeset:
     """Reads files once and collects what is to become of them; nothing is written here."""
 
     def __init__(self, root: Path) -> None:

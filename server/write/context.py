@@ -12,7 +12,7 @@ from server.errors import ConflictError
 from server.formats.tree import Plain, SyntaxProblem
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
-from server.storage.changeset import Pending
+from server.storage.changeset import Changeset
 from server.storage.document_text import changed_text
 
 Values = dict[str, Any]
@@ -25,7 +25,7 @@ class Versions:
     snapshot: Snapshot
     settings: Settings
     layout: Layout
-    pending: Pending
+    changeset: Changeset
     now: str
 
     def of(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
@@ -40,14 +40,14 @@ class Versions:
         """The text of a document's file with some keys changed. ConflictError where that can't be."""
         path = document.path
         try:
-            return changed_text(path, self.pending.text(path), document.type.body, changes)
+            return changed_text(path, self.changeset.text(path), document.type.body, changes)
         except SyntaxProblem as error:
             line = f", line {error.line}" if error.line else ""
             raise ConflictError(f"{path}{line}: {error.message}; mend the file first") from error
 
     def touch(self, document: Document, changes: Mapping[str, Any]) -> None:
         """Change some keys of a document's file, and when it was updated."""
-        self.pending.put(document.path, self.changed(document, {**changes, "updatedAt": Plain(self.now)}))
+        self.changeset.put(document.path, self.changed(document, {**changes, "updatedAt": Plain(self.now)}))
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
         """The path of another version of the document in `path`."""

@@ -71,7 +71,7 @@ class Relinker:
             changes = {attribute.name: encode(attribute, new)}
             if only_draft and document is published:  # a draft of its own, since only that is meant
                 path = versions.sibling(document.path, draft=True)
-                versions.pending.put(path, versions.changed(document, changes))
+                versions.changeset.put(path, versions.changed(document, changes))
             else:
                 versions.touch(document, changes)
 

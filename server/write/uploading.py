@@ -90,8 +90,8 @@ def add(versions: Versions, incoming: Incoming) -> str:
     described = {key: value for key, value in incoming.info.items() if value is not None}
     trees = {**described, "name": name, "documentId": new_document_id()}
     trees["createdAt"] = trees["updatedAt"] = Plain(versions.now)
-    versions.pending.put_file(path, incoming.source)
-    versions.pending.put(path + DESCRIPTION, new_text(path + DESCRIPTION, None, trees))
+    versions.changeset.put_file(path, incoming.source)
+    versions.changeset.put(path + DESCRIPTION, new_text(path + DESCRIPTION, None, trees))
     return path
 
 
@@ -102,7 +102,7 @@ def _file_name(versions: Versions, incoming: Incoming, name: str) -> str:
     stem = PurePosixPath(name.replace("\\", "/")).name
     stem = stem.removesuffix(PurePosixPath(stem).suffix) or "file"
     stem = slugify(stem, separator="_", lowercase=False, max_length=_LONGEST) or "file"
-    while versions.pending.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
+    while versions.changeset.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
         continue
     return f"{stem}_{random}{ending}"
 
@@ -115,10 +115,10 @@ def describe(versions: Versions, file: Document, info: Mapping[str, Any]) -> Non
     """Change what a media file's description says."""
     path = file.path + DESCRIPTION
     trees = {**info, "updatedAt": Plain(versions.now)}
-    if versions.pending.exists(path):
-        versions.pending.put(path, changed_text(path, versions.pending.text(path), None, trees))
+    if versions.changeset.exists(path):
+        versions.changeset.put(path, changed_text(path, versions.changeset.text(path), None, trees))
     else:
-        versions.pending.put(path, new_text(path, None, trees))
+        versions.changeset.put(path, new_text(path, None, trees))
 
 
 def replace_file(versions: Versions, file: Document, incoming: Incoming) -> None:
@@ -128,11 +128,11 @@ def replace_file(versions: Versions, file: Document, incoming: Incoming) -> None
         raise ValidationError(
             f"The new file must be of the type that the old one has: {mime_type(file.path)}"
         )
-    versions.pending.put_file(file.path, incoming.source)
+    versions.changeset.put_file(file.path, incoming.source)
     describe(versions, file, incoming.info)
 
 
 def remove(versions: Versions, file: Document) -> None:
     """Let a media file and its description be gone."""
-    versions.pending.delete(file.path)
-    versions.pending.delete(file.path + DESCRIPTION)
+    versions.changeset.delete(file.path)
+    versions.changeset.delete(file.path + DESCRIPTION)

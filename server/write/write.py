@@ -1,5 +1,5 @@
 """A change of a document → the texts of the files that it touches (design: a write touches only what
-changed). Nothing is written here: the files are collected in a Pending, and `site` commits them.
+changed). Nothing is written here: the files are collected in a changeset, and `site` commits them.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,7 +90,7 @@ class Writer:
             for status in (PUBLISHED, DRAFT):
                 key = (place.type.uid, document_id, locale, status)
                 for document in self.versions.snapshot.claims.get(key, ()):
-                    self.versions.pending.delete(document.path)
+                    self.versions.changeset.delete(document.path)
 
     def _single_id(self, place: Place) -> str | None:
         """The id of a single type's document, in the place's locale or else in any."""
@@ -144,7 +144,9 @@ class Writer:
             moments["createdAt"] = Plain(base.get("createdAt"))
             moments["publishedAt"] = REMOVE
         text = self.versions.changed(base, {**changes, **moments})
-        self.versions.pending.put(draft.path if draft else self.versions.sibling(base.path, draft=True), text)
+        self.versions.changeset.put(
+            draft.path if draft else self.versions.sibling(base.path, draft=True), text
+        )
 
     def _write_published(
         self, base: Document, published: Document | None, draft: Document | None, old: Values, new: Values
@@ -158,10 +160,10 @@ class Writer:
         if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
             target = published.path
         elif published:
-            self.versions.pending.delete(published.path)
-        self.versions.pending.put(target, text)
+            self.versions.changeset.delete(published.path)
+        self.versions.changeset.put(target, text)
         if draft:
-            self.versions.pending.delete(draft.path)
+            self.versions.changeset.delete(draft.path)
 
     def _moments(self, document: Document, *, published: bool) -> Values:
         """The moments that a written version's file says."""
@@ -184,7 +186,7 @@ class Writer:
         trees["createdAt"] = trees["updatedAt"] = Plain(self.versions.now)
         if type_.draft_publish and not place.draft:
             trees["publishedAt"] = Plain(self.versions.now)
-        self.versions.pending.put(path, new_text(path, type_.body, trees))
+        self.versions.changeset.put(path, new_text(path, type_.body, trees))
 
     def free_name(self, place: Place, document_id: str, values: Values) -> str:
         """The path of a new document: named after its uid attribute, else after its id."""
@@ -207,7 +209,7 @@ class Writer:
             for draft in (False, True):
                 path = self.versions.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
                 stem = path if not claim.type.files else path.rpartition(".")[0]
-                if any(self.versions.pending.exists(stem + ending) for ending in ENDINGS):
+                if any(self.versions.changeset.exists(stem + ending) for ending in ENDINGS):
                     return True
         return False
 
@@ -224,7 +226,7 @@ class Writer:
         values = self._merged(place.type, values, change)
         self._check(place, document_id, values, lambda _: True)
         path = self.versions.sibling(other.path, draft=place.draft, locale=place.locale)
-        if self.versions.pending.exists(path):
+        if self.versions.changeset.exists(path):
             raise ConflictError(f"{path} is there already, and is not this document")
         self._new_file(place, document_id, values, path)
         self._share(place, document_id, values)

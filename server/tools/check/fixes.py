@@ -169,7 +169,7 @@ def apply_fixes(versions: Versions, audit: Audit, fixes: list[Fix]) -> Mended:
             for fix in some:
                 key = str(fix.at[0])
                 changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
-            versions.pending.put(path, versions.changed(some[0].document, changes))
+            versions.changeset.put(path, versions.changed(some[0].document, changes))
             made.extend(some)
         except (ConflictError, LookupError, TypeError) as error:
             refused[path] = getattr(error, "message", "") or "it was changed meanwhile"

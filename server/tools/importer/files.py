@@ -34,7 +34,7 @@ def offer_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
     """Offer every document version of a source; those that it has no more are taken away again."""
     store = Store(merge.root, fitted.schema, fitted.settings, History().moments)
     existing = _existing(store)
-    versions = Versions(empty(fitted.schema), fitted.settings, store.layout, merge.pending, now())
+    versions = Versions(empty(fitted.schema), fitted.settings, store.layout, merge.changeset, now())
     offering = _Offering(merge, versions, fitted, source.notes)
     groups = list(wanted(source, fitted.schema, fitted.settings, source.notes))
     for done, group in enumerate(groups):

@@ -12,7 +12,7 @@ from pathlib import Path
 from server.config.settings import FILE
 from server.errors import ApiError, SetupError
 from server.paths import FOLDER, state_folder
-from server.storage.changeset import Pending
+from server.storage.changeset import Changeset
 from server.storage.journal import Journal, Write
 from server.tools.importer import record as records
 from server.tools.importer.files import offer_documents
@@ -50,10 +50,10 @@ def run(root: Path, reader: Reader, options: Options, say: Say) -> Imported:
     before = records.read_record(root)
 
     def begin() -> Merge:
-        made = Merge(root, Pending(root), replace(before, files=dict(before.files)), options.overwrite)
+        made = Merge(root, Changeset(root), replace(before, files=dict(before.files)), options.overwrite)
         text = settings_text(root, source)
         if text is not None:
-            made.pending.put(FILE, text)
+            made.changeset.put(FILE, text)
         return made
 
     merge, fitted = fit(root, source.schemas, source.notes, begin)
@@ -64,12 +64,12 @@ def run(root: Path, reader: Reader, options: Options, say: Say) -> Imported:
         offer_uploads(merge, source, reader, folder, say)
         offer_documents(merge, source, fitted, say)
         if merge.record.files != before.files:
-            merge.pending.put(records.PATH, merge.record.text())
-        writes = merge.pending.writes()
+            merge.changeset.put(records.PATH, merge.record.text())
+        writes = merge.changeset.writes()
         if writes and not options.dry_run:
             say("Writing", 0, 0)
             _commit(root, writes)
-    return Imported(source, merge, merge.written + any(path == FILE for path, _ in merge.pending.texts()))
+    return Imported(source, merge, merge.written + any(path == FILE for path, _ in merge.changeset.texts()))
 
 
 def _commit(root: Path, writes: list[Write]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.errors import ConflictError
-from server.storage.changeset import Pending
+from server.storage.changeset import Changeset
 from server.tools.importer.record import Known, Record, digest, file_digest
 
 OUTCOMES = ("new", "changed", "same", "kept")
@@ -28,7 +28,7 @@ class Merge:
     """The changes of one import so far."""
 
     root: Path
-    pending: Pending
+    changeset: Changeset
     record: Record
     overwrite: bool
     counts: dict[str, Counts] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Merge:
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
             self._count(subject, "same")
-        elif not self.pending.exists(path):
+        elif not self.changeset.exists(path):
             if known and not self.overwrite:
                 self._keep(subject, path, "was removed here, and has changed in the source")
             else:
@@ -66,7 +66,7 @@ class Merge:
     def _offer_change(self, subject: str, path: str, said: str, changed: Callable[[str], str]) -> None:
         known = self.record.files.get(path)
         try:
-            old = self.pending.text(path)
+            old = self.changeset.text(path)
             text = changed(old)
         except ConflictError as error:
             self._keep(subject, path, error.message.removeprefix(path).lstrip(":, "))
@@ -106,7 +106,7 @@ class Merge:
             self._keep(subject, path, why)
             return
         if outcome != "same":
-            self.pending.put_file(path, source)
+            self.changeset.put_file(path, source)
         self.record.files[path] = Known(said, found)
         self._count(subject, outcome)
 
@@ -124,16 +124,16 @@ class Merge:
     def remove(self, path: str) -> None:
         """Let a file be gone that an import wrote and the source has no more; not if a person changed it."""
         known = self.record.files.pop(path, None)
-        if known is None or not self.pending.exists(path):
+        if known is None or not self.changeset.exists(path):
             return
-        if known.file == digest(self.pending.text(path)) or self.overwrite:
-            self.pending.delete(path)
+        if known.file == digest(self.changeset.text(path)) or self.overwrite:
+            self.changeset.delete(path)
             self.removed.append(path)
         else:
             self.kept.append((path, "was changed here, and is gone from the source"))
 
     def _put(self, subject: str, path: str, said: str, text: str, outcome: str) -> None:
-        self.pending.put(path, text)
+        self.changeset.put(path, text)
         self.record.files[path] = Known(said, digest(text))
         self._count(subject, outcome)
 

@@ -182,7 +182,7 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
         shutil.copyfile(root / FILE, stage / FILE)
     if (root / TYPES).is_dir():
         shutil.copytree(root / TYPES, stage / TYPES)
-    for path, text in merge.pending.texts():
+    for path, text in merge.changeset.texts():
         (stage / path).parent.mkdir(parents=True, exist_ok=True)
         (stage / path).write_bytes(text.encode())
 
