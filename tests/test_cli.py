@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.auth.accounts import Accounts
-from server.commands.cli import main
+from server.commands.cli import COMMANDS, main
 from tests.sites import STRING, collection, documents, write
 
 ROOT = Path(__file__).parent.parent
@@ -39,6 +39,27 @@ def run(*arguments: str, **environment: str) -> Result:
 
 def token(root: Path, *arguments: str) -> Result:
     return run("token", *arguments, "--site", str(root))
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+
+def test_the_help_names_every_command_and_loads_none() -> None:
+    code = (
+        "import sys; from server.commands.cli import COMMANDS, main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        "print([entry.module for entry in COMMANDS.values() if entry.module in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\n[]\n")
+    assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str) -> None:
+    done = run(name, "--help")
+    assert done.exit_code == 0
+    assert f"quire {name}" in done.stdout or f"main {name}" in done.stdout
 
 
 # --- tokens --------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The command line: a table of commands, each loaded when it is called; errors are one line, and status 1."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
@@ -8,17 +9,29 @@ import click
 
 from server import __version__
 
-# What each command is: its module, and its name there.
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "serve": ("server.commands.serve", "serve_command"),
-    "init": ("server.commands.init", "init"),
-    "check": ("server.commands.check", "check"),
-    "export": ("server.commands.export", "export_command"),
-    "import": ("server.commands.import_strapi", "import_"),
-    "types": ("server.commands.types", "types"),
-    "search": ("server.commands.search", "search"),
-    "token": ("server.commands.accounts", "token"),
-    "user": ("server.commands.accounts", "user"),
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command is, and what `quire --help` says of it."""
+
+    module: str
+    name: str
+    summary: str
+
+
+# `quire --help` prints the summaries, so that no command need be loaded for it.
+COMMANDS: Mapping[str, Entry] = {
+    "serve": Entry("server.commands.serve", "serve_command", "Serve a site."),
+    "init": Entry("server.commands.init", "init", "Make a site: a new one, or one from a tree of Markdown."),
+    "check": Entry("server.commands.check", "check", "Say everything that is wrong with a site."),
+    "export": Entry(
+        "server.commands.export", "export_command", "Write the API to a folder, as static files."
+    ),
+    "import": Entry("server.commands.import_strapi", "import_", "Take over content from elsewhere."),
+    "types": Entry("server.commands.types", "types", "Write TypeScript types for the content types."),
+    "search": Entry("server.commands.search", "search", "Find documents by their words, the best first."),
+    "token": Entry("server.commands.accounts", "token", "API tokens: make, list and revoke them."),
+    "user": Entry("server.commands.accounts", "user", "Users: make, list, block them; roles and passwords."),
 }
 
 
@@ -29,10 +42,12 @@ class _Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, name = COMMANDS[cmd_name]
-        return cast(click.Command, getattr(import_module(module), name))
+        entry = COMMANDS.get(cmd_name)
+        return cast(click.Command, getattr(import_module(entry.module), entry.name)) if entry else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
 @click.group(
