@@ -32,4 +32,4 @@ def _scale(site: Site, stop: Event) -> None:
             except Exception:
                 log.exception("%s could not be scaled", path)
         seen = media
-        site.gallery.save()
+        site.image_cache.save()

@@ -30,7 +30,7 @@ from server.site.file_entries import Held, Taken, history_cache
 from server.site.loading import Progress, read_all
 from server.storage.changeset import Changeset
 from server.storage.git import git_folder, head_mark, read_history
-from server.storage.image_cache import Gallery
+from server.storage.image_cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
 from server.storage.parse_cache import ParseCache
@@ -71,7 +71,7 @@ class Site:
         self.root = root.resolve()
         self._lock = threading.RLock()
         self.started = now()
-        self.gallery = Gallery(self.root / UPLOADS, self.root / FOLDER / "formats")
+        self.image_cache = ImageCache(self.root / UPLOADS, self.root / FOLDER / "formats")
         self._journal: Journal | None = None
         self._number = -1  # of the last write, as far as this process knows
         self._loaded = False
@@ -160,7 +160,7 @@ class Site:
     def scale(self, path: str) -> None:
         """Make the formats of a picture that has none yet, and show them."""
         inside = upload_path(path) or ""
-        if self.gallery.missing(inside) and self.gallery.make(inside):
+        if self.image_cache.missing(inside) and self.image_cache.make(inside):
             with self._lock:
                 self._tell({path})
                 self._publish({path})
@@ -168,7 +168,7 @@ class Site:
     def unscaled(self) -> list[str]:
         """The paths of the pictures whose formats are still to be made."""
         media = self.state.snapshot.media
-        return [document.path for inside, document in media.items() if self.gallery.missing(inside)]
+        return [document.path for inside, document in media.items() if self.image_cache.missing(inside)]
 
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
@@ -265,7 +265,7 @@ class Site:
         def moments(path: str, modified: float) -> tuple[str, str]:
             return self._held.history.moments(path, modified)
 
-        return Store(self.root, schema, settings, moments, self.gallery)
+        return Store(self.root, schema, settings, moments, self.image_cache)
 
     def _reconfigure(self) -> Change:
         """site.yaml or a schema changed: use it if it is sound, else keep what there was and say so."""

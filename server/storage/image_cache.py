@@ -26,7 +26,7 @@ from server.storage.images import (
 _VERSION = 1
 
 
-class Gallery:
+class ImageCache:
     """The pictures below `uploads`; `folder` is where formats are kept."""
 
     def __init__(self, uploads: Path, folder: Path) -> None:

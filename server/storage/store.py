@@ -23,7 +23,7 @@ from server.formats.tree import SyntaxProblem, Tree, is_null, json_lines, read_j
 from server.problems import Problem, Severity
 from server.schema.model import UPLOAD, Schema
 from server.storage.files import Signature, digest_of, link_problem, signature
-from server.storage.image_cache import Gallery
+from server.storage.image_cache import ImageCache
 from server.storage.media import DESCRIPTION, read_media, upload_path
 
 log = logging.getLogger("quire")
@@ -65,10 +65,10 @@ class Store:
         schema: Schema,
         settings: Settings,
         moments: Moments,
-        gallery: Gallery | None = None,
+        image_cache: ImageCache | None = None,
     ) -> None:
         self.root, self.schema, self.settings, self.moments = root, schema, settings, moments
-        self.gallery = gallery
+        self.image_cache = image_cache
         self.layout = Layout(schema, settings)
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
@@ -137,7 +137,7 @@ class Store:
             (created, updated),
             self.settings.default_locale,
             reading,
-            *(self.gallery.facts(upload_path(path) or "") if self.gallery else (None, None)),
+            *(self.image_cache.facts(upload_path(path) or "") if self.image_cache else (None, None)),
         )
         problems += [_problem(sidecar, wrong, lines, "warning") for wrong in reading.wrong]
         return Entry(path, signature(status), document, tuple(problems))

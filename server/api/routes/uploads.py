@@ -15,7 +15,7 @@ def blueprint(site: Site) -> Blueprint:
     @bp.get("/<path:path>")
     def upload(path: str) -> Response:
         media = site.state.snapshot.media
-        file = site.root / UPLOADS / path if path in media else site.gallery.file_of(path, media)
+        file = site.root / UPLOADS / path if path in media else site.image_cache.file_of(path, media)
         if file is None:
             raise NotFoundError()
         try:

@@ -27,7 +27,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
     for start in range(0, len(missing), _FEW):
         some = missing[start : start + _FEW]
         for done, path in enumerate(some, start + 1):
-            failed += not site.gallery.make(upload_path(path) or "")
+            failed += not site.image_cache.make(upload_path(path) or "")
             progress(done, len(missing))
         site.refresh(some)
     return failed
@@ -66,7 +66,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Path]:
         if path in media:
             found[path] = site.root / UPLOADS / path
             found.update(_formats(site, path, media))
-        elif format_of(path) and (file := site.gallery.file_of(path, media)):
+        elif format_of(path) and (file := site.image_cache.file_of(path, media)):
             found[path] = file
     return dict(sorted(found.items()))
 
@@ -75,5 +75,5 @@ def _formats(site: Site, path: str, media: Mapping[str, Any]) -> Iterator[tuple[
     folder, slash, name = path.rpartition("/")
     for key in FORMATS:
         inside = f"{folder}{slash}{key}_{name}"
-        if inside not in media and (file := site.gallery.file_of(inside, media)):
+        if inside not in media and (file := site.image_cache.file_of(inside, media)):
             yield inside, file
