@@ -16,7 +16,7 @@ from server.documents.document import PUBLISHED
 from server.search.catalog import catalog, versions
 from server.search.find import Scope, Search
 from server.search.question import read_question
-from server.search.sync import Feeder
+from server.search.sync import Sync
 from server.search.texts import texts, title_of
 from server.search.words import split
 from server.site.site import Site
@@ -71,10 +71,10 @@ _TYPE = {
 def measure(folder: Path, docs: Path) -> None:
     """Build the index of the pages and print both engines' mean reciprocal rank."""
     site = _make_site(folder, docs)
-    feeder = Feeder(site)
-    feeder.start()
-    feeder.done.wait()
-    feeder.stop()
+    sync = Sync(site)
+    sync.start()
+    sync.done.wait()
+    sync.stop()
     database = fts5(site)
     ours, theirs = [list(_ranks(ask)) for ask in (_quire(site), _fts5(database))]
     rows = [

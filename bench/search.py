@@ -26,7 +26,7 @@ from server.auth.accounts import Accounts
 from server.documents.document import PUBLISHED
 from server.search.find import Scope, Search
 from server.search.question import read_question
-from server.search.sync import Feeder
+from server.search.sync import Sync
 from server.site.site import Site
 
 SIZES = (1000, 10_000)
@@ -132,11 +132,11 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
 def _feed(site: Site) -> tuple[float, float]:
     """How long it takes until the index is up to date, and how much of a processor, in seconds."""
     began, used = time.perf_counter(), _used()
-    feeder = Feeder(site)
-    feeder.start()
-    feeder.done.wait()
+    sync = Sync(site)
+    sync.start()
+    sync.done.wait()
     seconds = time.perf_counter() - began
-    feeder.stop()
+    sync.stop()
     return seconds, _used() - used
 
 
@@ -148,9 +148,9 @@ def _used() -> float:
 def _freshness(site: Site, root: Path) -> str:
     """How long after a file was changed the index has it: the median and the longest of EDITS."""
     engine, scope, taken = Search(root), Scope({"api::page.page": PUBLISHED}), []
-    feeder = Feeder(site)
-    feeder.start()
-    feeder.done.wait()
+    sync = Sync(site)
+    sync.start()
+    sync.done.wait()
     for i in range(EDITS):
         path = f"content/pages/000/page-{i:05d}.md"
         began = time.perf_counter()
@@ -160,7 +160,7 @@ def _freshness(site: Site, root: Path) -> str:
         while not engine.find(site.state, question, scope, 0, 1).documents:
             time.sleep(0.01)
         taken.append(time.perf_counter() - began)
-    feeder.stop()
+    sync.stop()
     return f"{statistics.median(taken):.2f} s, {max(taken):.2f} s"
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from server.search.sync import Feeder
+from server.search.sync import Sync
 from tests.conftest import MakeApi
 from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation, translated
 
@@ -76,10 +76,10 @@ roles:
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     site = load(tmp_path_factory.mktemp("site"), FILES)
     if request.param == "index":
-        feeder = Feeder(site)
-        feeder.start()
-        assert feeder.done.wait(30)
-        feeder.stop()
+        sync = Sync(site)
+        sync.start()
+        assert sync.done.wait(30)
+        sync.stop()
     api = Api.of(site)
     api.token("reader", may=["article.find", "article.readDraft", "author.find"])
     api.token("drafts", may=["article.readDraft"])

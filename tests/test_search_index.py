@@ -17,7 +17,7 @@ from server.documents.document import PUBLISHED
 from server.search.find import Found, Scope, Search
 from server.search.question import read_question
 from server.search.status import DAMAGED, read_status
-from server.search.sync import Feeder
+from server.search.sync import Sync
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, documents, load, write
 
@@ -61,16 +61,16 @@ def indexed(search: Search, site: Site, q: str, expected: list[str]) -> Callable
 
 
 @contextmanager
-def fed(site: Site, *, whole: bool = True) -> Iterator[Feeder]:
-    feeder = Feeder(site)
-    feeder.start()
+def fed(site: Site, *, whole: bool = True) -> Iterator[Sync]:
+    sync = Sync(site)
+    sync.start()
     try:
-        assert feeder.done.wait(WAIT_S)
+        assert sync.done.wait(WAIT_S)
         if whole:
             until(lambda: (status := read_status(folder(site))) is not None and bool(status.shape))
-        yield feeder
+        yield sync
     finally:
-        feeder.stop()
+        sync.stop()
 
 
 def folder(site: Site) -> Path:
@@ -192,7 +192,7 @@ def test_an_index_damaged_under_a_running_server_is_built_anew(tmp_path: Path) -
 
 def test_one_of_several_writes_and_has_an_heir(tmp_path: Path) -> None:
     site = load(tmp_path, FILES)
-    first, second = Feeder(site), Feeder(load(tmp_path, {}))
+    first, second = Sync(site), Sync(load(tmp_path, {}))
     search = Search(tmp_path)
     first.start()
     until(first.leads.is_set)
@@ -223,9 +223,9 @@ def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
     load(tmp_path, FILES)
     code = (
         "import sys, time; from pathlib import Path; from server.site.site import Site\n"
-        "from server.search.sync import Feeder\n"
-        "site = Site(Path(sys.argv[1])); site.load(); feeder = Feeder(site); feeder.start()\n"
-        "feeder.done.wait(); print('done', flush=True); time.sleep(60)\n"
+        "from server.search.sync import Sync\n"
+        "site = Site(Path(sys.argv[1])); site.load(); sync = Sync(site); sync.start()\n"
+        "sync.done.wait(); print('done', flush=True); time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None

@@ -25,7 +25,7 @@ from server.auth.accounts import Accounts
 from server.auth.sessions import Sessions
 from server.config.settings import Settings
 from server.errors import SetupError
-from server.search.sync import Feeder
+from server.search.sync import Sync
 from server.site.feed import Feed
 from server.site.scaling import scaler
 from server.site.site import Site
@@ -127,7 +127,7 @@ def _lead(site: Site, feed: Feed, report: Report) -> None:
     Watcher(site, report).start()
     scaler(site).start()
     if site.state.settings.search_index:
-        Feeder(site, _tell).start()
+        Sync(site, _tell).start()
     site.refresh(announce=True)  # what changed before there was a watcher
 
 

@@ -11,7 +11,7 @@ from server.errors import SetupError
 from server.search.find import Found, Scope, Search, total
 from server.search.highlight import Finder, Fragment, finder_of, highlights
 from server.search.question import LONGEST, Question, read_question
-from server.search.sync import Feeder
+from server.search.sync import Sync
 from server.search.texts import searchable, title_of
 from server.site.site import Site, State
 from server.spelling import suggestion
@@ -85,14 +85,14 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 def _index(site: Site) -> None:
     """Bring the index up to date, or leave that to the server that is at it; show how far it is."""
-    feeder = Feeder(site)
-    feeder.start()
+    sync = Sync(site)
+    sync.start()
     with progress_bar("Indexing") as progress:
-        while not feeder.done.wait(0.02):
-            done, length = feeder.progress
+        while not sync.done.wait(0.02):
+            done, length = sync.progress
             if length:
                 progress(done, length)
-    feeder.stop()
+    sync.stop()
 
 
 def _shown(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:

@@ -1,7 +1,7 @@
 """The process that writes the index: `python -m server.search.indexer FOLDER`.
 
 It is another process, with less claim to the processor, so that indexing never holds up a request.
-It takes commands from its standard input and answers each on its standard output (`feeder` sends
+It takes commands from its standard input and answers each on its standard output (`sync` sends
 them), and ends with the process that started it. What has not changed since it was indexed is
 recognised by a digest of what is indexed of it.
 """

@@ -41,13 +41,13 @@ _CODE = Path(__file__).resolve().parents[2]  # where this very package is, for t
 Report = Callable[[str], None]
 
 
-class Feeder:
+class Sync:
     """One thread that brings the index up to date whenever the site has changed."""
 
     def __init__(self, site: Site, report: Report = log.info) -> None:
         self.site, self.report = site, report
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="search-feeder", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="search-sync", daemon=True)
         self.leads = threading.Event()  # this process has the lock
         self.done = threading.Event()  # there is nothing left to index, or somebody else has the lock
         self.progress: tuple[int, int] = (0, 0)  # versions looked at, of so many
@@ -103,8 +103,8 @@ class _Damaged(Exception):
 class _Feed:
     """One writer's work: what the index has been told, and what it has still to be told."""
 
-    def __init__(self, feeder: Feeder, child: "_Child", folder: Path) -> None:
-        self.feeder, self.child, self.folder = feeder, child, folder
+    def __init__(self, sync: Sync, child: "_Child", folder: Path) -> None:
+        self.sync, self.child, self.folder = sync, child, folder
         self.state: State | None = None
         self.known: Catalog = {}
         self.todo: dict[str, Version | None] = {}  # in the order in which they are sent
@@ -122,28 +122,28 @@ class _Feed:
             if not self.todo and self.shape is None:
                 if told:
                     self._report(f"search: {self.total:,} documents indexed in {looked - began:.0f} s")
-                self.feeder.done.set()
+                self.sync.done.set()
                 told = 0.0
                 stop.wait(max(LOOK_S, RARELY * looking))
                 began = time.monotonic()
                 continue
-            self.feeder.done.clear()
+            self.sync.done.clear()
             self._send()
             looked = time.monotonic()
-            done, total = self.feeder.progress
+            done, total = self.sync.progress
             if looked - began > max(SLOW_S, told * 1.5) and done < total:
                 told = looked - began
                 self._report(f"search: indexing, {done:,} of {total:,} documents")
             stop.wait(BREATH_S)
 
     def _report(self, line: str) -> None:
-        self.feeder.report(line)
+        self.sync.report(line)
 
     def _look(self) -> None:
         """See what has changed in the site since the last look."""
         if (self.folder / DAMAGED).exists():
             raise _Damaged
-        before, state = self.state, self.feeder.site.state
+        before, state = self.state, self.sync.site.state
         if state is before:
             return
         current = catalog(state, self.known)
@@ -165,7 +165,7 @@ class _Feed:
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.child.call("take", tasks)
         total, left = self.total, len(self.todo)
-        self.feeder.progress = (total - left, total)
+        self.sync.progress = (total - left, total)
         if not left:
             self.child.call("commit", total, 0, self.shape or "")
             self.shape = None
