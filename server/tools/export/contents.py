@@ -18,7 +18,7 @@ from server.query import qs
 from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.site.site import State
-from server.tools.export.asking import Answer, Part, Sight, parts
+from server.tools.export.requests import Access, Part, Response, parts
 
 QUERIES = "queries"  # the folder of the named queries, beside `api`
 FILES = "/api/upload/files"
@@ -26,25 +26,28 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class Contents:
-    """What one sight sees of one state. Raises SetupError where site.yaml asks for what can't be asked."""
+    """All that one role or token may see of one state.
+
+    Raises SetupError where site.yaml asks for something that cannot be requested.
+    """
 
     state: State
-    sight: Sight
+    access: Access
 
     @cached_property
     def parts(self) -> Sequence[Part]:
         """The types in their locales."""
-        return list(parts(self.state, self.sight))
+        return list(parts(self.state, self.access))
 
     @cached_property
-    def queries(self) -> Sequence[Answer]:
+    def queries(self) -> Sequence[Response]:
         """The answers of the named queries."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
         """Every media file where files may be listed, else none."""
-        if not self.sight.actor.may("upload", "find"):
+        if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
         return list(self.state.snapshot.list(files, self.state.settings.default_locale, "published"))
@@ -54,33 +57,33 @@ class Contents:
         listed = [path for path, _ in self._media_paths()]
         return [*chain.from_iterable(p.paths for p in self.parts), *listed, *(q.path for q in self.queries)]
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Iterator[Response]:
         """Every answer, rendered one after the other."""
         return chain(*(part.answers() for part in self.parts), self._media_answers(), self.queries)
 
     def _media_paths(self) -> Iterator[tuple[str, str]]:
         """The path and the request of every answer of the media library: the list, then the files."""
-        if self.sight.actor.may("upload", "find"):
+        if self.access.actor.may("upload", "find"):
             yield f"{FILES[1:]}.json", FILES
-            if self.sight.actor.may("upload", "findOne"):
+            if self.access.actor.may("upload", "findOne"):
                 yield from ((f"{FILES[1:]}/{file.id}.json", f"{FILES}/{file.id}") for file in self.media)
 
-    def _media_answers(self) -> Iterator[Answer]:
+    def _media_answers(self) -> Iterator[Response]:
         query = Query(self.state.schema.types[UPLOAD])
         rendered = render_files(View(self.state.snapshot, self.state.settings), query, self.media)
         bodies = [b"[%b]" % b",".join(rendered), *rendered]
         for (path, request), body in zip(self._media_paths(), bodies, strict=False):
-            yield Answer(path, request, body)
+            yield Response(path, request, body)
 
-    def _query(self, name: str, wanted: QueryExport) -> Answer:
+    def _query(self, name: str, wanted: QueryExport) -> Response:
         try:
-            body = _answer(self.state, self.sight.actor, wanted)
+            body = _answer(self.state, self.access.actor, wanted)
         except ForbiddenError as error:
-            what = f"export.queries.{name}: {self.sight.actor.name} may not ask this"
+            what = f"export.queries.{name}: {self.access.actor.name} may not ask this"
             raise SetupError(FILE, wanted.line, what, "grant it, or export as another role") from error
         except ApiError as error:
             raise SetupError(FILE, wanted.line, f"export.queries.{name}: {error.message}") from error
-        return Answer(f"{QUERIES}/{name}.json", wanted.request, body)
+        return Response(f"{QUERIES}/{name}.json", wanted.request, body)
 
 
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.errors import SetupError
-from server.tools.export.asking import Answer
 from server.tools.export.manifest import NAME, TOPS, Entry, Manifest, checked, read_manifest
+from server.tools.export.requests import Response
 
 _LONGEST = 255  # bytes of a file's name
 _STAGE = ".quire-export-"  # how the folder of files that are being written begins
@@ -131,7 +131,7 @@ class Folder:
             self._owned.update(dict.fromkeys(new, Entry()))
             self._save(replace(self.manifest, files=self._owned))
 
-    def put(self, answer: Answer) -> None:
+    def put(self, answer: Response) -> None:
         """Have a file hold the bytes of an answer."""
         digest = hashlib.sha256(answer.body).hexdigest()
         self._enter(answer.path, Entry(answer.request, len(answer.body), digest))

@@ -15,10 +15,10 @@ from server.site.configure import TYPES
 from server.site.site import Site, State
 from server.spelling import suggestion
 from server.storage.media import upload_path
-from server.tools.export.asking import Sight
 from server.tools.export.contents import Contents
 from server.tools.export.folder import Folder, Tally, opened
 from server.tools.export.manifest import Manifest
+from server.tools.export.requests import Access
 from server.tools.export.uploads import make_formats, named_in, sources, with_base_url
 
 Progress = Callable[[int, int], None]  # (done, in all)
@@ -55,15 +55,15 @@ class Done:
 def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
     """Export a loaded site. Raises SetupError, as a rule before anything is written."""
     settings = site.state.settings
-    sight = Sight(_actor(settings, options), options.drafts)
+    access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)
     check_target(target, site)
     _check_types(site.state)
-    _check_drafts(site.state, sight)
+    _check_drafts(site.state, access)
     with bar("Scaling pictures") as progress:
         unscaled = make_formats(site, progress)
-    contents = Contents(with_base_url(site.state, base) if base else site.state, sight)
-    manifest = Manifest(settings.name, sight.actor.name, options.drafts, base)
+    contents = Contents(with_base_url(site.state, base) if base else site.state, access)
+    manifest = Manifest(settings.name, access.actor.name, options.drafts, base)
     paths = contents.paths()
     with opened(target, manifest, force=options.force) as folder, bar("Exporting") as progress:
         folder.claim(paths)
@@ -121,10 +121,10 @@ def _check_types(state: State) -> None:
             raise SetupError(FILE, wanted.line, what, mend)
 
 
-def _check_drafts(state: State, sight: Sight) -> None:
-    if sight.drafts and not any(sight.status(type_) for type_ in state.schema.content_types):
+def _check_drafts(state: State, access: Access) -> None:
+    if access.drafts and not any(access.status(type_) for type_ in state.schema.content_types):
         mend = "grant readDraft, or name another --role, or --everything"
-        raise SetupError("--drafts", None, f"{sight.actor.name} may not read drafts", mend)
+        raise SetupError("--drafts", None, f"{access.actor.name} may not read drafts", mend)
 
 
 def _base_url(text: str) -> str:

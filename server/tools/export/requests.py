@@ -27,7 +27,7 @@ LOCALES = "locale"  # the folder of the other locales, beside `api`
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Access:
     """As whom an export asks, and whether for drafts, of what it may see the drafts of."""
 
     actor: Actor
@@ -40,7 +40,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """One file of an export: its path, the request that it answers, its bytes."""
 
     path: str
@@ -52,7 +52,7 @@ class Answer:
 class Part:
     """The documents of one type in one locale, in the order of their list, and how they are asked for."""
 
-    sight: Sight
+    access: Access
     view: View
     query: Query
     params: Mapping[str, Any]
@@ -72,7 +72,7 @@ class Part:
     @property
     def one_by_one(self) -> bool:
         """Whether the documents may be asked for by their ids."""
-        return self.sight.actor.may(self.type.singular, "findOne")
+        return self.access.actor.may(self.type.singular, "findOne")
 
     @property
     def paths(self) -> Iterator[str]:
@@ -86,7 +86,7 @@ class Part:
         if self.one_by_one:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Iterator[Response]:
         """The answers: a single type's document, or the documents and the pages of their list."""
         renderer, selection = Renderer(self.view), self.query.selection
         one = {
@@ -97,7 +97,7 @@ class Part:
             path, url = f"{self.folder}/{self.type.singular}.json", f"/api/{self.type.singular}{asked}"
             for document in self.documents:
                 body = one_answer(renderer.document(document, selection, document.locale))
-                yield Answer(path, url, body)
+                yield Response(path, url, body)
             return
         top, url = f"{self.folder}/{self.type.plural}", f"/api/{self.type.plural}"
         for number in range(1, self.pages + 1):
@@ -106,14 +106,14 @@ class Part:
             rendered = [renderer.document(d, selection, d.locale) for d in shown]
             body = list_answer(b"[%b]" % b",".join(rendered), page, len(self.documents))
             if number == 1:
-                yield Answer(f"{top}.json", f"{url}{_query(self.params)}", body)
+                yield Response(f"{top}.json", f"{url}{_query(self.params)}", body)
             pagination = {**self.params.get("pagination", {}), "page": str(number)}
             query = _query({**self.params, "pagination": pagination})
-            yield Answer(f"{top}/page/{number}.json", f"{url}{query}", body)
+            yield Response(f"{top}/page/{number}.json", f"{url}{query}", body)
             if self.one_by_one:
                 for key, body in zip((d.document_id for d in shown), rendered, strict=True):
                     request = f"{url}/{quote(key, safe='')}{asked}"
-                    yield Answer(f"{top}/{key}.json", request, one_answer(body))
+                    yield Response(f"{top}/{key}.json", request, one_answer(body))
 
 
 def _query(params: Mapping[str, Any]) -> str:
@@ -121,30 +121,30 @@ def _query(params: Mapping[str, Any]) -> str:
     return f"?{query}" if query else ""
 
 
-def parts(state: State, sight: Sight) -> Iterator[Part]:
+def parts(state: State, access: Access) -> Iterator[Part]:
     """What there is to export: every type that may be listed, in each of its locales.
 
     Raises SetupError where `export.types` asks for what can't be asked.
     """
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
-        if not sight.actor.may(type_.singular, "find"):
+        if not access.actor.may(type_.singular, "find"):
             continue
         for locale in state.settings.locales if type_.localized else (state.settings.default_locale,):
             try:
-                yield _part(state, sight, type_, wanted, locale)
+                yield _part(state, access, type_, wanted, locale)
             except ApiError as error:
                 raise SetupError(
                     FILE, wanted.line, f"export.types.{type_.singular}: {error.message}"
                 ) from error
 
 
-def _part(state: State, sight: Sight, type_: Type, wanted: TypeExport, locale: str) -> Part:
+def _part(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> Part:
     default = locale == state.settings.default_locale
-    params = {**({} if default else {"locale": locale}), **sight.status(type_), **wanted.parameters}
+    params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
     # Pages of a populated list are exported, also where requests may not ask for both at once.
     settings = replace(state.settings, populate_with_pagination=True)
-    reader = Reader(replace(state, settings=settings), type_, sight.actor)
+    reader = Reader(replace(state, settings=settings), type_, access.actor)
     query = reader.query(qs.parse(qs.write(params)), many=True)
     view = reader.view(query)
     if type_.kind == "singleType":
@@ -153,4 +153,4 @@ def _part(state: State, sight: Sight, type_: Type, wanted: TypeExport, locale: s
     else:
         documents = find(view, replace(query, page=Page(0, ALL, 1))).documents
     folder = "api" if default else f"{LOCALES}/{locale}/api"
-    return Part(sight, view, query, params, folder, documents)
+    return Part(access, view, query, params, folder, documents)
