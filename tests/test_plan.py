@@ -128,7 +128,6 @@ def check(schema: Schema, snapshot: Snapshot, wanted: dict[str, Any], sort: str)
         for few in (0, 100):  # by going through orders, and by slots
             patch.setattr("server.index.find.FEW", few)
             patch.setattr("server.index.planner.FEW", few)
-            patch.setattr("server.index.planner.MANY", few)
             found = find(view, query)
             assert ids(found.documents) == ids(sorter(view, query.selection.sort)(everything))
             assert found.total == len(everything)

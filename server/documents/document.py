@@ -1,6 +1,5 @@
 """A document version: one row of values, and the row's moments, ids and place."""
 
-from collections.abc import Callable
 from typing import Any
 
 from server.documents.values import identify
@@ -68,6 +67,3 @@ def default_order(document: Document) -> tuple[str, str, str]:
     """The key of the order without `sort`: createdAt, then documentId (then locale, for `locale=*`)."""
     row = document.row
     return (row[-4], row[1], row[-1])
-
-
-Order = Callable[[Document], tuple[str, str, str]]

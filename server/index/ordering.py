@@ -41,20 +41,7 @@ class OrderKey:
 class Order(Sequence[Document]):
     """Documents in an order, asked for sets."""
 
-    __slots__ = ("_all",)
-    _all: int
-
-    @property
-    def all(self) -> int:
-        """The set of all documents in it."""
-        try:
-            return self._all
-        except AttributeError:
-            found = 0
-            for chunk, notes in self.chunks:
-                found |= _mask(chunk, notes)
-            self._all = found
-            return found
+    __slots__ = ()
 
     def between(self, low: Any, high: Any = None) -> int:
         """The set of the documents whose key is at least `low` and, where given, less than `high`."""

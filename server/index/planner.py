@@ -42,7 +42,6 @@ class Plan:
 
 
 FEW = 50  # so many documents are asked sooner than a set of others is made
-MANY = 256  # so many documents that point at one other are worth keeping as a set
 
 # The documents whose value meets an operator, by the order of the column; None where it can't tell.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
@@ -200,18 +199,6 @@ class Planner:
             return Plan(rest=part)
         at = part.target.position[other.name]
         return Plan(self._by_ids({i for t in targets for i in t.row[at]}))
-
-    def _pointing(self, attribute: Attribute, targets: Iterable[Document]) -> int:
-        """The documents that point at some targets by a relation."""
-        links, here, status = self.view.snapshot.linking, self._here, self._status
-        found, few = 0, list[Document]()
-        for target in targets:
-            order = links(self.type, attribute.name, target.row[1], here, status)
-            if len(order) < MANY:
-                few.extend(order)
-            else:
-                found |= order.all  # which the order keeps
-        return found | bits_of(few)
 
     def find(self, filter_: Filter) -> Iterable[Document]:
         """The documents that meet a filter, in default order."""

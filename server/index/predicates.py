@@ -84,7 +84,7 @@ def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
     attribute = filter_.attribute
     textual = attribute.group == "string" or attribute.group == "date"
     if filter_.operator.folds:
-        return str.casefold if textual else lambda value: text_of(value).casefold()
+        return lambda value: text_of(value).casefold()
     if attribute.type in ("json", "array", "blocks") or (filter_.operator.takes == "text" and not textual):
         return text_of
     return None

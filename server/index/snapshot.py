@@ -185,12 +185,6 @@ class View:
         """The locale of a type's documents where the walk has come to be in `locale`."""
         return locale if type_.localized else self.settings.default_locale
 
-    def related(
-        self, attribute: Attribute, value: Any, owner: Document | None, locale: str
-    ) -> list[Document]:
-        """The documents or files that a relation or media attribute holds; see `resolver`."""
-        return self.resolver(attribute)(value, owner, locale)
-
     def resolver(self, attribute: Attribute) -> Resolver:
         """What finds the documents or files that a relation or media attribute holds, in order.
 

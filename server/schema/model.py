@@ -179,11 +179,6 @@ class Type:
         """The attributes, with their positions among all, whose values have options to keep to."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
-    @cached_property
-    def links(self) -> tuple[Attribute, ...]:
-        """The relations that are stored in this type's own documents, components not counted."""
-        return tuple(a for a in self.attributes.values() if a.type == "relation" and not a.derived)
-
 
 def _has_options(a: Attribute) -> bool:
     bounds = (a.min, a.max, a.min_length, a.max_length, a.regex)

@@ -8,7 +8,7 @@ with the reader that the server has; where that refuses one, the attribute is `j
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from server.documents.constraints import is_email
@@ -53,13 +53,12 @@ class Told:
 
     name: str
     values: tuple[tuple[Member, Tree], ...] = ()
-    scalars: tuple[str, ...] = field(default=())
 
     @classmethod
     def of(cls, name: str, members: Iterable[Member]) -> "Told":
         pairs = [(m, m.page.tree.get(name)) for m in members]
         values = tuple((m, value) for m, value in pairs if not is_null(value))
-        return cls(name, values, tuple(v for _, v in values if isinstance(v, str)))
+        return cls(name, values)
 
     @property
     def plain(self) -> bool:
