@@ -18,13 +18,13 @@ from unittest.mock import patch as patching
 from bench.cases import Case, cases
 from bench.sites import Sizes
 from bench.tables import count, ratio, show
+from server.api import cache as answers
 from server.api.app import create_app
-from server.api.routes import cache as answers
 from server.auth.accounts import Accounts
+from server.index import planner as plan
+from server.index import text_search as containing
 from server.index.fragments import Fragments
 from server.index.planner import Plan
-from server.index.snapshot import planner as plan
-from server.index.snapshot import text_search as containing
 from server.site.site import Site
 
 _out = patching.object
