@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from server.auth.accounts import Accounts
+from tests.commands.test_cli import free_port, start, wait
 from tests.sites import STRING, collection, documents, write
-from tests.test_cli import free_port, start, wait
 from tests.test_static_servers import ask, needs_nginx, run_nginx
 
 PAGE = (Path(__file__).parent.parent / "docs/deployment.md").read_text()

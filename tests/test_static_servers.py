@@ -17,9 +17,9 @@ from urllib.parse import quote
 import pytest
 
 from server.site.site import Site
+from tests.commands.test_cli import free_port
 from tests.sites import Api
-from tests.test_cli import free_port
-from tests.test_export import exported
+from tests.tools.test_export import exported
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = re.findall(r"^```yaml\n(export:.*?)^```", (ROOT / "docs/static.md").read_text(), re.M | re.S)

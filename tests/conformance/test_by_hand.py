@@ -1,6 +1,6 @@
 """The recorded conversations, with every write done by hand in files: what is read must be the same.
 
-`tests/test_recorded.py` sends the writes through the API; here an editor makes them (`editor`), the
+`test_recorded.py` sends the writes through the API; here an editor makes them (`editor`), the
 site takes notice, and the reading requests must be answered as recorded.
 """
 

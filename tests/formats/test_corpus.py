@@ -1,4 +1,4 @@
-"""Files as people write them (tests/corpus/): a change touches its own lines, and nothing else."""
+"""Files as people write them (tests/formats/corpus/): a change touches its own lines, and nothing else."""
 
 import difflib
 import re

@@ -21,7 +21,7 @@ from server.tools.typescript.module import write_module
 from server.tools.typescript.shapes import SHOWN, WRITTEN
 from tests.sites import STRING, Files, collection, component, relation, write
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TSC = ROOT / "tests" / "clients" / "node_modules" / "typescript" / "bin" / "tsc"
 NOTE = collection("note", {"title": {"type": "string", "required": True, "maxLength": 9}, "to-do": STRING})
 

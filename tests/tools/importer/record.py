@@ -1,4 +1,4 @@
-"""`python -m tests.strapi.record`: asks the reference implementation anew what the tests compare with.
+"""`python -m tests.tools.importer.record`: asks the reference implementation anew what is compared with.
 
 Needs Node.js with npm. It installs the reference implementation (see bench/peer), makes a project with
 the content types in site/, fills it over its own API, asks it REQUESTS, exports it, and writes
@@ -18,9 +18,9 @@ from bench.peer.install import install_strapi, node
 from bench.peer.strapi import command, make_project, strapi, surroundings, token
 from server.tools.importer.importing import Options, run
 from server.tools.importer.remote import Remote
-from tests.strapi.asked import IDS, REQUESTS
-from tests.strapi.content import LOCALES, Api, fill
-from tests.strapi.replay import JSON, Answer, serving
+from tests.tools.importer.asked import IDS, REQUESTS
+from tests.tools.importer.content import LOCALES, Api, fill
+from tests.tools.importer.replay import JSON, Answer, serving
 
 HERE = Path(__file__).parent
 

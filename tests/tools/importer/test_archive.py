@@ -11,7 +11,7 @@ from server.errors import SetupError
 from server.tools.importer import archive as module
 from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Options, run
-from tests.strapi.archives import EXPORT, members, pack, small
+from tests.tools.importer.archives import EXPORT, members, pack, small
 
 TAG = {"api::tag.tag": {"name": {"type": "string"}}}
 

@@ -16,7 +16,7 @@ from server.site.site import Site
 from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Imported, Options, run
 from server.tools.importer.report import report
-from tests.strapi.archives import EXPORT, Json, changed, link, small
+from tests.tools.importer.archives import EXPORT, Json, changed, link, small
 
 SALT = "content/books/the-salt-road.md"
 TITLE = {"title": {"type": "string"}}

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from server.commands.cli import main
 from server.query import qs
+from tests.api.test_upload import picture
 from tests.sites import STRING, Api, collection, documents, load, relation, translated, write
-from tests.test_media_api import picture
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SITE = """\
 name: Test
 locales: {default: en, available: [en, fr]}

@@ -1,4 +1,4 @@
-"""The recorded conversations, replayed against the app with real files (tests/conformance/).
+"""The recorded conversations, replayed against the app with real files (scenarios/).
 
 Each scenario starts from an empty site. Ids of documents are compared one to one: the recording's
 `<doc:7>` stands for one document here, whichever number it has; everything else as the recording
@@ -21,7 +21,7 @@ from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.site.site import Site
 
-HERE = Path(__file__).parent / "conformance"
+HERE = Path(__file__).parent
 SCENARIOS = sorted(path.stem for path in (HERE / "scenarios").glob("*.json"))
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 EXACT = re.compile(

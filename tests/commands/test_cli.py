@@ -19,7 +19,7 @@ from server.auth.accounts import Accounts
 from server.commands.cli import COMMANDS, main
 from tests.sites import STRING, collection, documents, write
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILES = {
     **collection("article", {"title": STRING}),
     **documents("articles", a={"title": "A"}),

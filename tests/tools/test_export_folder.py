@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.sites import STRING, collection, documents, write
-from tests.test_export import exported, files_of, refused, run
+from tests.tools.test_export import exported, files_of, refused, run
 
 FILES = {
     **collection("note", {"title": STRING}),
@@ -125,7 +125,7 @@ def test_an_export_that_was_killed_leaves_whole_files_and_is_finished_by_the_nex
 ) -> None:
     write(root, documents("notes", **{f"n{i:05d}": {"title": "x" * 2000} for i in range(1500)}))
     command = [sys.executable, "-m", "server", "export", str(out), "--site", str(root)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=Path(__file__).parent.parent)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=Path(__file__).parents[2])
     while process.poll() is None and len(list(out.glob("api/notes/*.json"))) < 200:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
@@ -274,7 +274,7 @@ def test_a_disk_that_takes_no_more_is_one_line(root: Path, out: Path) -> None:
     arguments = ["export", str(out), "--site", str(root)]
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=False,

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.commands.cli import main
+from tests.api.test_search import FILES
 from tests.sites import write
-from tests.test_search_api import FILES
 
 
 @pytest.fixture(scope="module")

@@ -260,7 +260,7 @@ def test_odd_names_are_names(made: Made, name: str) -> None:
 
 
 def test_the_astro_docs_are_served_in_place(tmp_path: Path) -> None:
-    archive = Path(__file__).parent.parent.parent / "shared" / "data" / "astro-docs.tar.gz"
+    archive = Path(__file__).parents[3] / "shared" / "data" / "astro-docs.tar.gz"
     if not archive.exists():
         pytest.skip("the archive of real pages is not beside the repository")
     text = {"type": "string", "pluginOptions": {"i18n": {"localized": True}}}

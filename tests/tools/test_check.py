@@ -15,7 +15,7 @@ from server.problems import RULES
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, component, relation, write
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MEDIA = {"type": "media", "multiple": True}
 TYPES = {
     **collection(

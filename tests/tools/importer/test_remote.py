@@ -16,8 +16,8 @@ from server.tools.importer import download
 from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Imported, Options, run
 from server.tools.importer.remote import Remote
-from tests.strapi.archives import EXPORT, members
-from tests.strapi.replay import JSON, Answer, Ask, recorded, serving
+from tests.tools.importer.archives import EXPORT, members
+from tests.tools.importer.replay import JSON, Answer, Ask, recorded, serving
 
 TOKEN = "its-token"
 ANSWERS = json.loads((Path(__file__).parent / "remote.json").read_bytes())

@@ -24,7 +24,7 @@ from server.site.site import Site
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, documents, load, relation
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TYPES = ROOT / "tests" / "conformance" / "site" / "content-types"
 PRIVATE = {"type": "string", "private": True}
 SECRET = {

@@ -29,7 +29,7 @@ from server.tools.init.groups import Group, Member
 from server.tools.init.infer import attributes_of
 from server.tools.init.scan import Page
 from tests.sites import STRING, Api, Files, collection, write
-from tests.trees import ASTRO, HUGO, JEKYLL, PLAIN, TREES, page
+from tests.tools.trees import ASTRO, HUGO, JEKYLL, PLAIN, TREES, page
 
 MARKDOWN = (".md", ".mdx", ".markdown")
 
@@ -103,7 +103,7 @@ def test_flags_say_what_a_terminal_would_ask(tmp_path: Path) -> None:
 def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "server", "init", str(tmp_path / "site")]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     for question, answer in (

@@ -13,7 +13,7 @@ from server.errors import SetupError
 from server.site.site import Site
 from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Options, run
-from tests.strapi.archives import MOMENTS, link, small
+from tests.tools.importer.archives import MOMENTS, link, small
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 odd = st.sampled_from(

@@ -22,7 +22,7 @@ FILES = {
     **documents("notes", a={"text": "x"}),
     "site.yaml": "roles: {public: {note: [find, findOne]}}",
 }
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 # --- what a token may ----------------------------------------------------------------------------
