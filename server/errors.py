@@ -1,7 +1,7 @@
 """Every error that Quire raises on purpose.
 
     QuireError
-    ├── SetupError               the site itself is wrong: path, line, what, how to mend it
+    ├── SetupError               the site itself is wrong: path, line, what, how to fix it
     └── ApiError                 one answer in the error envelope
         ├── ValidationError      400
         │   └── PaginationError  400
@@ -44,11 +44,11 @@ class SetupError(QuireError):
     """A site.yaml, schema or command that can't be used; its text is one line for a person."""
 
     def __init__(
-        self, path: str, line: int | None, message: str, mend: str = "", column: int | None = None
+        self, path: str, line: int | None, message: str, fix: str = "", column: int | None = None
     ) -> None:
-        self.path, self.line, self.column, self.message, self.mend = path, line, column, message, mend
+        self.path, self.line, self.column, self.message, self.fix = path, line, column, message, fix
         where = f"{path}:{line}" if line else path
-        super().__init__(f"{where}: {message}" + (f" ({mend})" if mend else ""))
+        super().__init__(f"{where}: {message}" + (f" ({fix})" if fix else ""))
 
 
 @contextmanager

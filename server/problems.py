@@ -38,11 +38,11 @@ class Problem:
     path: str
     line: int | None
     message: str
-    mend: str = ""
+    fix: str = ""
     severity: Severity = "error"
     column: int | None = field(default=None, compare=False)
     rule: str = field(default="unreadable", compare=False)
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{where}: {self.message}" + (f" ({self.mend})" if self.mend else "")
+        return f"{where}: {self.message}" + (f" ({self.fix})" if self.fix else "")

@@ -132,8 +132,8 @@ class Accounts:
             with self._engine.begin() as connection:
                 connection.execute(_tokens.insert(), row)
         except IntegrityError as error:
-            mend = f"quire token revoke {name}, or choose another name"
-            raise SetupError("token", None, f'there is a token named "{name}"', mend) from error
+            fix = f"quire token revoke {name}, or choose another name"
+            raise SetupError("token", None, f'there is a token named "{name}"', fix) from error
         return token
 
     def tokens(self) -> list[Token]:
@@ -208,8 +208,8 @@ def _engine(url: str) -> Engine:
             engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), pool_pre_ping=True)
         _make_tables(engine)
     except ModuleNotFoundError as error:
-        mend = "pip install 'quire[postgres]'"
-        raise SetupError("site.yaml", None, f"the accounts database has no driver: {error}", mend) from error
+        fix = "pip install 'quire[postgres]'"
+        raise SetupError("site.yaml", None, f"the accounts database has no driver: {error}", fix) from error
     except Exception as error:
         message = str(error).splitlines()[0]
         raise SetupError("site.yaml", None, f"the accounts database can't be used: {message}") from error

@@ -50,8 +50,8 @@ def _key(root: Path) -> str:
     given = os.environ.get(VARIABLE)
     if given is not None:
         if len(given) < SHORTEST_KEY:
-            mend = "make a longer one at random"
-            raise SetupError(VARIABLE, None, f"is shorter than {SHORTEST_KEY} characters", mend)
+            fix = "make a longer one at random"
+            raise SetupError(VARIABLE, None, f"is shorter than {SHORTEST_KEY} characters", fix)
         return given
     try:
         path = state_folder(root) / "jwt.key"
@@ -59,11 +59,11 @@ def _key(root: Path) -> str:
             _make_key(path)
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        mend = "look at its permissions, or delete it, which ends all sessions"
-        raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", mend) from error
+        fix = "look at its permissions, or delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", fix) from error
     if len(key) < SHORTEST_KEY:  # anybody could guess it, and be anybody
-        mend = "delete it, which ends all sessions"
-        raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", mend)
+        fix = "delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", fix)
     return key
 
 

@@ -69,12 +69,12 @@ def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> N
     for permission in permissions:
         subject, _, action = permission.rpartition(".")
         if subject not in subjects:
-            mend = suggestion(subject, subjects) or "use the singular API id of a content type"
-            raise SetupError("--permission", None, f'"{subject}" is no content type', mend)
+            fix = suggestion(subject, subjects) or "use the singular API id of a content type"
+            raise SetupError("--permission", None, f'"{subject}" is no content type', fix)
         known = ACTIONS.get(subject, ACTIONS[""])
         if action not in known:
-            mend = suggestion(action, known) or "use one of " + ", ".join(known)
-            raise SetupError("--permission", None, f'"{action}" is no action of {subject}', mend)
+            fix = suggestion(action, known) or "use one of " + ", ".join(known)
+            raise SetupError("--permission", None, f'"{action}" is no action of {subject}', fix)
 
 
 @token.command("list")
@@ -100,8 +100,8 @@ def revoke_token(root: Path, name: str) -> None:
         known = [found.name for found in accounts.tokens()]
         done = accounts.revoke_token(name)
     if not done:
-        mend = suggestion(name, known) or "quire token list shows those that there are"
-        raise SetupError("token", None, f'there is no token named "{name}"', mend)
+        fix = suggestion(name, known) or "quire token list shows those that there are"
+        raise SetupError("token", None, f'there is no token named "{name}"', fix)
     click.echo(f"revoked {name}")
 
 
@@ -127,8 +127,8 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
         try:
             made = Users(accounts).create(username, email, chosen, role=role, confirmed=True)
         except ApiError as error:
-            mend = "quire user list shows those that there are"
-            raise SetupError("user", None, f"{username} or {email} is taken", mend) from error
+            fix = "quire user list shows those that there are"
+            raise SetupError("user", None, f"{username} or {email} is taken", fix) from error
     click.echo(f"made {made.username} ({made.email}), {made.role}")
 
 
@@ -194,8 +194,8 @@ def _check_field(name: str, value: str, least: int = 1) -> None:
 
 def _check_role(settings: Settings, role: str) -> None:
     if role not in settings.roles or role == "public":
-        mend = suggestion(role, settings.roles) or "roles are named in site.yaml"
-        raise SetupError("role", None, f'there is no role "{role}" for users', mend)
+        fix = suggestion(role, settings.roles) or "roles are named in site.yaml"
+        raise SetupError("role", None, f'there is no role "{role}" for users', fix)
 
 
 def _change(root: Path, username: str, values: dict[str, Any]) -> User:
@@ -203,8 +203,8 @@ def _change(root: Path, username: str, values: dict[str, Any]) -> User:
         users = Users(accounts)
         found = users.named(username)
         if found is None:
-            mend = suggestion(username, [u.username for u in users.all()]) or "quire user list shows all"
-            raise SetupError("user", None, f'there is no user "{username}"', mend)
+            fix = suggestion(username, [u.username for u in users.all()]) or "quire user list shows all"
+            raise SetupError("user", None, f'there is no user "{username}"', fix)
         changed = users.update(found.id, values)
         assert changed is not None
         return changed

@@ -17,7 +17,7 @@ from server.storage.changeset import Changeset
 from server.terminal import check_folder, one_line_errors, progress_bar, show, site_option
 from server.tools.check.fixes import apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
-from server.tools.check.report import mended, printable, report
+from server.tools.check.report import fixed, printable, report
 from server.tools.check.survey import Survey, look, survey
 from server.write.context import Versions
 
@@ -29,11 +29,11 @@ from server.write.context import Versions
 )
 @click.option("--strict", is_flag=True, help="Fail on warnings as well.")
 @click.option("--translations", is_flag=True, help="Warn of documents that a locale does not have.")
-@click.option("--fix", is_flag=True, help="Mend what is safe to mend.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed without a decision.")
 @click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and change nothing.")
 @one_line_errors
 def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool, dry_run: bool) -> None:
-    """Say everything that is wrong with a site: where, what, and how to mend it.
+    """Say everything that is wrong with a site: where, what, and how to fix it.
 
     The status is 1 where there are errors (with --strict, also where there are warnings).
     """
@@ -44,7 +44,7 @@ def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool,
     if fix and dry_run:
         _show_changes(found, prefix)
     elif fix:
-        found = _mend(found, prefix, text=text, translations=translations)
+        found = _fix(found, prefix, text=text, translations=translations)
     if text:
         show(report(found, prefix, time.perf_counter() - began))
     elif told := FORMATS[format_](found, prefix):
@@ -65,8 +65,8 @@ def _prefix(root: Path) -> str:
     return f"{root.resolve()}/" if there.startswith("..") else f"{there}/"
 
 
-def _mend(found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Mend what can be, say so, and look again."""
+def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
+    """Fix what can be, say so, and look again."""
     if found.site is None or found.audit is None:
         return found
     audit, fixes = found.audit, find_fixes(found.audit)
@@ -77,8 +77,8 @@ def _mend(found: Survey, prefix: str, *, text: bool, translations: bool) -> Surv
     except ApiError as error:
         raise SetupError("--fix", None, error.message, "nothing was changed") from error
     if text:
-        show(mended(done, prefix))
-    return replace(look(found.site, translations=translations), mended=done.fixes)
+        show(fixed(done, prefix))
+    return replace(look(found.site, translations=translations), fixed=done.fixes)
 
 
 def _show_changes(found: Survey, prefix: str) -> None:

@@ -58,7 +58,7 @@ def _refuse_broken(site: Site, skip_broken: bool) -> None:
     if len(errors) > SHOWN_PROBLEMS:
         click.echo(f"  … and {len(errors) - SHOWN_PROBLEMS} more, which quire check shows", err=True)
     if errors and not skip_broken:
-        what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be mended first"
+        what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
         raise SetupError(str(site.root), None, what, "or left out, with --skip-broken")
 
 
@@ -88,5 +88,5 @@ def _report(site: Site, options: Options, target: Path, done: Done, seconds: flo
     )
 
 
-def _warn(what: str, mend: str) -> None:
-    click.secho(f"  ! {what} ({mend})", fg="yellow")
+def _warn(what: str, fix: str) -> None:
+    click.secho(f"  ! {what} ({fix})", fg="yellow")

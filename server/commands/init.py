@@ -82,8 +82,8 @@ def _look(folder: Path) -> tuple[Scan, list[str]]:
     layout = Layout(schema, read_settings(folder))
     free = {path: page for path, page in found.pages.items() if not layout.claim(path)}
     if not free:
-        mend = "`quire check` says what is wrong with it"
-        raise SetupError(str(folder), None, "is a site already, and its Markdown files have types", mend)
+        fix = "`quire check` says what is wrong with it"
+        raise SetupError(str(folder), None, "is a site already, and its Markdown files have types", fix)
     return Scan(free, found.unreadable), [word for t in types for word in (t.singular, t.plural)]
 
 

@@ -51,12 +51,12 @@ def _refuse_old(path: Path, made: bytes) -> None:
     if there == made:
         click.echo(f"{path} is up to date")
         return
-    mend = f"run quire types --out {path}"
+    fix = f"run quire types --out {path}"
     if there is None:
-        raise SetupError(str(path), None, "there is no such file", mend)
+        raise SetupError(str(path), None, "there is no such file", fix)
     lines = zip([*there.splitlines(), b""], [*made.splitlines(), b""], strict=False)
     line = next((i for i, (old, new) in enumerate(lines, start=1) if old != new), None)
-    raise SetupError(str(path), line, "is not what the content types say now", mend)
+    raise SetupError(str(path), line, "is not what the content types say now", fix)
 
 
 def _write(path: Path, made: bytes) -> None:

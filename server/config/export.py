@@ -48,7 +48,7 @@ class Export:
 class Reader(Protocol):
     """What reads site.yaml, as far as this section needs it."""
 
-    def refuse(self, message: str, mend: str, *at: str | int) -> SetupError:
+    def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
         """The error that names the line of a path of keys."""
 
     def line(self, *at: str | int) -> int | None:
@@ -74,8 +74,8 @@ def _type(reader: Reader, name: str, max_page_size: int) -> TypeExport:
     parameters: dict[str, Any] = {}
     for key, value in reader.section(*at).items():
         if key not in TYPE_KEYS:
-            mend = suggestion(key, TYPE_KEYS) or "known here: " + ", ".join(TYPE_KEYS)
-            raise reader.refuse(f'the key "{".".join((*at, key))}" is not known', mend, *at, key)
+            fix = suggestion(key, TYPE_KEYS) or "known here: " + ", ".join(TYPE_KEYS)
+            raise reader.refuse(f'the key "{".".join((*at, key))}" is not known', fix, *at, key)
         if key == "page_size":
             size = reader.count(25, *at, key)
             if size > max_page_size:
@@ -92,8 +92,8 @@ def _query(reader: Reader, name: str, value: Tree) -> QueryExport:
     if not _NAME.fullmatch(name):
         raise reader.refuse(f'"{name}" can\'t be the name of a query', "use letters, digits, - and _", *at)
     if not isinstance(value, str) or not value.startswith("/api/"):
-        mend = "write it as /api/articles?sort=title"
-        raise reader.refuse(f'"{".".join(at)}" must be a path of the API', mend, *at)
+        fix = "write it as /api/articles?sort=title"
+        raise reader.refuse(f'"{".".join(at)}" must be a path of the API', fix, *at)
     return QueryExport(str(value), reader.line(*at))
 
 

@@ -122,9 +122,9 @@ class _Reader:
     def __init__(self, data: Any, lines: Lines) -> None:
         self.data, self.lines = data, lines
 
-    def refuse(self, message: str, mend: str, *at: str | int) -> SetupError:
+    def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
         mark = nearest(self.lines, at)
-        return SetupError(FILE, mark.line if mark else 1, message, mend, mark.column if mark else 1)
+        return SetupError(FILE, mark.line if mark else 1, message, fix, mark.column if mark else 1)
 
     def line(self, *at: str | int) -> int | None:
         """The line of a path of keys, or of the nearest one above it."""
@@ -240,7 +240,7 @@ def _read(root: Path) -> _Reader:
     except UnicodeDecodeError as error:
         raise SetupError(FILE, None, "is not UTF-8", "save it as UTF-8") from error
     except SyntaxProblem as error:
-        raise SetupError(FILE, error.line, error.message, error.mend, error.column) from error
+        raise SetupError(FILE, error.line, error.message, error.fix, error.column) from error
     reader = _Reader({} if is_null(data) else data, lines)
     if not isinstance(reader.data, dict):
         raise reader.refuse("is no mapping", "write it as key: value lines")
@@ -256,8 +256,8 @@ def _unknown(reader: _Reader) -> Iterator[SetupError]:
         inside_leaf = any(names[:end] in leaves for end in range(1, len(names)))
         if names not in known and not inside_leaf and (not names[:-1] or names[:-1] in known):
             siblings = [key[-1] for key in known if len(key) == len(names) and key[:-1] == names[:-1]]
-            mend = suggestion(names[-1], siblings) or "known here: " + ", ".join(sorted(siblings))
-            yield reader.refuse(f'the key "{".".join(names)}" is not known', mend, *at)
+            fix = suggestion(names[-1], siblings) or "known here: " + ", ".join(sorted(siblings))
+            yield reader.refuse(f'the key "{".".join(names)}" is not known', fix, *at)
 
 
 def _settings(reader: _Reader) -> Settings:
@@ -311,9 +311,9 @@ def _weights(reader: _Reader) -> Mapping[str, float]:
     for attribute in reader.section("search", "weights"):
         value = typed(reader.get("search", "weights", attribute))
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_WEIGHT:
-            mend = f"write a number from 0 to {MAX_WEIGHT}"
+            fix = f"write a number from 0 to {MAX_WEIGHT}"
             raise reader.refuse(
-                f'the weight of "{attribute}" is no such number', mend, "search", "weights", attribute
+                f'the weight of "{attribute}" is no such number', fix, "search", "weights", attribute
             )
         found[str(attribute)] = float(value)
     return found
@@ -361,9 +361,9 @@ def _roles(reader: _Reader) -> Mapping[str, frozenset[str]]:
             known = ACTIONS.get(subject, ACTIONS[""])
             for i, action in enumerate(reader.texts("roles", role, subject)):
                 if action not in known:
-                    mend = suggestion(action, known) or "use " + ", ".join(known)
+                    fix = suggestion(action, known) or "use " + ", ".join(known)
                     raise reader.refuse(
-                        f'the action "{action}" of {subject} is not known', mend, "roles", role, subject, i
+                        f'the action "{action}" of {subject} is not known', fix, "roles", role, subject, i
                     )
                 granted.append(f"{subject}.{action}")
         roles[role] = frozenset(granted)
@@ -374,8 +374,8 @@ def _ignored(reader: _Reader) -> Mapping[str, tuple[str, ...]]:
     at = ("check", "ignore")
     for rule in reader.section("check") and reader.section(*at):
         if rule not in RULES:
-            mend = suggestion(rule, RULES) or "known are " + ", ".join(RULES)
-            raise reader.refuse(f'there is no rule "{rule}" of quire check', mend, *at, rule)
+            fix = suggestion(rule, RULES) or "known are " + ", ".join(RULES)
+            raise reader.refuse(f'there is no rule "{rule}" of quire check', fix, *at, rule)
     return {rule: tuple(reader.texts(*at, rule, default=[])) for rule in reader.section(*at)}
 
 
@@ -386,13 +386,13 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
                 what = f'role {role} names "{subject}", which is no content type'
-                mend = suggestion(subject, [*singulars, *ACTIONS]) or "mend the name"
+                fix = suggestion(subject, [*singulars, *ACTIONS]) or "fix the name"
                 mark = nearest(settings.lines, ("roles", role, subject))
                 line, column = (mark.line, mark.column) if mark else (None, None)
-                wrong.append(Problem(FILE, line, what, mend, "warning", column, "settings"))
+                wrong.append(Problem(FILE, line, what, fix, "warning", column, "settings"))
     for name, wanted in settings.export.types.items():
         if name not in singulars:
             what = f'export.types names "{name}", which is no content type'
-            mend = suggestion(name, singulars) or "mend the name"
-            wrong.append(Problem(FILE, wanted.line, what, mend, "warning", None, "settings"))
+            fix = suggestion(name, singulars) or "fix the name"
+            wrong.append(Problem(FILE, wanted.line, what, fix, "warning", None, "settings"))
     return wrong

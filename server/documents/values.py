@@ -51,11 +51,11 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that its attribute can't have: where, what was expected, whether it must be mended."""
+    """A value that its attribute can't have: where, what was expected, whether it must be fixed."""
 
     path: Path
     message: str
-    mend: str = ""
+    fix: str = ""
     warning: bool = False
     rule: str = "value"
 
@@ -69,18 +69,18 @@ class Reading:
     wrong: list[Mismatch] = field(default_factory=list)
 
     def fail(
-        self, path: Path, message: str, mend: str = "", *, warning: bool = False, rule: str = "value"
+        self, path: Path, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
     ) -> None:
         """Note a mismatch and go on."""
-        self.wrong.append(Mismatch(path, message, mend, warning, rule))
+        self.wrong.append(Mismatch(path, message, fix, warning, rule))
 
 
 class Unreadable(ValueError):
-    """Raised by a reader: what the type expected, and how to mend it."""
+    """Raised by a reader: what the type expected, and how to fix it."""
 
-    def __init__(self, expected: str, mend: str = "") -> None:
+    def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
-        self.expected, self.mend = expected, mend
+        self.expected, self.fix = expected, fix
 
 
 def identify(*parts: str) -> int:
@@ -115,7 +115,7 @@ def read_value(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -
     try:
         return READERS[kind](tree, attribute)
     except Unreadable as error:
-        reading.fail(path, f"expected {error.expected}, found {_shown(tree)}", error.mend)
+        reading.fail(path, f"expected {error.expected}, found {_shown(tree)}", error.fix)
         return None
 
 
@@ -331,9 +331,9 @@ def _read_zone(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -
         uid = item.get("__component") if isinstance(item, dict) else None
         if uid not in attribute.components:
             hint = suggestion(str(uid), attribute.components)
-            mend = hint or "one of " + ", ".join(attribute.components)
+            fix = hint or "one of " + ", ".join(attribute.components)
             what = f'the component "{uid}" has no place here' if uid else "an entry without __component"
-            reading.fail((*path, i), what, mend)
+            reading.fail((*path, i), what, fix)
             continue
         component = _read_one(reading.types[str(uid)], item, (*path, i), reading)
         if component:
@@ -347,6 +347,6 @@ def warn_unknown(
     """Warn of keys that the type does not have; they stay in the file and are not served."""
     for key in tree:
         if key not in type_.attributes and key not in allowed:
-            mend = suggestion(key, type_.attributes) or f"add it to {type_.path} or remove it"
+            fix = suggestion(key, type_.attributes) or f"add it to {type_.path} or remove it"
             what = f'"{key}" is no attribute of {type_.uid}'
-            reading.fail((*path, key), what, mend, warning=True, rule="unknown-key")
+            reading.fail((*path, key), what, fix, warning=True, rule="unknown-key")

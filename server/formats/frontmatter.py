@@ -91,7 +91,7 @@ def load(matter: str, lines: Lines | None = None) -> dict[str, Tree]:
         data = read_yaml(matter, lines)
     except SyntaxProblem as error:
         line = error.line + 1 if error.line else None
-        raise SyntaxProblem(error.message, line, error.mend, error.column) from error
+        raise SyntaxProblem(error.message, line, error.fix, error.column) from error
     if lines is not None:
         for at, mark in lines.items():
             lines[at] = mark._replace(line=mark.line + 1)

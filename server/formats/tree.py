@@ -41,11 +41,11 @@ class Plain(str):
 
 
 class SyntaxProblem(ValueError):
-    """Text that can't be read: `message`, `line` and `column` from 1 (None: unknown), how to `mend` it."""
+    """Text that can't be read: `message`, `line` and `column` from 1 (None: unknown), how to `fix` it."""
 
-    def __init__(self, message: str, line: int | None, mend: str = "", column: int | None = None) -> None:
+    def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
         super().__init__(message)
-        self.message, self.line, self.mend, self.column = message, line, mend, column
+        self.message, self.line, self.fix, self.column = message, line, fix, column
 
 
 def read_json(text: str) -> Tree:
@@ -58,8 +58,8 @@ def read_json(text: str) -> Tree:
             json.dumps(tree, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg} (column {error.colno})"
-        mend = "look at the commas, quotes and brackets near it"
-        raise SyntaxProblem(what, error.lineno, mend, error.colno) from error
+        fix = "look at the commas, quotes and brackets near it"
+        raise SyntaxProblem(what, error.lineno, fix, error.colno) from error
     except UnicodeEncodeError as error:
         raise SyntaxProblem(
             "half of a surrogate pair has no UTF-8 form", None, "write both halves"
@@ -93,7 +93,7 @@ def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
         line, column, _ = place(text, odd.start())
-        return SyntaxProblem(problem.message, line, problem.mend, column)
+        return SyntaxProblem(problem.message, line, problem.fix, column)
     try:
         json_lines(text)
     except SyntaxProblem as found:
@@ -134,7 +134,7 @@ def read_yaml(text: str, lines: Lines | None = None) -> Tree:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         what = f"not YAML: {error.problem or error.context}"
-        raise SyntaxProblem(what, line, _mend(error), column) from error
+        raise SyntaxProblem(what, line, _fix(error), column) from error
     except yaml.reader.ReaderError as error:
         line, column, _ = place(text, error.position)
         what = f"not YAML: {error.reason}"
@@ -143,7 +143,7 @@ def read_yaml(text: str, lines: Lines | None = None) -> Tree:
         loader.dispose()
 
 
-def _mend(error: yaml.MarkedYAMLError) -> str:
+def _fix(error: yaml.MarkedYAMLError) -> str:
     problem = str(error.problem)
     if "mapping values are not allowed" in problem:
         return "put text that has a colon in quotes"
@@ -309,9 +309,9 @@ _NONE: Any = object()
 _MERGE: Any = object()  # the key << without quotes
 
 
-def _refusal(event: Any, message: str, mend: str) -> SyntaxProblem:
+def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
     """A problem at the place of an event."""
-    return SyntaxProblem(message, event.start_mark.line + 1, mend, event.start_mark.column + 1)
+    return SyntaxProblem(message, event.start_mark.line + 1, fix, event.start_mark.column + 1)
 
 
 def _shown(key: Any) -> Any:

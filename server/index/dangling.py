@@ -31,10 +31,10 @@ def dangling(
         ]
         tree, lines = parsed(document.path) if lost else ({}, {})
         for attribute, path, target in lost:
-            what, mend = _sentences(snapshot, known, attribute, path, target)
+            what, fix = _sentences(snapshot, known, attribute, path, target)
             mark = _mark(tree, lines, attribute, path, target)
             line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
-            yield Problem(document.path, line, what, mend, "warning", column, "dangling")
+            yield Problem(document.path, line, what, fix, "warning", column, "dangling")
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
@@ -93,14 +93,14 @@ def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute
 def _sentences(
     snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, path: Path, target: Any
 ) -> tuple[str, str]:
-    """What is wrong with a target, and how to mend it."""
+    """What is wrong with a target, and how to fix it."""
     name = ".".join(map(str, path))
     if attribute.type == "media":
-        mend = suggestion(target, snapshot.media) or "add the file, or remove the path"
-        return f"{name}: there is no content/uploads/{target}", mend
+        fix = suggestion(target, snapshot.media) or "add the file, or remove the path"
+        return f"{name}: there is no content/uploads/{target}", fix
     uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
-    mend = suggestion(document_id, known.get(uid, ())) or "mend the id, or remove it"
-    return f"{name}: {no_document(uid, document_id)}", mend
+    fix = suggestion(document_id, known.get(uid, ())) or "fix the id, or remove it"
+    return f"{name}: {no_document(uid, document_id)}", fix
 
 
 def no_document(uid: str, document_id: str) -> str:

@@ -1,6 +1,6 @@
 """Whether the types of a site fit together: targets, inverses, components, API ids.
 
-Every refusal names file and line, says what is wrong and how to mend it.
+Every refusal names file and line, says what is wrong and how to fix it.
 """
 
 import re
@@ -25,11 +25,11 @@ class Source:
     data: Mapping[str, Any]
     lines: Lines
 
-    def refuse(self, message: str, mend: str, *at: str) -> SetupError:
+    def refuse(self, message: str, fix: str, *at: str) -> SetupError:
         """An error at the line of the innermost part of the path `at` that the file has."""
         mark = nearest(self.lines, at)
         line, column = (mark.line, mark.value or mark.column) if mark else (1, 1)
-        return SetupError(self.path, line, message, mend, column)
+        return SetupError(self.path, line, message, fix, column)
 
 
 def check_type(source: Source, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
@@ -81,7 +81,7 @@ def _check_attribute(source: Source, type_: Type, attribute: Attribute, types: M
         try:
             re.compile(attribute.regex)
         except re.error as error:
-            raise source.refuse(f"the regex is broken: {error}", "mend it", *at, "regex") from error
+            raise source.refuse(f"the regex is broken: {error}", "fix it", *at, "regex") from error
 
 
 def _check_component(source: Source, uid: str | None, types: Mapping[str, Type], *at: str) -> None:

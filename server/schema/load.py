@@ -78,7 +78,7 @@ def _read(root: Path, path: Path) -> Source:
     except UnicodeDecodeError as error:
         raise SetupError(shown, None, "is not UTF-8", "save it as UTF-8") from error
     except SyntaxProblem as error:
-        raise SetupError(shown, error.line, error.message, error.mend, error.column) from error
+        raise SetupError(shown, error.line, error.message, error.fix, error.column) from error
     if not isinstance(data, dict):
         raise SetupError(shown, 1, "a schema is an object", "write it as { … }", 1)
     return Source(shown, data, lines)

@@ -273,8 +273,8 @@ class Site:
         try:
             found = configure(self.root)
         except SetupError as error:
-            mend = error.mend + ("; " if error.mend else "") + "until then the last good one is used"
-            self._odd = (Problem(error.path, error.line, error.message, mend, column=error.column),)
+            fix = error.fix + ("; " if error.fix else "") + "until then the last good one is used"
+            self._odd = (Problem(error.path, error.line, error.message, fix, column=error.column),)
             self._configuration = replace(self._configuration, mark=mark)
             return Change(problems=self._odd)
         if found.shape == self._configuration.shape:
@@ -324,5 +324,5 @@ def _contested(snapshot: Snapshot) -> Iterable[Problem]:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
             what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
-            mend = "give it another documentId or name, or remove it"
-            yield Problem(other.path, None, what, mend, rule="duplicate-id")
+            fix = "give it another documentId or name, or remove it"
+            yield Problem(other.path, None, what, fix, rule="duplicate-id")

@@ -140,6 +140,6 @@ def _published(written: Tree, updated: str, reading: Reading) -> str:
     try:
         return read_moment(str(written))
     except ValueError:
-        mend = "write it as 2024-02-29T10:20:30Z"
-        reading.fail(("publishedAt",), f'"{written}" is no moment', mend, warning=True)
+        fix = "write it as 2024-02-29T10:20:30Z"
+        reading.fail(("publishedAt",), f'"{written}" is no moment', fix, warning=True)
         return updated

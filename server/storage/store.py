@@ -193,8 +193,8 @@ class Store:
         try:
             return read_moment(str(written))
         except ValueError:
-            mend = "write it as 2024-02-29T10:20:30Z"
-            reading.fail((name,), f'"{written}" is no moment', mend, warning=True)
+            fix = "write it as 2024-02-29T10:20:30Z"
+            reading.fail((name,), f'"{written}" is no moment', fix, warning=True)
             return derived
 
 
@@ -293,7 +293,7 @@ def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, .
 
 def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
     """The problem of a file whose text can't be read."""
-    return Problem(path, error.line, error.message, error.mend, severity, error.column, "syntax")
+    return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
 
 
 def _problem(path: str, wrong: Mismatch, lines: Lines, severity: Severity) -> Problem:
@@ -303,4 +303,4 @@ def _problem(path: str, wrong: Mismatch, lines: Lines, severity: Severity) -> Pr
     line, column = (mark.line, mark.column) if mark else (None, None)
     if mark and wrong.rule != "unknown-key" and wrong.path in lines:
         column = mark.value or column
-    return Problem(path, line, quoted, wrong.mend, severity, column, wrong.rule)
+    return Problem(path, line, quoted, wrong.fix, severity, column, wrong.rule)

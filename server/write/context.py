@@ -43,7 +43,7 @@ class Versions:
             return changed_text(path, self.changeset.text(path), document.type.body, changes)
         except SyntaxProblem as error:
             line = f", line {error.line}" if error.line else ""
-            raise ConflictError(f"{path}{line}: {error.message}; mend the file first") from error
+            raise ConflictError(f"{path}{line}: {error.message}; fix the file first") from error
 
     def touch(self, document: Document, changes: Mapping[str, Any]) -> None:
         """Change some keys of a document's file, and when it was updated."""

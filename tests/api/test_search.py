@@ -270,7 +270,7 @@ def test_a_typo_is_noticed(api: Api) -> None:
     assert search(api, "qqqqqq").body["meta"]["didYouMean"] is None
 
 
-def test_a_typo_is_never_mended_with_a_word_of_a_hidden_type(api: Api) -> None:
+def test_a_typo_is_never_corrected_with_a_word_of_a_hidden_type(api: Api) -> None:
     assert search(api, "memmo").body["meta"]["didYouMean"] is None
     assert search(api, "smugler").body["meta"]["didYouMean"] is None
     assert search(api, "sinkss").body["meta"]["didYouMean"] is None  # of a draft
@@ -279,8 +279,8 @@ def test_a_typo_is_never_mended_with_a_word_of_a_hidden_type(api: Api) -> None:
 def test_a_hidden_word_is_as_unknown_as_one_that_nothing_has(api: Api) -> None:
     if not search(api, "tide").body["meta"]["index"]["used"]:
         pytest.skip("only the index knows all words")
-    mended = search(api, "wrecks tidex ").body["meta"]["didYouMean"]
-    assert mended == search(api, "wrecky tidex ").body["meta"]["didYouMean"] == "wrecks tide " or mended
+    meant = search(api, "wrecks tidex ").body["meta"]["didYouMean"]
+    assert meant == search(api, "wrecky tidex ").body["meta"]["didYouMean"] == "wrecks tide " or meant
 
 
 def test_weights_of_the_site_count(make_api: MakeApi) -> None:

@@ -93,13 +93,13 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_can_not_be_read_is_refused_with_the_line_of_the_file(name: str) -> None:
-    text, message, line, mend = REFUSED[name]
+    text, message, line, fix = REFUSED[name]
     with pytest.raises(SyntaxProblem) as caught:
         load(split(text).matter)
     assert message in caught.value.message
     assert caught.value.line == line
     assert caught.value.column
-    assert caught.value.mend.startswith(mend)
+    assert caught.value.fix.startswith(fix)
 
 
 @pytest.mark.parametrize(

@@ -231,8 +231,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_yaml_is_refused_with_line_and_mend(name: str) -> None:
-    text, message, line, mend = REFUSED[name]
+def test_what_is_no_yaml_is_refused_with_line_and_fix(name: str) -> None:
+    text, message, line, fix = REFUSED[name]
     with pytest.raises(SyntaxProblem) as caught:
         read_yaml(text)
     assert message in caught.value.message
@@ -240,7 +240,7 @@ def test_what_is_no_yaml_is_refused_with_line_and_mend(name: str) -> None:
     rows = [*text.split("\n"), ""]
     assert caught.value.column
     assert caught.value.column <= len(rows[line - 1]) + 1
-    assert caught.value.mend.startswith(mend)
+    assert caught.value.fix.startswith(fix)
 
 
 def bomb(merge: bool) -> str:

@@ -1,4 +1,4 @@
-"""`quire check`: what it finds and where, how it says so, and what --fix mends."""
+"""`quire check`: what it finds and where, how it says so, and what --fix fixes."""
 
 import json
 import re
@@ -384,7 +384,7 @@ def test_the_report_is_grouped_by_file(tmp_path: Path, monkeypatch: pytest.Monke
         "\n"
         "content/pages/b.md\n"
         '  3:9  ! author: there is no document "nobody" of api::author.author\n'
-        "         mend the id, or remove it\n"
+        "         fix the id, or remove it\n"
         "\n"
         "✗ 1 error and 2 warnings in 2 files; 5 files looked at in N s\n"
     )
@@ -426,7 +426,7 @@ def test_annotations_of_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         f"::warning file={path}/a.md,line=4,col=1,title=quire%3A unknown-key::"
         '"colour" is no attribute of api::page.page (add it to content-types/page.json or remove it)',
         f"::warning file={path}/b.md,line=3,col=9,title=quire%3A dangling::"
-        'author: there is no document "nobody" of api::author.author (mend the id, or remove it)',
+        'author: there is no document "nobody" of api::author.author (fix the id, or remove it)',
     ]
 
 
@@ -543,10 +543,10 @@ def test_warnings_that_are_meant_to_be_are_left_out_and_errors_never(tmp_path: P
     ]
 
 
-# --- mending -------------------------------------------------------------------------------------
+# --- fixing -------------------------------------------------------------------------------------
 
 # A file before and after --fix, byte by byte.
-MENDED: dict[str, tuple[str, str, str]] = {
+FIXED: dict[str, tuple[str, str, str]] = {
     "in front matter": (
         "content/pages/a.md",
         "---\n# first\ntitle:   A   # the title\nauthor:  '/nell'  # her\n"
@@ -574,9 +574,9 @@ MENDED: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", MENDED)
+@pytest.mark.parametrize("name", FIXED)
 def test_paths_become_ids_and_every_other_byte_stays(tmp_path: Path, name: str) -> None:
-    path, before, after = MENDED[name]
+    path, before, after = FIXED[name]
     write(tmp_path, {**TYPES, path: before})
     check(tmp_path, "--fix", "--dry-run")
     assert (tmp_path / path).read_bytes().decode() == before
@@ -604,11 +604,11 @@ def test_missing_ids_are_written(tmp_path: Path) -> None:
     assert {key[0] for key in site.state.snapshot.tables["api::page.page"].versions} == {"x1"}
 
 
-def test_programs_are_told_what_was_mended(tmp_path: Path) -> None:
+def test_programs_are_told_what_was_fixed(tmp_path: Path) -> None:
     write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "authors: [/nell]")})
     told = json.loads(check(tmp_path, "--fix", "--format", "json").stdout)
-    mended = {"path": "content/pages/a.md", "key": "authors.0", "before": "/nell", "after": "nell"}
-    assert (told["mended"], told["problems"]) == ([mended], [])
+    fixed = {"path": "content/pages/a.md", "key": "authors.0", "before": "/nell", "after": "nell"}
+    assert (told["mended"], told["problems"]) == ([fixed], [])
 
 
 def test_what_is_not_certain_is_left(tmp_path: Path) -> None:

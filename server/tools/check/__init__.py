@@ -1,1 +1,1 @@
-"""`quire check`: everything that is wrong with a site, and mending what is safe to mend."""
+"""`quire check`: everything that is wrong with a site, and fixing what is safe to fix."""

@@ -73,8 +73,8 @@ def unclaimed(audit: Audit) -> Iterator[Problem]:
             if path.endswith(DESCRIPTION) and os.path.splitext(described)[1] and described not in audit.files:
                 yield _lost_description(audit, path, described)
         elif _should_be_claimed(audit, path):
-            message, mend = _why_unclaimed(audit, path)
-            yield Problem(path, None, message, mend, "warning", None, "unclaimed")
+            message, fix = _why_unclaimed(audit, path)
+            yield Problem(path, None, message, fix, "warning", None, "unclaimed")
 
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
@@ -101,14 +101,12 @@ def _is_upload(path: str) -> bool:
 def _lost_description(audit: Audit, path: str, described: str) -> Problem:
     folder = os.path.dirname(path)
     beside = [f for f in audit.files if os.path.dirname(f) == folder and not f.endswith(DESCRIPTION)]
-    mend = suggestion(described, beside) or "add the file, or remove its description"
-    return Problem(
-        path, None, f"describes {described}, which is not there", mend, "warning", None, "dangling"
-    )
+    fix = suggestion(described, beside) or "add the file, or remove its description"
+    return Problem(path, None, f"describes {described}, which is not there", fix, "warning", None, "dangling")
 
 
 def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
-    """Why no type claims a file, as far as its path tells, and how to mend it."""
+    """Why no type claims a file, as far as its path tells, and how to fix it."""
     if not path.endswith(ENDINGS):
         return "is no document", f"move it to {UPLOADS}, or remove it"
     name = path.removeprefix(f"{CONTENT}/")
@@ -175,15 +173,15 @@ def file_names(audit: Audit) -> Iterator[Problem]:
         stem, last = os.path.splitext(os.path.splitext(path)[0])
         code = last[1:]
         if code == "draft" and not claim.type.draft_publish:
-            what, mend = "is named like a draft", f"set options.draftAndPublish in {claim.type.path}"
+            what, fix = "is named like a draft", f"set options.draftAndPublish in {claim.type.path}"
         elif stem not in stems or not (LOCALE.fullmatch(code) and is_language(code)) or claim.locale == code:
             continue
         elif not claim.type.localized:
-            what, mend = f'is named like "{code}"', f"set pluginOptions.i18n.localized in {claim.type.path}"
+            what, fix = f'is named like "{code}"', f"set pluginOptions.i18n.localized in {claim.type.path}"
         else:
-            what, mend = f'is named like "{code}"', f"add {code} to locales.available in {FILE}"
+            what, fix = f'is named like "{code}"', f"add {code} to locales.available in {FILE}"
         message = f'{what}, and is served as the document "{claim.document_id}"'
-        yield Problem(path, None, message, f"{mend}, or rename it", "warning", None, "file-name")
+        yield Problem(path, None, message, f"{fix}, or rename it", "warning", None, "file-name")
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
@@ -212,16 +210,16 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 def orphans(audit: Audit) -> Iterator[Problem]:
     """Documents in another locale than the default one, in which there is none of that id."""
     default = audit.settings.default_locale
-    mended = written_ids(audit)
+    fixed = written_ids(audit)
     for type_ in _types(audit):
         here = _ids(audit, type_, default)
         for path, document in sorted(_of_type(audit, type_).items()):
-            if document.locale == default or document.document_id in here or path in mended:
+            if document.locale == default or document.document_id in here or path in fixed:
                 continue
             if _counterpart(audit, path, default) is None:
                 what = f'is "{document.document_id}" in {document.locale}, which there is not in {default}'
-                mend = suggestion(document.document_id, here) or f"add {_sibling(audit, path, default)}"
-                yield Problem(path, None, what, mend, "warning", None, "translation")
+                fix = suggestion(document.document_id, here) or f"add {_sibling(audit, path, default)}"
+                yield Problem(path, None, what, fix, "warning", None, "translation")
 
 
 def untranslated(audit: Audit) -> Iterator[Problem]:
@@ -233,10 +231,8 @@ def untranslated(audit: Audit) -> Iterator[Problem]:
             for path, document in sorted(_of_type(audit, type_).items()):
                 wanted = document.locale == default != locale and document.document_id not in there
                 if wanted and document.status == PUBLISHED and _counterpart(audit, path, locale) is None:
-                    mend = f"add {_sibling(audit, path, locale)}"
-                    yield Problem(
-                        path, None, f"has no {locale} version", mend, "warning", None, "translation"
-                    )
+                    fix = f"add {_sibling(audit, path, locale)}"
+                    yield Problem(path, None, f"has no {locale} version", fix, "warning", None, "translation")
 
 
 def _of_type(audit: Audit, type_: Type) -> Mapping[str, Document]:
@@ -273,8 +269,8 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
             line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
             drafted, published = (d.get("updatedAt")[:16].replace("T", " ") for d in (document, live))
             what = f"is a draft of {drafted}, older than {live.path} of {published}"
-            mend = "bring it up to date, or remove it"
-            yield Problem(document.path, line, what, mend, "warning", column, "stale-draft")
+            fix = "bring it up to date, or remove it"
+            yield Problem(document.path, line, what, fix, "warning", column, "stale-draft")
 
 
 def _moment(document: Document) -> datetime:

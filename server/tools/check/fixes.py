@@ -1,4 +1,4 @@
-"""`quire check --fix`: what can be mended without asking anyone, byte-minimal, in one step.
+"""`quire check --fix`: what can be fixed without asking anyone, byte-minimal, in one step.
 
 A document gets the id that its other locales have; a relation or media path that leads to exactly
 one document or file by another spelling gets the id, or the path, that Quire writes itself. Trees of
@@ -22,7 +22,7 @@ from server.storage.store import parse, read_text
 from server.tools.check.audit import Audit, written_ids
 from server.write.context import Versions
 
-MENDABLE = frozenset({"dangling", "missing-id"})  # the rules whose problems a fix may mend
+FIXABLE = frozenset({"dangling", "missing-id"})  # the rules whose problems a fix may fix
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Fix:
 
     @property
     def rule(self) -> str:
-        """The rule whose problem it mends."""
+        """The rule whose problem it fixes."""
         return "dangling" if self.old else "missing-id"
 
 
 def find_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Everything that can be mended in a site, or in some of its files, by path."""
+    """Everything that can be fixed in a site, or in some of its files, by path."""
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written)
         for path, (written, _) in written_ids(audit).items()
@@ -148,14 +148,14 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class FixResult:
     """What came of the fixes: those that were made, and files that could not be changed, with the reason."""
 
     fixes: tuple[Fix, ...]
     refused: Mapping[str, str]
 
 
-def apply_fixes(versions: Versions, audit: Audit, fixes: list[Fix]) -> Mended:
+def apply_fixes(versions: Versions, audit: Audit, fixes: list[Fix]) -> FixResult:
     """Put the changed texts of the files into a change that is being prepared."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in fixes:
@@ -173,7 +173,7 @@ def apply_fixes(versions: Versions, audit: Audit, fixes: list[Fix]) -> Mended:
             made.extend(some)
         except (ConflictError, LookupError, TypeError) as error:
             refused[path] = getattr(error, "message", "") or "it was changed meanwhile"
-    return Mended(tuple(made), refused)
+    return FixResult(tuple(made), refused)
 
 
 def _with(tree: Tree, at: Keys, value: str) -> Any:

@@ -18,11 +18,14 @@ _WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "v
 
 
 def as_json(found: Survey, prefix: str) -> str:
-    """Everything as one JSON object; paths are relative to the site."""
+    """Everything as one JSON object; paths are relative to the site.
+
+    Its keys are those of docs/check.md: programs read them, so they stay as they are.
+    """
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
-        "mended": [_as_mended(fix) for fix in found.mended],
+        "mended": [_as_fixed(fix) for fix in found.fixed],
         "problems": [_as_object(problem) for problem in found.problems],
     }
     return json.dumps(made, indent=2, ensure_ascii=False)
@@ -36,11 +39,11 @@ def _as_object(problem: Problem) -> Mapping[str, Any]:
         "severity": problem.severity,
         "rule": problem.rule,
         "message": problem.message,
-        "mend": problem.mend,
+        "mend": problem.fix,
     }
 
 
-def _as_mended(fix: Fix) -> Mapping[str, Any]:
+def _as_fixed(fix: Fix) -> Mapping[str, Any]:
     key = ".".join(map(str, fix.at))
     return {"path": fix.document.path, "key": key, "before": fix.old or None, "after": fix.new}
 
@@ -66,7 +69,7 @@ def _property(text: str) -> str:
 
 
 def _sentence(problem: Problem) -> str:
-    return problem.message + (f" ({problem.mend})" if problem.mend else "")
+    return problem.message + (f" ({problem.fix})" if problem.fix else "")
 
 
 def as_sarif(found: Survey, prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""A check's result for people: problems by file, how to mend them, and a summary."""
+"""A check's result for people: problems by file, how to fix them, and a summary."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from itertools import groupby
 
 from server.problems import Problem
 from server.terminal import Part, Style
-from server.tools.check.fixes import Fix, Mended
+from server.tools.check.fixes import Fix, FixResult
 from server.tools.check.survey import Survey
 
 _MARKS: Mapping[str, tuple[str, Style]] = {
@@ -29,15 +29,15 @@ def report(found: Survey, prefix: str, seconds: float) -> Iterator[list[Part]]:
         yield []
     yield _summary(found, seconds)
     if found.fixable:
-        yield [(f"  quire check --fix mends {count(found.fixable, 'value')}", _PLAIN)]
+        yield [(f"  quire check --fix fixes {count(found.fixable, 'value')}", _PLAIN)]
 
 
 def _lines(problem: Problem, width: int) -> Iterator[list[Part]]:
     mark, style = _MARKS[problem.severity]
     place = _position(problem).ljust(width)
     yield [(f"  {place}  ", _QUIET), (f"{mark} ", style), (printable(problem.message), _PLAIN)]
-    if problem.mend:
-        yield [(f"  {' ' * width}    {printable(problem.mend)}", _QUIET)]
+    if problem.fix:
+        yield [(f"  {' ' * width}    {printable(problem.fix)}", _QUIET)]
 
 
 def _position(problem: Problem) -> str:
@@ -63,8 +63,8 @@ def count(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("s" if n != 1 else "")
 
 
-def mended(done: Mended, prefix: str) -> Iterator[list[Part]]:
-    """The lines that say what was mended, and what could not be."""
+def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
+    """The lines that say what was fixed, and what could not be."""
     for path, fixes in groupby(done.fixes, key=lambda fix: fix.document.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_shown(fix)), _PLAIN)] for fix in fixes)

@@ -20,12 +20,12 @@ from server.site.loading import Progress
 from server.site.site import Site
 from server.storage.store import parsed
 from server.tools.check.audit import AUDITS, Audit, untranslated
-from server.tools.check.fixes import MENDABLE, Fix, find_fixes
+from server.tools.check.fixes import FIXABLE, Fix, find_fixes
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a check found: every problem, how many files it looked at, what it could mend and did.
+    """What a check found: every problem, how many files it looked at, what it could fix and did.
 
     `site` and `audit` are None where site.yaml or a schema is broken, and no document could be read.
     """
@@ -33,7 +33,7 @@ class Survey:
     problems: tuple[Problem, ...]
     files: int = 0
     fixable: int = 0
-    mended: tuple[Fix, ...] = ()
+    fixed: tuple[Fix, ...] = ()
     site: Site | None = field(default=None, compare=False)
     audit: Audit | None = field(default=None, compare=False)
 
@@ -72,19 +72,19 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     found.update(dict.fromkeys(dangling(state.snapshot, partial(parsed, site.root), broken)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in broken)
     shown = (p for p in found if not _is_ignored(p, state.settings) and not p.message.endswith(lost))
-    mends = _mends(audit, found)
-    told = (replace(p, mend=mends.get((p.path, p.line, p.column, p.rule), p.mend)) for p in shown)
-    return Survey(_sorted(told), len(audit.files), len(mends), site=site, audit=audit)
+    fixes = _fixes(audit, found)
+    told = (replace(p, fix=fixes.get((p.path, p.line, p.column, p.rule), p.fix)) for p in shown)
+    return Survey(_sorted(told), len(audit.files), len(fixes), site=site, audit=audit)
 
 
-def _mends(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:
+def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:
     """What --fix would write for some of the problems, by their place and rule."""
-    mends = {}
-    for fix in find_fixes(audit, {problem.path for problem in found if problem.rule in MENDABLE}):
+    fixes = {}
+    for fix in find_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
         mark = None if fix.rule == "missing-id" else audit.mark(fix.document.path, fix.at)
         place = (mark.line, mark.value or mark.column) if mark else (None, None)
-        mends[fix.document.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
-    return mends
+        fixes[fix.document.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
+    return fixes
 
 
 def _broken(audit: Audit, found: Iterable[Problem]) -> list[Document]:
@@ -112,13 +112,13 @@ def _configuration(root: Path) -> list[Problem]:
     problems = [_refused(error, "schema") for error in wrong]
     problems += [_refused(error, "settings") for error in survey_settings(root)[1]]
     if not problems and not schema.content_types:
-        mend = f"add {TYPES}/NAME.json, or let `quire init` do it"
-        problems.append(Problem(TYPES, None, "the site has no content types", mend, rule="schema"))
+        fix = f"add {TYPES}/NAME.json, or let `quire init` do it"
+        problems.append(Problem(TYPES, None, "the site has no content types", fix, rule="schema"))
     return problems
 
 
 def _refused(error: SetupError, rule: str) -> Problem:
-    return Problem(error.path, error.line, error.message, error.mend, "error", error.column, rule)
+    return Problem(error.path, error.line, error.message, error.fix, "error", error.column, rule)
 
 
 def _placed(root: Path, problem: Problem) -> Problem:

@@ -97,4 +97,4 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
     try:
         return Reader(state, type_, actor).get(qs.parse(query), unquote(document_id) or None).body
     except NotFoundError as error:
-        raise SetupError(FILE, wanted.line, f'"{path}" finds nothing', "mend or remove it") from error
+        raise SetupError(FILE, wanted.line, f'"{path}" finds nothing', "fix or remove it") from error

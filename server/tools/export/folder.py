@@ -56,7 +56,7 @@ def _errors(root: Path) -> Iterator[None]:
         if _STAGE in path:  # nobody has to know of it
             path = str(root)
         what = f"can't be exported: {error.strerror}"
-        raise SetupError(path, None, what, "mend it and export again") from error
+        raise SetupError(path, None, what, "fix it and export again") from error
 
 
 @contextmanager

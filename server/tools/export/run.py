@@ -106,8 +106,8 @@ def _actor(settings: Settings, options: Options) -> Actor:
     if options.everything:
         return Actor(READER, reading=True)
     if options.role not in settings.roles:
-        mend = suggestion(options.role, settings.roles) or "use " + ", ".join(settings.roles)
-        raise SetupError("--role", None, f'there is no role "{options.role}"', mend)
+        fix = suggestion(options.role, settings.roles) or "use " + ", ".join(settings.roles)
+        raise SetupError("--role", None, f'there is no role "{options.role}"', fix)
     return Actor(options.role, settings.roles[options.role])
 
 
@@ -116,15 +116,15 @@ def _check_types(state: State) -> None:
     subjects = state.schema.subjects
     for name, wanted in state.settings.export.types.items():
         if name not in subjects:
-            mend = suggestion(name, subjects) or "use the singular API id of a content type"
+            fix = suggestion(name, subjects) or "use the singular API id of a content type"
             what = f'export.types names "{name}", which is no content type'
-            raise SetupError(FILE, wanted.line, what, mend)
+            raise SetupError(FILE, wanted.line, what, fix)
 
 
 def _check_drafts(state: State, access: Access) -> None:
     if access.drafts and not any(access.status(type_) for type_ in state.schema.content_types):
-        mend = "grant readDraft, or name another --role, or --everything"
-        raise SetupError("--drafts", None, f"{access.actor.name} may not read drafts", mend)
+        fix = "grant readDraft, or name another --role, or --everything"
+        raise SetupError("--drafts", None, f"{access.actor.name} may not read drafts", fix)
 
 
 def _base_url(text: str) -> str:
@@ -132,8 +132,8 @@ def _base_url(text: str) -> str:
     if text and (
         found.scheme not in ("http", "https") or not found.hostname or found.query or found.fragment
     ):
-        mend = "write it as https://example.org"
-        raise SetupError("--base-url", None, f'"{text}" is no address of a site', mend)
+        fix = "write it as https://example.org"
+        raise SetupError("--base-url", None, f'"{text}" is no address of a site', fix)
     return text.rstrip("/")
 
 

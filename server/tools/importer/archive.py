@@ -177,8 +177,8 @@ class Archive:
             what = f"is no .tar or .tar.gz, is encrypted, or is damaged ({error})"
             raise self._refuse(what, _EXPORT) from error
 
-    def _refuse(self, what: str, mend: str = "") -> SetupError:
-        return SetupError(str(self.path), None, what, mend)
+    def _refuse(self, what: str, fix: str = "") -> SetupError:
+        return SetupError(str(self.path), None, what, fix)
 
 
 def _copied(file: IO[bytes], folder: Path, name: str) -> Path:
@@ -189,8 +189,8 @@ def _copied(file: IO[bytes], folder: Path, name: str) -> Path:
             while block := file.read(_BLOCK):
                 made.write(block)
     except OSError as error:
-        mend = "make room; nothing was imported"
-        raise SetupError(str(target), None, f"can't be written: {error.strerror or error}", mend) from error
+        fix = "make room; nothing was imported"
+        raise SetupError(str(target), None, f"can't be written: {error.strerror or error}", fix) from error
     return target
 
 

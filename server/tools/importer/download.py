@@ -97,5 +97,5 @@ def _refusal(url: str, error: urllib.error.HTTPError) -> SetupError:
     if error.code in range(300, 400):
         where = error.headers.get("Location", "elsewhere")
         return SetupError(url, None, f"redirects to {where}", "name that address instead")
-    what, mend = _WHY.get(error.code, (f"answered {error.code}", _AGAIN))
-    return SetupError(url, None, what, mend)
+    what, fix = _WHY.get(error.code, (f"answered {error.code}", _AGAIN))
+    return SetupError(url, None, what, fix)
