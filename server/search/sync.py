@@ -20,7 +20,7 @@ from typing import Any
 
 from server.paths import state_folder
 from server.search.catalog import Catalog, Version, catalog, changes, size
-from server.search.status import DAMAGED, FOLDER
+from server.search.status import DAMAGED, FOLDER, read_status
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
 from server.site.site import Site, State
@@ -31,6 +31,7 @@ LOOK_S = 0.1  # how often to look whether the site has changed
 RARELY = 10  # so many times as long as a look took passes before the next
 RETRY_S = 1.0  # how often to try for the lock
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 60.0  # after failures: twice as long after each that follows another
+REST_S = 10.0  # a process that had nothing to index for so long ends: it takes 30 MB, and starts in 0.3 s
 BATCH = 50  # versions that are sent together
 BREATH_S = 0.002  # between two batches, for those who wait for the interpreter
 COMMIT = 5000  # versions between two commits of a long build
@@ -90,21 +91,21 @@ class Sync:
         self.done.clear()
         self.leads.set()
         try:
-            with _Child(folder, lock) as child:
-                _Feed(self, child, folder).run(self._stop)
+            with _Writer(folder, lock) as writer:
+                _Feed(self, writer, folder).run(self._stop)
         finally:
             self.leads.clear()
 
 
 class _Damaged(Exception):
-    """A reader could not read the index."""
+    """The index can't be read, or is not the one that was written here before: it is built anew."""
 
 
 class _Feed:
     """One writer's work: what the index has been told, and what it has still to be told."""
 
-    def __init__(self, sync: Sync, child: "_Child", folder: Path) -> None:
-        self.sync, self.child, self.folder = sync, child, folder
+    def __init__(self, sync: Sync, writer: "_Writer", folder: Path) -> None:
+        self.sync, self.writer, self.folder = sync, writer, folder
         self.state: State | None = None
         self.known: Catalog = {}
         self.todo: dict[str, Version | None] = {}  # in the order in which they are sent
@@ -124,6 +125,8 @@ class _Feed:
                     self._report(f"search: {self.total:,} documents indexed in {looked - began:.0f} s")
                 self.sync.done.set()
                 told = 0.0
+                if time.monotonic() - looked > REST_S:
+                    self.writer.rest()
                 stop.wait(max(LOOK_S, RARELY * looking))
                 began = time.monotonic()
                 continue
@@ -152,7 +155,7 @@ class _Feed:
             self.known = {}
             self.todo.clear()
             self.shape = wanted
-            self.child.call("begin", wanted)
+            self.writer.call("begin", wanted)
         changed = changes(self.known, current, state.schema.types)
         self.todo = {**_newest_first(changed), **{k: v for k, v in self.todo.items() if k not in changed}}
         self.state, self.known, self.total = state, current, size(current)
@@ -163,15 +166,15 @@ class _Feed:
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH]]
         tasks = [_task(key, version, state) for key, version in batch]
-        self.uncommitted += self.child.call("take", tasks)
+        self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
         self.sync.progress = (total - left, total)
         if not left:
-            self.child.call("commit", total, 0, self.shape or "")
+            self.writer.call("commit", total, 0, self.shape or "")
             self.shape = None
             self.uncommitted = 0
         elif self.uncommitted >= COMMIT:
-            self.child.call("commit", total, left)
+            self.writer.call("commit", total, left)
             self.uncommitted = 0
 
 
@@ -189,6 +192,45 @@ def _task(key: str, version: Version | None, state: State) -> Task:
     return Task(key, str(version.group), language, tuple(texts(version.document, state.settings)))
 
 
+class _Writer:
+    """The index as `_Feed` writes to it, through a process that is there while there is work for it."""
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self.folder, self.lock = folder, lock
+        self._child: _Child | None = None
+        self._build = ""  # which index the last process wrote
+
+    def __enter__(self) -> "_Writer":
+        try:
+            self._open()  # a damaged index is replaced by an empty one here
+        except BaseException:
+            self.rest()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.rest()
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Command something and wait for the answer; see `_Child.call`. Raises _Damaged."""
+        return (self._child or self._open()).call(name, *arguments)
+
+    def _open(self) -> "_Child":
+        self._child = _Child(self.folder, self.lock)
+        self._child.begin()
+        status = read_status(self.folder)
+        if status is None or self._build not in ("", status.build):
+            raise _Damaged
+        self._build = status.build
+        return self._child
+
+    def rest(self) -> None:
+        """End the process, where there is one; the next call starts another."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
 class _Child:
     """The process that writes. It shares the lock, so that nobody else writes before it has ended."""
 
@@ -204,15 +246,12 @@ class _Child:
             start_new_session=True,  # Ctrl-C in a terminal is for the server, which ends this one
         )
 
-    def __enter__(self) -> "_Child":
-        try:
-            self._receive()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+    def begin(self) -> None:
+        """Wait until the index is open. Raises ChildProcessError."""
+        self._receive()
 
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
+        """End the process; what it has not committed is lost."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

@@ -235,6 +235,23 @@ def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
     until(lambda: not writers(tmp_path))
 
 
+def test_a_writer_that_has_nothing_to_do_ends_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.search.sync.REST_S", 0.2)
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        until(lambda: not writers(tmp_path))
+        edit(site, "content/notes/three.json", title="A lantern")
+        until(indexed(search, site, "lantern", ["three"]))
+        assert indexed(search, site, "gauge", ["two"])()
+        until(lambda: not writers(tmp_path))
+        (folder(site) / "status.json").unlink()  # what a person may do to be rid of the index
+        edit(site, "content/notes/four.json", title="An anchor")
+        until(indexed(search, site, "anchor", ["four"]))
+        until(indexed(search, site, "gauge", ["two"]))
+
+
 def writers(root: Path) -> list[int]:
     """The processes that write the index of a site."""
     found = []
