@@ -12,7 +12,7 @@ from typing import Any
 
 from server.config.export import Export, read_export
 from server.errors import SetupError, noting
-from server.formats.positions import Lines, nearest
+from server.formats.positions import Positions, nearest
 from server.formats.tree import SyntaxProblem, is_null, read_yaml, typed
 from server.problems import RULES, Problem
 from server.spelling import suggestion
@@ -108,7 +108,7 @@ class Settings:
     search_weights: Mapping[str, float] = field(default_factory=dict)
     roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    lines: Lines = field(default_factory=dict, compare=False, repr=False)
+    lines: Positions = field(default_factory=dict, compare=False, repr=False)
     export: Export = field(default_factory=Export)
 
     def __post_init__(self) -> None:
@@ -119,21 +119,23 @@ class Settings:
 class _Reader:
     """Takes values out of the tree of site.yaml and remembers which keys nobody asked for."""
 
-    def __init__(self, data: Any, lines: Lines) -> None:
+    def __init__(self, data: Any, lines: Positions) -> None:
         self.data, self.lines = data, lines
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        mark = nearest(self.lines, at)
-        return SetupError(FILE, mark.line if mark else 1, message, fix, mark.column if mark else 1)
+        position = nearest(self.lines, at)
+        return SetupError(
+            FILE, position.line if position else 1, message, fix, position.column if position else 1
+        )
 
     def line(self, *at: str | int) -> int | None:
         """The line of a path of keys, or of the nearest one above it."""
-        mark = nearest(self.lines, at)
-        return mark.line if mark else None
+        position = nearest(self.lines, at)
+        return position.line if position else None
 
     def forget(self, error: SetupError) -> bool:
         """Take out the key that a refusal is about, so that what else is wrong is found as well."""
-        marks = ((at, (mark.line, mark.column)) for at, mark in self.lines.items())
+        marks = ((at, (position.line, position.column)) for at, position in self.lines.items())
         found = next((at for at, place in marks if place == (error.line, error.column)), ())
         keys = list(takewhile(lambda key: isinstance(key, str), found))
         around = self.get(*map(str, keys[:-1]))
@@ -229,7 +231,7 @@ def _try(reader: _Reader) -> SetupError | None:
 
 
 def _read(root: Path) -> _Reader:
-    lines: Lines = {}
+    lines: Positions = {}
     try:
         text = (root / FILE).read_bytes().decode("utf-8-sig")
         data = read_yaml(text, lines)
@@ -387,8 +389,8 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
             if subject not in singulars and subject not in ACTIONS:
                 what = f'role {role} names "{subject}", which is no content type'
                 fix = suggestion(subject, [*singulars, *ACTIONS]) or "fix the name"
-                mark = nearest(settings.lines, ("roles", role, subject))
-                line, column = (mark.line, mark.column) if mark else (None, None)
+                position = nearest(settings.lines, ("roles", role, subject))
+                line, column = (position.line, position.column) if position else (None, None)
                 wrong.append(Problem(FILE, line, what, fix, "warning", column, "settings"))
     for name, wanted in settings.export.types.items():
         if name not in singulars:

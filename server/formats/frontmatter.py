@@ -12,7 +12,7 @@ from typing import Any
 
 from frontmatter.default_handlers import BaseHandler
 
-from server.formats.positions import Lines
+from server.formats.positions import Positions
 from server.formats.tree import SyntaxProblem, Tree, is_null, read_yaml
 
 _FENCE = re.compile(r"---[ \t]*(\r?\n|\Z)")
@@ -85,16 +85,16 @@ def _trim(body: str, newline: str) -> str:
     return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
 
-def load(matter: str, lines: Lines | None = None) -> dict[str, Tree]:
-    """Front matter → its mapping; lines count from the file's first. Raises SyntaxProblem."""
+def load(matter: str, positions: Positions | None = None) -> dict[str, Tree]:
+    """Front matter → its mapping; positions count from the file's first. Raises SyntaxProblem."""
     try:
-        data = read_yaml(matter, lines)
+        data = read_yaml(matter, positions)
     except SyntaxProblem as error:
         line = error.line + 1 if error.line else None
         raise SyntaxProblem(error.message, line, error.fix, error.column) from error
-    if lines is not None:
-        for at, mark in lines.items():
-            lines[at] = mark._replace(line=mark.line + 1)
+    if positions is not None:
+        for at, position in positions.items():
+            positions[at] = position._replace(line=position.line + 1)
     if is_null(data):
         return {}
     if not isinstance(data, dict):

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from server.formats.positions import Lines, Mark, place
+from server.formats.positions import Position, Positions, position_at
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
@@ -92,21 +92,21 @@ def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
     """What Python's JSON reader has no place for, where such a number or, as YAML, such a key stands."""
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
-        line, column, _ = place(text, odd.start())
+        line, column, _ = position_at(text, odd.start())
         return SyntaxProblem(problem.message, line, problem.fix, column)
     try:
-        json_lines(text)
+        json_positions(text)
     except SyntaxProblem as found:
         if found.message == problem.message:
             return found
     return problem
 
 
-def json_lines(text: str) -> Lines:
+def json_positions(text: str) -> Positions:
     """Where everything in a JSON text stands: without its tabs it is YAML. Raises SyntaxProblem."""
-    lines: Lines = {}
-    read_yaml(text.replace("\t", " "), lines)
-    return lines
+    positions: Positions = {}
+    read_yaml(text.replace("\t", " "), positions)
+    return positions
 
 
 def _no_constant(name: str) -> Tree:
@@ -122,21 +122,21 @@ def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
     return found
 
 
-def read_yaml(text: str, lines: Lines | None = None) -> Tree:
+def read_yaml(text: str, positions: Positions | None = None) -> Tree:
     """One YAML document → tree (None where there is none). Raises SyntaxProblem.
 
-    `lines`, where given, is filled with the place of every key and list item by its path.
+    `positions`, where given, is filled with the place of every key and list item by its path.
     """
     loader = _LOADER(text)
     try:
-        return _Builder(lines).build(loader)
+        return _Builder(positions).build(loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         what = f"not YAML: {error.problem or error.context}"
         raise SyntaxProblem(what, line, _fix(error), column) from error
     except yaml.reader.ReaderError as error:
-        line, column, _ = place(text, error.position)
+        line, column, _ = position_at(text, error.position)
         what = f"not YAML: {error.reason}"
         raise SyntaxProblem(what, line, "remove that character", column) from error
     finally:
@@ -159,8 +159,8 @@ def _fix(error: yaml.MarkedYAMLError) -> str:
 class _Builder:
     """Builds one tree from events with a stack of its own, so that depth can't exhaust Python's."""
 
-    def __init__(self, lines: Lines | None) -> None:
-        self.lines = lines
+    def __init__(self, positions: Positions | None) -> None:
+        self.positions = positions
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
         self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NONE
@@ -171,14 +171,14 @@ class _Builder:
 
     def build(self, loader: Any) -> Tree:
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
-        lines = self.lines is not None
+        tracked = self.positions is not None
         while True:
             event = get()
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
                 # The commonest cases, without the calls that `put` makes: a value, a key, an item.
-                if not stack or lines or event.anchor is not None:
+                if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
                 container, key = stack[-1], keys[-1]
@@ -254,15 +254,15 @@ class _Builder:
         container, key = self.stack[-1], self.keys[-1]
         if type(container) is list:
             container.append(value)
-            self.mark(len(container) - 1, event)
+            self.note(len(container) - 1, event)
             return len(container) - 1
         if key is _NONE:
             key = self.keys[-1] = self.key(container, value, event)
-            self.mark(_shown(key), event)
+            self.note(_shown(key), event)
         elif key is not _MERGE:
             self.keys[-1] = _NONE
             container[key] = value
-            self.mark_value(key, event)
+            self.note_value(key, event)
         elif type(event) not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
             self.keys[-1] = _NONE
             self.merge(container, value, event)
@@ -292,17 +292,17 @@ class _Builder:
         self.merged.discard((id(container), str(key)))
         return True
 
-    def mark(self, key: Any, event: Any) -> None:
-        if self.lines is not None:
+    def note(self, key: Any, event: Any) -> None:
+        if self.positions is not None:
             start = event.start_mark
-            self.lines[(*self.path[1:], key)] = Mark(start.line + 1, start.column + 1)
+            self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
 
-    def mark_value(self, key: Any, event: Any) -> None:
+    def note_value(self, key: Any, event: Any) -> None:
         at, start = (*self.path[1:], key), event.start_mark
-        if self.lines is not None and hasattr(event, "value"):
-            mark = self.lines[at]
-            if mark.line == start.line + 1:
-                self.lines[at] = mark._replace(value=start.column + 1)
+        if self.positions is not None and hasattr(event, "value"):
+            position = self.positions[at]
+            if position.line == start.line + 1:
+                self.positions[at] = position._replace(value=start.column + 1)
 
 
 _NONE: Any = object()

@@ -5,14 +5,14 @@ from typing import Any
 
 from server.documents.document import PUBLISHED, Document
 from server.documents.values import Component, Path, Unreadable, read_target
-from server.formats.positions import Lines, Mark, nearest
+from server.formats.positions import Position, Positions, nearest
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Attribute, Type
 from server.spelling import suggestion
 
-Parsed = Callable[[str], tuple[Tree, Lines]]
+Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
 def dangling(
@@ -32,8 +32,8 @@ def dangling(
         tree, lines = parsed(document.path) if lost else ({}, {})
         for attribute, path, target in lost:
             what, fix = _sentences(snapshot, known, attribute, path, target)
-            mark = _mark(tree, lines, attribute, path, target)
-            line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
+            position = _position(tree, lines, attribute, path, target)
+            line, column = (position.line, position.value or position.column) if position else (None, None)
             yield Problem(document.path, line, what, fix, "warning", column, "dangling")
 
 
@@ -45,7 +45,7 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
                 yield document
 
 
-def _mark(tree: Tree, lines: Lines, attribute: Attribute, path: Path, target: Any) -> Mark | None:
+def _position(tree: Tree, lines: Positions, attribute: Attribute, path: Path, target: Any) -> Position | None:
     """Where a target is written: its own place in a list, else that of the attribute."""
     for key in path:
         try:

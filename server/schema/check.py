@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.errors import SetupError, noting
-from server.formats.positions import Lines, nearest
+from server.formats.positions import Positions, nearest
 from server.schema.model import MIRROR, RELATIONS, Attribute, Schema, Type
 from server.spelling import suggestion
 
@@ -23,12 +23,12 @@ class Source:
 
     path: str
     data: Mapping[str, Any]
-    lines: Lines
+    lines: Positions
 
     def refuse(self, message: str, fix: str, *at: str) -> SetupError:
         """An error at the line of the innermost part of the path `at` that the file has."""
-        mark = nearest(self.lines, at)
-        line, column = (mark.line, mark.value or mark.column) if mark else (1, 1)
+        position = nearest(self.lines, at)
+        line, column = (position.line, position.value or position.column) if position else (1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from server.errors import SetupError, noting
-from server.formats.positions import Lines
-from server.formats.tree import SyntaxProblem, json_lines, read_json, read_yaml, typed
+from server.formats.positions import Positions
+from server.formats.tree import SyntaxProblem, json_positions, read_json, read_yaml, typed
 from server.schema.check import Source, check_cycles, check_type
 from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Attribute, Kind, Schema, Type
 from server.spelling import suggestion
@@ -63,12 +63,12 @@ def _schema_files(folder: Path) -> Iterator[Path]:
 
 def _read(root: Path, path: Path) -> Source:
     shown = path.relative_to(root).as_posix()
-    lines: Lines = {}
+    lines: Positions = {}
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if path.suffix == ".json":
             data = typed(read_json(text))
-            lines = _json_lines(text)
+            lines = _json_positions(text)
         else:
             data = typed(read_yaml(text, lines))
     except OSError as error:
@@ -84,10 +84,10 @@ def _read(root: Path, path: Path) -> Source:
     return Source(shown, data, lines)
 
 
-def _json_lines(text: str) -> Lines:
+def _json_positions(text: str) -> Positions:
     """The place of every key of JSON text, as far as it can be told."""
     try:
-        return json_lines(text)
+        return json_positions(text)
     except SyntaxProblem:
         return {}
 

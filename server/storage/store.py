@@ -18,8 +18,8 @@ from server.documents.layout import MARKDOWN, Claim, Layout
 from server.documents.timestamps import read_moment
 from server.documents.values import Mismatch, Reading, read_attributes, warn_unknown
 from server.formats import frontmatter
-from server.formats.positions import Lines, nearest, place
-from server.formats.tree import SyntaxProblem, Tree, is_null, json_lines, read_json, read_yaml
+from server.formats.positions import Positions, nearest, position_at
+from server.formats.tree import SyntaxProblem, Tree, is_null, json_positions, read_json, read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import UPLOAD, Schema
 from server.storage.files import Signature, digest_of, link_problem, signature
@@ -113,12 +113,12 @@ class Store:
     def _read_media(self, path: str) -> Entry:
         status = os.stat(self.root / path)
         created, updated = self.moments(path, status.st_mtime)
-        sidecar, lines = path + DESCRIPTION, Lines()
+        sidecar, positions = path + DESCRIPTION, Positions()
         description: Tree = None
         problems: list[Problem] = []
         try:
             if link_problem(str(self.root / sidecar), sidecar, str(self.root)) is None:
-                description = read_yaml(read_text(self.root, sidecar)[0], lines)
+                description = read_yaml(read_text(self.root, sidecar)[0], positions)
             written = self.moments(sidecar, os.stat(self.root / sidecar).st_mtime)
             created, updated = min(created, written[0]), max(updated, written[1])
         except FileNotFoundError:
@@ -139,7 +139,7 @@ class Store:
             reading,
             *(self.image_cache.facts(upload_path(path) or "") if self.image_cache else (None, None)),
         )
-        problems += [_problem(sidecar, wrong, lines, "warning") for wrong in reading.wrong]
+        problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.wrong]
         return Entry(path, signature(status), document, tuple(problems))
 
     def _read_document(self, path: str, claim: Claim) -> Entry:
@@ -198,15 +198,15 @@ class Store:
             return derived
 
 
-def parse(path: str, text: str, body: str | None, lines: Lines | None = None) -> dict[str, Tree]:
+def parse(path: str, text: str, body: str | None, positions: Positions | None = None) -> dict[str, Tree]:
     """The text of a document file → its attributes' trees by name. Raises SyntaxProblem."""
     if path.endswith(MARKDOWN):
         parts = frontmatter.split(text)
-        tree = frontmatter.load(parts.matter, lines) if parts.matter else {}
+        tree = frontmatter.load(parts.matter, positions) if parts.matter else {}
         if body and parts.body:
             tree[body] = parts.body
         return tree
-    tree = read_json(text) if path.endswith(".json") else read_yaml(text, lines)
+    tree = read_json(text) if path.endswith(".json") else read_yaml(text, positions)
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
@@ -257,38 +257,38 @@ def decode(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig")
-        line, column, _ = place(before, len(before))
+        line, column, _ = position_at(before, len(before))
         what = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
         raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
 
 
-def lines_of(path: str, text: str) -> Lines:
+def positions_of(path: str, text: str) -> Positions:
     """Where everything in a document's text stands, as far as it can be told."""
-    lines: Lines = {}
+    positions: Positions = {}
     try:
         if path.endswith(".json"):
-            return json_lines(text)
-        parse(path, text, None, lines)
+            return json_positions(text)
+        parse(path, text, None, positions)
     except SyntaxProblem:
         return {}
-    return lines
+    return positions
 
 
-def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Lines]:
+def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
     """The tree of a document's file and where all of it stands; both empty where it can't be read."""
-    lines: Lines = {}
+    positions: Positions = {}
     try:
         text = read_text(root, path)[0]
-        tree = parse(path, text, None, lines)
+        tree = parse(path, text, None, positions)
     except (OSError, SyntaxProblem):
         return {}, {}
-    return tree, lines_of(path, text) if path.endswith(".json") else lines
+    return tree, positions_of(path, text) if path.endswith(".json") else positions
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
     """The problems of a document's mismatches, with the place of each."""
-    lines = lines_of(path, text)
-    return tuple(_problem(path, w, lines, "warning" if w.warning else "error") for w in wrong)
+    positions = positions_of(path, text)
+    return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 
 
 def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
@@ -296,11 +296,11 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
     return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
 
 
-def _problem(path: str, wrong: Mismatch, lines: Lines, severity: Severity) -> Problem:
-    mark = nearest(lines, wrong.path)
+def _problem(path: str, wrong: Mismatch, positions: Positions, severity: Severity) -> Problem:
+    position = nearest(positions, wrong.path)
     name = ".".join(map(str, wrong.path))
     quoted = wrong.message if wrong.message.startswith('"') else f"{name}: {wrong.message}"
-    line, column = (mark.line, mark.column) if mark else (None, None)
-    if mark and wrong.rule != "unknown-key" and wrong.path in lines:
-        column = mark.value or column
+    line, column = (position.line, position.column) if position else (None, None)
+    if position and wrong.rule != "unknown-key" and wrong.path in positions:
+        column = position.value or column
     return Problem(path, line, quoted, wrong.fix, severity, column, wrong.rule)

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.formats.frontmatter import Handler, fences, load, newline_of, split
-from server.formats.positions import Lines
+from server.formats.positions import Positions
 from server.formats.tree import SyntaxProblem
 
 BODIES = st.lists(
@@ -64,9 +64,9 @@ def test_front_matter_may_be_empty(text: str) -> None:
 
 
 def test_lines_are_those_of_the_file() -> None:
-    lines: Lines = {}
-    load(split("---\ntitle: x\nlist:\n- a\n- b\n---\n").matter, lines)
-    assert lines == {
+    positions: Positions = {}
+    load(split("---\ntitle: x\nlist:\n- a\n- b\n---\n").matter, positions)
+    assert positions == {
         ("title",): (2, 1, 8),
         ("list",): (3, 1, 0),
         ("list", 0): (4, 3, 0),

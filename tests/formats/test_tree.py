@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from server.formats.positions import Lines, place
+from server.formats.positions import Positions, position_at
 from server.formats.tree import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -159,16 +159,20 @@ def test_lines_are_those_of_the_keys(data: dict[str, Any]) -> None:
         return made
 
     text = yaml.safe_dump(renamed(data), default_flow_style=False, sort_keys=False)
-    lines: Lines = {}
+    lines: Positions = {}
     read_yaml(text, lines)
     rows = text.split("\n")
-    found = {path[-1]: (mark.line, mark.column) for path, mark in lines.items() if isinstance(path[-1], str)}
+    found = {
+        path[-1]: (position.line, position.column)
+        for path, position in lines.items()
+        if isinstance(path[-1], str)
+    }
     expected = {key: next(i for i, row in enumerate(rows, 1) if f"{key}:" in row) for key in keys}
     assert found == {key: (line, rows[line - 1].index(key) + 1) for key, line in expected.items()}
 
 
 def test_lines_of_items_and_of_keys_that_override_merged_ones() -> None:
-    lines: Lines = {}
+    lines: Positions = {}
     read_yaml("base: &b {x: {p: 1}, y: 2}\nd:\n  <<: *b\n  x:\n    q: 3\nlist:\n- a\n-\n  k: v\n", lines)
     assert lines[("d", "x", "q")] == (5, 5, 8)
     assert lines[("list", 0)] == (7, 3, 0)
@@ -176,7 +180,7 @@ def test_lines_of_items_and_of_keys_that_override_merged_ones() -> None:
 
 
 def test_columns_count_characters_and_values_stand_on_the_line_of_their_key() -> None:
-    lines: Lines = {}
+    lines: Positions = {}
     read_yaml('äöü: {naïve: "x", b: [c, 𝄞d, e]}\nlong: >-\n  text\nbelow:\n  text\n', lines)
     assert lines[("äöü", "naïve")] == (1, 7, 14)
     assert lines[("äöü", "b", 2)] == (1, 30, 0)
@@ -187,9 +191,9 @@ def test_columns_count_characters_and_values_stand_on_the_line_of_their_key() ->
 @given(text=st.text(alphabet="aä\n\r", max_size=20), data=st.data())
 def test_a_position_has_one_place(text: str, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(text)))
-    mark = place(text, index)
+    position = position_at(text, index)
     rows = text.split("\n")
-    assert sum(len(row) + 1 for row in rows[: mark.line - 1]) + mark.column - 1 == index
+    assert sum(len(row) + 1 for row in rows[: position.line - 1]) + position.column - 1 == index
 
 
 MERGES = {

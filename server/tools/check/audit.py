@@ -17,7 +17,7 @@ from server.config.settings import FILE, LOCALE, Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.layout import CONTENT, ENDINGS, MARKDOWN, UPLOADS, Claim, Layout
 from server.documents.locales import is_language
-from server.formats.positions import Keys, Mark, nearest
+from server.formats.positions import KeyPath, Position, nearest
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import UPLOAD, Type
@@ -60,7 +60,7 @@ class Audit:
         found = chain.from_iterable(self.snapshot.claims.values())
         return {d.path: d for d in found if d.type.uid != UPLOAD}
 
-    def mark(self, path: str, at: Keys) -> Mark | None:
+    def position(self, path: str, at: KeyPath) -> Position | None:
         """Where a key of a document's file, or what it is in, stands."""
         return nearest(parsed(self.root, path)[1], at)
 
@@ -144,12 +144,12 @@ def _shared(
     shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:39]}…"
     for path in sorted({path for paths in others for path in paths}):
         what = f'{name}: "{shown}" must be unique, and {min(owner)} has it'
-        mark = _mark_of_value(audit, path, name, value)
-        line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
+        position = _position_of_value(audit, path, name, value)
+        line, column = (position.line, position.value or position.column) if position else (None, None)
         yield Problem(path, line, what, "give it another value", "warning", column, "duplicate-value")
 
 
-def _mark_of_value(audit: Audit, path: str, name: str, value: Any) -> Mark | None:
+def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
     """Where an attribute has a value; `name` is its path without positions in lists."""
     tree, lines = parsed(audit.root, path)
     places = [at for at in lines if ".".join(k for k in at if isinstance(k, str)) == name]
@@ -157,7 +157,7 @@ def _mark_of_value(audit: Audit, path: str, name: str, value: Any) -> Mark | Non
     return next((lines[at] for at in (*exact, *places)), None)
 
 
-def _value(tree: Any, at: Keys) -> Any:
+def _value(tree: Any, at: KeyPath) -> Any:
     for key in at:
         try:
             tree = tree[key]
@@ -265,8 +265,8 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
         key = (document.type.uid, document.document_id, document.locale, PUBLISHED)
         live = next(iter(audit.snapshot.claims.get(key, ())), None)
         if live and _moment(document) + COPYING < _moment(live):
-            mark = audit.mark(document.path, ("updatedAt",))
-            line, column = (mark.line, mark.value or mark.column) if mark else (None, None)
+            position = audit.position(document.path, ("updatedAt",))
+            line, column = (position.line, position.value or position.column) if position else (None, None)
             drafted, published = (d.get("updatedAt")[:16].replace("T", " ") for d in (document, live))
             what = f"is a draft of {drafted}, older than {live.path} of {published}"
             fix = "bring it up to date, or remove it"

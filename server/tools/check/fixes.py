@@ -15,7 +15,7 @@ from server.documents.document import Document
 from server.documents.layout import CONTENT, ENDINGS, UPLOADS
 from server.documents.values import Path, Unreadable, read_target
 from server.errors import ConflictError
-from server.formats.positions import Keys
+from server.formats.positions import KeyPath
 from server.formats.tree import SyntaxProblem, Tree, is_null
 from server.schema.model import Attribute, Type
 from server.storage.store import parse, read_text
@@ -30,7 +30,7 @@ class Fix:
     """One value of one file, and what it should be."""
 
     document: Document
-    at: Keys
+    at: KeyPath
     old: str
     new: str
 
@@ -176,7 +176,7 @@ def apply_fixes(versions: Versions, audit: Audit, fixes: list[Fix]) -> FixResult
     return FixResult(tuple(made), refused)
 
 
-def _with(tree: Tree, at: Keys, value: str) -> Any:
+def _with(tree: Tree, at: KeyPath, value: str) -> Any:
     """A tree with another value at a path; the tree itself stays as it is."""
     if not at:
         return value

@@ -81,8 +81,8 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
     """What --fix would write for some of the problems, by their place and rule."""
     fixes = {}
     for fix in find_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
-        mark = None if fix.rule == "missing-id" else audit.mark(fix.document.path, fix.at)
-        place = (mark.line, mark.value or mark.column) if mark else (None, None)
+        position = None if fix.rule == "missing-id" else audit.position(fix.document.path, fix.at)
+        place = (position.line, position.value or position.column) if position else (None, None)
         fixes[fix.document.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
     return fixes
 
@@ -125,8 +125,10 @@ def _placed(root: Path, problem: Problem) -> Problem:
     """A problem of a document's id at the place where the file says the id."""
     if problem.rule != "duplicate-id":
         return problem
-    mark = nearest(parsed(root, problem.path)[1], ("documentId",))
-    return replace(problem, line=mark.line, column=mark.value or mark.column) if mark else problem
+    position = nearest(parsed(root, problem.path)[1], ("documentId",))
+    if position is None:
+        return problem
+    return replace(problem, line=position.line, column=position.value or position.column)
 
 
 def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
