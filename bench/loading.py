@@ -79,7 +79,7 @@ def print_table(measured: dict[int, list[Step]]) -> None:
 
 def _store(root: Path) -> Store:
     history = read_history(root)
-    return Store(root, read_content_types(root), read_settings(root), history.moments)
+    return Store(root, read_content_types(root), read_settings(root), history.timestamps)
 
 
 def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[float, float, list[Document]]:

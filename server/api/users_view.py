@@ -48,11 +48,13 @@ def roles_of(settings: Settings) -> list[Role]:
     )
 
 
-def view_of(schema: Schema, settings: Settings, users: list[User], moment: str) -> View:
+def view_of(schema: Schema, settings: Settings, users: list[User], timestamp: str) -> View:
     """A snapshot of users and roles alone."""
     user_type, role_type = schema.types[USER], schema.types[ROLE]
     people = [_user_document(user_type, user, settings.default_locale) for user in users]
-    roles = [_role_document(role_type, role, moment, settings.default_locale) for role in roles_of(settings)]
+    roles = [
+        _role_document(role_type, role, timestamp, settings.default_locale) for role in roles_of(settings)
+    ]
     return View(build(schema, [*people, *roles]), settings)
 
 
@@ -62,8 +64,18 @@ def _user_document(type_: Type, user: User, locale: str) -> Document:
     return Document(type_, row, PUBLISHED, f"user {user.id}")
 
 
-def _role_document(type_: Type, role: Role, moment: str, locale: str) -> Document:
-    row = (role.id, role.document_id, role.name, role.description, role.type, moment, moment, moment, locale)
+def _role_document(type_: Type, role: Role, timestamp: str, locale: str) -> Document:
+    row = (
+        role.id,
+        role.document_id,
+        role.name,
+        role.description,
+        role.type,
+        timestamp,
+        timestamp,
+        timestamp,
+        locale,
+    )
     return Document(type_, row, PUBLISHED, f"role {role.type}")
 
 

@@ -101,7 +101,7 @@ class Users:
         blocked: bool = False,
     ) -> User:
         """Make a user. Raises ApplicationError where name or address are taken."""
-        moment = now()
+        timestamp = now()
         row = {
             "document_id": new_document_id(),
             "username": username,
@@ -112,8 +112,8 @@ class Users:
             "blocked": blocked,
             "role": role,
             "sessions": 0,
-            "created_at": moment,
-            "updated_at": moment,
+            "created_at": timestamp,
+            "updated_at": timestamp,
         }
         try:
             with self.engine.begin() as connection:

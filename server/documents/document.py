@@ -1,4 +1,4 @@
-"""A document version: one row of values, and the row's moments, ids and place."""
+"""A document version: one row of values, and the row's timestamps, ids and place."""
 
 from typing import Any
 
@@ -54,13 +54,13 @@ def make(
     type_: Type,
     document_id: str,
     values: list[Any],
-    moments: tuple[str, str, str | None],
+    timestamps: tuple[str, str, str | None],
     locale: str,
     path: str,
 ) -> Document:
     """A document from its attributes' values and (createdAt, updatedAt, publishedAt or None for a draft)."""
-    row = (identify(type_.uid, document_id, locale), document_id, *values, *moments, locale)
-    return Document(type_, row, DRAFT if moments[2] is None else PUBLISHED, path)
+    row = (identify(type_.uid, document_id, locale), document_id, *values, *timestamps, locale)
+    return Document(type_, row, DRAFT if timestamps[2] is None else PUBLISHED, path)
 
 
 def default_order(document: Document) -> tuple[str, str, str]:

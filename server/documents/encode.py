@@ -7,14 +7,14 @@ from server.documents.values import Component
 from server.formats.tree import Plain
 from server.schema.model import Attribute, Type
 
-_MOMENTS = frozenset({"date", "time", "datetime", "timestamp"})
+_TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """One attribute's value as a tree; dates and moments as Plain, since they need no quotes."""
+    """One attribute's value as a tree; dates and timestamps as Plain, since they need no quotes."""
     if value is None:
         return None
-    if attribute.type in _MOMENTS:
+    if attribute.type in _TEMPORAL:
         return Plain(value)
     if attribute.type in ("relation", "media"):
         targets = [_target(target) for target in value]

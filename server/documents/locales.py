@@ -24,15 +24,15 @@ def is_language(code: str) -> bool:
     return exists(code.replace("-", "_").partition("_")[0].lower())
 
 
-def describe(code: str, settings: Settings, moment: str) -> Mapping[str, Any]:
-    """The object that stands for a locale; it has been there since `moment`."""
+def describe(code: str, settings: Settings, timestamp: str) -> Mapping[str, Any]:
+    """The object that stands for a locale; it has been there since `timestamp`."""
     return {
         "id": identify("locale", code),
         "documentId": f"locale-{code}",
         "name": name_of(code),
         "code": code,
-        "createdAt": moment,
-        "updatedAt": moment,
-        "publishedAt": moment,
+        "createdAt": timestamp,
+        "updatedAt": timestamp,
+        "publishedAt": timestamp,
         "isDefault": code == settings.default_locale,
     }

@@ -1,6 +1,6 @@
-"""Dates, times and moments as the API writes them.
+"""Dates, times and timestamps as the API writes them.
 
-A moment is text, `2024-01-02T03:04:05.678Z`: always UTC, always milliseconds, so that text order
+A timestamp is text, `2024-01-02T03:04:05.678Z`: always UTC, always milliseconds, so that text order
 is time order and nothing needs converting when a document is rendered.
 """
 
@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
 
 _DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)"
     r"(?:(?:[Tt]|[ \t]+)(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?"
     r"(?:[ \t]*(?:([Zz])|([-+])(\d\d?)(?::?(\d\d))?))?)?",
@@ -21,24 +21,24 @@ _EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # to JSON, 1.0 is th
 
 
 def from_datetime(value: datetime) -> str:
-    """The moment of an aware datetime, cut to milliseconds."""
+    """The timestamp of an aware datetime, cut to milliseconds."""
     value = value.astimezone(UTC)
     return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z".rjust(24, "0")
 
 
-@lru_cache(maxsize=10_000)  # a commit gives its moment to many files
+@lru_cache(maxsize=10_000)  # a commit gives its timestamp to many files
 def from_seconds(seconds: float) -> str:
-    """The moment of seconds since 1970."""
+    """The timestamp of seconds since 1970."""
     return from_datetime(datetime.fromtimestamp(seconds, UTC))
 
 
 def now() -> str:
-    """This moment."""
+    """The current timestamp."""
     return from_datetime(datetime.now(UTC))
 
 
-def read_moment(text: str) -> str:
-    """ISO 8601 text (a date alone is midnight, no zone is UTC) or epoch milliseconds → moment.
+def read_timestamp(text: str) -> str:
+    """ISO 8601 text (a date alone is midnight, no zone is UTC) or epoch milliseconds → timestamp.
 
     Raises ValueError where the text is neither, or names a day that does not exist.
     """
@@ -46,7 +46,7 @@ def read_moment(text: str) -> str:
     if _CANONICAL.fullmatch(text):
         datetime.fromisoformat(text)  # refuses a day that does not exist
         return text
-    found = _MOMENT.fullmatch(text)
+    found = _TIMESTAMP.fullmatch(text)
     if not found:
         if epoch := _EPOCH_MS.fullmatch(text):
             return _from_epoch_ms(int(epoch[1]))
@@ -75,7 +75,7 @@ def read_date(text: str) -> str:
     """`2024-02-29` or anything that begins with such a date → `2024-02-29`; else ValueError."""
     text = text.strip()
     found = _DATE.match(text)
-    if not found or (found.end() != len(text) and not _MOMENT.fullmatch(text)):
+    if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):
         raise ValueError(text)
     return date(*map(int, found.groups())).isoformat()
 

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
 from typing import Any
 
-from server.documents.timestamps import read_date, read_moment, read_time
+from server.documents.timestamps import read_date, read_time, read_timestamp
 from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
 from server.schema.model import Attribute, Type
 from server.spelling import suggestion
@@ -290,8 +290,8 @@ READERS: Mapping[str, Callable[[Tree, Attribute], Any]] = {
     "boolean": _boolean,
     "date": _temporal(read_date, "a date such as 2024-02-29"),
     "time": _temporal(read_time, "a time such as 10:20:30"),
-    "datetime": _temporal(read_moment, "a moment such as 2024-02-29T10:20:30Z"),
-    "timestamp": _temporal(read_moment, "a moment such as 2024-02-29T10:20:30Z"),
+    "datetime": _temporal(read_timestamp, "a timestamp such as 2024-02-29T10:20:30Z"),
+    "timestamp": _temporal(read_timestamp, "a timestamp such as 2024-02-29T10:20:30Z"),
     "json": _json,
     "array": _array,
     "blocks": _blocks,

@@ -15,7 +15,7 @@ from server.index.sorted_chunks import Notes, Sequence
 from server.query.operators import text_of
 from server.schema.model import Attribute
 
-_LAST = "\U0010ffff"  # after every moment
+_LAST = "\U0010ffff"  # after every timestamp
 _BITS = tuple(1 << i for i in range(8))
 UNORDERED = frozenset({"json", "array", "blocks"})
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.timestamps import read_moment
+from server.documents.timestamps import read_timestamp
 from server.documents.values import READERS, Unreadable
 from server.errors import ValidationError, invalid_key
 from server.query import qs
@@ -189,7 +189,7 @@ def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
     except Unreadable as error:
         if attribute.type == "date":
             try:
-                return read_moment(text)[:10]  # epoch milliseconds, as some clients send them
+                return read_timestamp(text)[:10]  # epoch milliseconds, as some clients send them
             except ValueError:
                 pass
         raise _bad_value(value, dotted, error.expected) from error

@@ -93,7 +93,7 @@ class Held:
         return {path for path in changed if path in held or self.store.claimed(path)}
 
     def follow_git(self, paths: set[str]) -> set[str]:
-        """Take over new commits; returns the held paths whose moments they changed."""
+        """Take over new commits; returns the held paths whose timestamps they changed."""
         if self.git is None:
             return set()
         mark, before = head_mark(self.git), self.history

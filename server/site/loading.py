@@ -67,7 +67,7 @@ def _still_right(store: Store, kept: Kept | None, path: str, found: Signature | 
     if kept is None or found is None:
         return None
     entry = kept.entry
-    if entry.derived and store.moments(path, found[0] / 1e9) != entry.derived:
+    if entry.derived and store.timestamps(path, found[0] / 1e9) != entry.derived:
         return None
     if entry.signature == found and kept.settled:
         return kept
@@ -103,7 +103,7 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
 
 
 def _keepable(entry: Entry) -> bool:
-    """Whether an entry depends on its file and moments alone, as that of a picture does not."""
+    """Whether an entry depends on its file and timestamps alone, as that of a picture does not."""
     return entry.document is not None and bool(entry.digest)
 
 

@@ -262,10 +262,10 @@ class Site:
     # --- configuration and content -------------------------------------------------------------
 
     def _make_store(self, settings: Settings, schema: Schema) -> Store:
-        def moments(path: str, modified: float) -> tuple[str, str]:
-            return self._held.history.moments(path, modified)
+        def timestamps(path: str, modified: float) -> tuple[str, str]:
+            return self._held.history.timestamps(path, modified)
 
-        return Store(self.root, schema, settings, moments, self.image_cache)
+        return Store(self.root, schema, settings, timestamps, self.image_cache)
 
     def _reconfigure(self) -> Change:
         """site.yaml or a schema changed: use it if it is sound, else keep what there was and say so."""

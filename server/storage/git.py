@@ -30,7 +30,7 @@ class History:
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     changed: frozenset[str] = frozenset()
 
-    def moments(self, path: str, modified: float) -> tuple[str, str]:
+    def timestamps(self, path: str, modified: float) -> tuple[str, str]:
         """(createdAt, updatedAt) of a file that was modified at `modified` seconds since 1970."""
         found = self.times.get(path)
         if found is None:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from server.documents.document import Document, make
 from server.documents.layout import UPLOADS
-from server.documents.timestamps import read_moment
+from server.documents.timestamps import read_timestamp
 from server.documents.values import Reading, read_value, warn_unknown
 from server.formats.tree import Tree, is_null
 from server.schema.model import Attribute, Type
@@ -96,7 +96,7 @@ def read_media(
     path: str,
     size: int,
     description: Mapping[str, Tree],
-    moments: tuple[str, str],
+    timestamps: tuple[str, str],
     locale: str,
     reading: Reading,
     picture: Picture | None = None,
@@ -129,8 +129,8 @@ def read_media(
     if not isinstance(document_id, str) or not document_id:
         document_id = inside.replace("/", "--")
     row = [values.get(name) for name in type_.attributes]
-    published = _published(description.get("publishedAt"), moments[1], reading)
-    return make(type_, str(document_id), row, (*moments, published), locale, path)
+    published = _published(description.get("publishedAt"), timestamps[1], reading)
+    return make(type_, str(document_id), row, (*timestamps, published), locale, path)
 
 
 def _published(written: Tree, updated: str, reading: Reading) -> str:
@@ -138,8 +138,8 @@ def _published(written: Tree, updated: str, reading: Reading) -> str:
     if is_null(written):
         return updated
     try:
-        return read_moment(str(written))
+        return read_timestamp(str(written))
     except ValueError:
         fix = "write it as 2024-02-29T10:20:30Z"
-        reading.fail(("publishedAt",), f'"{written}" is no moment', fix, warning=True)
+        reading.fail(("publishedAt",), f'"{written}" is no timestamp', fix, warning=True)
         return updated

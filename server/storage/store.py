@@ -15,7 +15,7 @@ from server.config.settings import Settings
 from server.documents.constraints import broken_within
 from server.documents.document import Document, make
 from server.documents.layout import MARKDOWN, Claim, Layout
-from server.documents.timestamps import read_moment
+from server.documents.timestamps import read_timestamp
 from server.documents.values import Mismatch, Reading, read_attributes, warn_unknown
 from server.formats import frontmatter
 from server.formats.positions import Positions, nearest, position_at
@@ -32,14 +32,14 @@ MAX_BYTES = 16 * 1024 * 1024
 OURS = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale")
 
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)
-Moments = Callable[[str, float], tuple[str, str]]
+Timestamps = Callable[[str, float], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What one file came to: its document, if it holds one, and what is wrong with it.
 
-    `digest` is of a document's file, and `derived` has the moments that it took from git or from the
+    `digest` is of a document's file, and `derived` has the timestamps that it took from git or from the
     file system, having none of its own.
     """
 
@@ -64,10 +64,10 @@ class Store:
         root: Path,
         schema: Schema,
         settings: Settings,
-        moments: Moments,
+        timestamps: Timestamps,
         image_cache: ImageCache | None = None,
     ) -> None:
-        self.root, self.schema, self.settings, self.moments = root, schema, settings, moments
+        self.root, self.schema, self.settings, self.timestamps = root, schema, settings, timestamps
         self.image_cache = image_cache
         self.layout = Layout(schema, settings)
 
@@ -112,14 +112,14 @@ class Store:
 
     def _read_media(self, path: str) -> Entry:
         status = os.stat(self.root / path)
-        created, updated = self.moments(path, status.st_mtime)
+        created, updated = self.timestamps(path, status.st_mtime)
         sidecar, positions = path + DESCRIPTION, Positions()
         description: Tree = None
         problems: list[Problem] = []
         try:
             if link_problem(str(self.root / sidecar), sidecar, str(self.root)) is None:
                 description = read_yaml(read_text(self.root, sidecar)[0], positions)
-            written = self.moments(sidecar, os.stat(self.root / sidecar).st_mtime)
+            written = self.timestamps(sidecar, os.stat(self.root / sidecar).st_mtime)
             created, updated = min(created, written[0]), max(updated, written[1])
         except FileNotFoundError:
             pass
@@ -128,7 +128,7 @@ class Store:
         if not isinstance(description, dict):
             description = {}
         reading = Reading(self.schema.types, path)
-        created, updated = self._written_moments(description, (created, updated), reading)
+        created, updated = self._written_timestamps(description, (created, updated), reading)
         document = read_media(
             self.schema.types[UPLOAD],
             path,
@@ -155,19 +155,19 @@ class Store:
                 if at not in unread:
                     reading.fail(at, sentence, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
-        derived = None if written else self.moments(path, found[0] / 1e9)
-        created, updated = self._written_moments(tree, derived or ("", ""), reading)
-        if not (created and updated):  # written, and no moments
-            derived = self.moments(path, found[0] / 1e9)
+        derived = None if written else self.timestamps(path, found[0] / 1e9)
+        created, updated = self._written_timestamps(tree, derived or ("", ""), reading)
+        if not (created and updated):  # written, and no timestamps
+            derived = self.timestamps(path, found[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
-        published = None if claim.draft else self._moment(tree, "publishedAt", updated, reading)
+        published = None if claim.draft else self._timestamp(tree, "publishedAt", updated, reading)
         problems: tuple[Problem, ...] = ()
         if reading.wrong:
             problems = problems_of(path, text, reading.wrong)
         if any(not wrong.warning for wrong in reading.wrong):
             return Entry(path, found, None, problems, digest, derived)
-        moments = (created, updated, published)
-        document = make(claim.type, document_id, values, moments, claim.locale, path)
+        timestamps = (created, updated, published)
+        document = make(claim.type, document_id, values, timestamps, claim.locale, path)
         return Entry(path, found, document, problems, digest, derived)
 
     def _document_id(self, claim: Claim, tree: Mapping[str, Tree]) -> tuple[str, Reading]:
@@ -179,22 +179,22 @@ class Store:
             reading.fail(("documentId",), "a documentId is text without /", "put it in quotes or remove it")
         return document_id, reading
 
-    def _written_moments(
+    def _written_timestamps(
         self, tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading
     ) -> tuple[str, str]:
-        created = self._moment(tree, "createdAt", derived[0], reading)
-        updated = self._moment(tree, "updatedAt", derived[1], reading)
+        created = self._timestamp(tree, "createdAt", derived[0], reading)
+        updated = self._timestamp(tree, "updatedAt", derived[1], reading)
         return created, updated
 
-    def _moment(self, tree: Mapping[str, Tree], name: str, derived: str, reading: Reading) -> str:
+    def _timestamp(self, tree: Mapping[str, Tree], name: str, derived: str, reading: Reading) -> str:
         written = tree.get(name)
         if is_null(written):
             return derived
         try:
-            return read_moment(str(written))
+            return read_timestamp(str(written))
         except ValueError:
             fix = "write it as 2024-02-29T10:20:30Z"
-            reading.fail((name,), f'"{written}" is no moment', fix, warning=True)
+            reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
             return derived
 
 

@@ -139,11 +139,11 @@ class Writer:
         changes = changed_keys(base.type, old, new)
         if not changes:
             return
-        moments: Values = {"updatedAt": Plain(self.versions.now)}
+        timestamps: Values = {"updatedAt": Plain(self.versions.now)}
         if draft is None and published is not None:
-            moments["createdAt"] = Plain(base.get("createdAt"))
-            moments["publishedAt"] = REMOVE
-        text = self.versions.changed(base, {**changes, **moments})
+            timestamps["createdAt"] = Plain(base.get("createdAt"))
+            timestamps["publishedAt"] = REMOVE
+        text = self.versions.changed(base, {**changes, **timestamps})
         self.versions.changeset.put(
             draft.path if draft else self.versions.sibling(base.path, draft=True), text
         )
@@ -154,8 +154,8 @@ class Writer:
         changes = changed_keys(base.type, old, new)
         if not changes and draft is None and published is not None:
             return
-        moments = self._moments(published or base, published=base.type.draft_publish)
-        text = self.versions.changed(base, {**changes, **moments})
+        timestamps = self._timestamps(published or base, published=base.type.draft_publish)
+        text = self.versions.changed(base, {**changes, **timestamps})
         target = self.versions.sibling(base.path, draft=False) if draft else base.path
         if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
             target = published.path
@@ -165,15 +165,15 @@ class Writer:
         if draft:
             self.versions.changeset.delete(draft.path)
 
-    def _moments(self, document: Document, *, published: bool) -> Values:
-        """The moments that a written version's file says."""
-        moments: Values = {
+    def _timestamps(self, document: Document, *, published: bool) -> Values:
+        """The timestamps that a written version's file says."""
+        timestamps: Values = {
             "createdAt": Plain(document.get("createdAt")),
             "updatedAt": Plain(self.versions.now),
         }
         if published:
-            moments["publishedAt"] = Plain(self.versions.now)
-        return moments
+            timestamps["publishedAt"] = Plain(self.versions.now)
+        return timestamps
 
     # --- new files -----------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Dates, times and moments: what people write, as the one form that the API has."""
+"""Dates, times and timestamps: what people write, as the one form that the API has."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.timestamps import from_datetime, from_seconds, now, read_date, read_moment, read_time
+from server.documents.timestamps import from_datetime, from_seconds, now, read_date, read_time, read_timestamp
 
 ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 DATETIMES = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=ZONES)
@@ -19,18 +19,18 @@ def in_milliseconds(value: datetime) -> datetime:
 
 
 @given(DATETIMES)
-def test_a_moment_reads_back(value: datetime) -> None:
-    moment = from_datetime(value)
-    assert FORM.fullmatch(moment)
-    assert read_moment(moment) == moment
-    assert datetime.fromisoformat(moment) == in_milliseconds(value)
+def test_a_timestamp_reads_back(value: datetime) -> None:
+    timestamp = from_datetime(value)
+    assert FORM.fullmatch(timestamp)
+    assert read_timestamp(timestamp) == timestamp
+    assert datetime.fromisoformat(timestamp) == in_milliseconds(value)
 
 
 @given(DATETIMES, st.sampled_from(["T", "t", " ", "  "]))
-def test_any_iso_form_is_that_moment(value: datetime, separator: str) -> None:
+def test_any_iso_form_is_that_timestamp(value: datetime, separator: str) -> None:
     text = value.isoformat().replace("T", separator, 1)
-    assert read_moment(text) == from_datetime(value)
-    assert read_moment(f" {text} ") == from_datetime(value)
+    assert read_timestamp(text) == from_datetime(value)
+    assert read_timestamp(f" {text} ") == from_datetime(value)
 
 
 @given(DATETIMES, DATETIMES)
@@ -44,9 +44,9 @@ def test_long_numbers_are_milliseconds_since_1970(value: int) -> None:
         expected = from_datetime(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value))
     except OverflowError:
         with pytest.raises(ValueError, match=str(value)):
-            read_moment(str(value))
+            read_timestamp(str(value))
     else:
-        assert read_moment(str(value)) == expected
+        assert read_timestamp(str(value)) == expected
 
 
 WRITTEN = {
@@ -65,8 +65,8 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_what_people_write_is_a_moment(text: str) -> None:
-    assert read_moment(text) == WRITTEN[text]
+def test_what_people_write_is_a_timestamp(text: str) -> None:
+    assert read_timestamp(text) == WRITTEN[text]
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_what_people_write_is_a_moment(text: str) -> None:
      "2024-01-02T03:04:05+99:00", "0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "2024",
      "20240102", "2024-01-02T03", "٢٠٢٤-01-02", "2024-01-02T03:04:05.٣Z", "99999-01-01", "9999999999999999"],
 )  # fmt: skip
-def test_what_is_no_moment_is_refused(text: str) -> None:
+def test_what_is_no_timestamp_is_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
-        read_moment(text)
+        read_timestamp(text)
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_moment_or_refused(text: str) -> None:
-    for read in (read_moment, read_date, read_time):
+def test_any_text_is_a_timestamp_or_refused(text: str) -> None:
+    for read in (read_timestamp, read_date, read_time):
         try:
             found = read(text)
         except ValueError:

@@ -101,15 +101,15 @@ sorts = st.sampled_from(
 
 def book(schema: Schema, i: int, row: Any) -> Document:
     *values, minute = row
-    moment = f"2024-01-01T00:0{minute}:00.000Z"
-    return make(schema.types["api::book.book"], f"b{i}", list(values), (moment,) * 3, "en", f"b{i}.md")
+    timestamp = f"2024-01-01T00:0{minute}:00.000Z"
+    return make(schema.types["api::book.book"], f"b{i}", list(values), (timestamp,) * 3, "en", f"b{i}.md")
 
 
 def site(schema: Schema, documents: list[Document]) -> Snapshot:
     people = [("w0", "Ann"), ("w1", "Ben"), ("w2", None)]
-    moments = ("2024-01-01T00:00:00.000Z",) * 3
+    timestamps = ("2024-01-01T00:00:00.000Z",) * 3
     type_ = schema.types["api::writer.writer"]
-    return build(schema, [*documents, *(make(type_, i, [n, ()], moments, "en", i) for i, n in people)])
+    return build(schema, [*documents, *(make(type_, i, [n, ()], timestamps, "en", i) for i, n in people)])
 
 
 def ids(documents: Any) -> list[str]:

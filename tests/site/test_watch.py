@@ -138,7 +138,7 @@ def test_a_checkout_is_one_step(made: Made) -> None:
     assert seen == {(1500, 0), (0, 1500)}
 
 
-def test_moments_come_from_git_and_follow_it(made: Made) -> None:
+def test_timestamps_come_from_git_and_follow_it(made: Made) -> None:
     committed(made.root)
     site = make_again(made)
     one = site.get("/api/posts/one")

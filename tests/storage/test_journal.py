@@ -70,7 +70,7 @@ TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod",
 
 
 def contents(root: Path) -> dict[str, str]:
-    """Every file of content/ without moments and new ids, which differ from run to run."""
+    """Every file of content/ without timestamps and new ids, which differ from run to run."""
     found = {}
     for path in sorted((root / "content").rglob("*")):
         if path.is_file():

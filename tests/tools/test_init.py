@@ -482,7 +482,7 @@ TYPED: dict[str, tuple[list[Any], str]] = {
     "days": (plain("2024-02-29", "2024-03-01"), "date"),
     "days in quotes": (["2024-02-29", "2024-03-01"], "date"),
     "days that there are not": (plain("2024-02-30", "2024-03-01"), "string"),
-    "moments": (plain("2024-02-29T10:00:00Z", "2024-03-01 10:00", "2024-03-01"), "datetime"),
+    "timestamps": (plain("2024-02-29T10:00:00Z", "2024-03-01 10:00", "2024-03-01"), "datetime"),
     "times of day": (plain("12:30", "13:30"), "string"),
     "years": (plain("2024", "2025"), "integer"),
     "e-mail addresses": (plain("a@example.org", "b@example.org"), "email"),

@@ -18,7 +18,7 @@ _FILE, _USER = "UploadFile", "UsersPermissionsUser"
 _OBJECT: Schema = {"type": "object"}
 _FLAG: Schema = {"type": "boolean"}
 _TEXT: Schema = {"type": "string"}
-_MOMENT: Schema = {"type": "string", "format": "date-time"}
+_TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ _LOCALE = _closed(
     {
         "id": {"type": "integer"},
         **dict.fromkeys(("documentId", "name", "code"), _TEXT),
-        **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), _MOMENT),
+        **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), _TIMESTAMP),
         "isDefault": _FLAG,
     }
 )

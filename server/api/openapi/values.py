@@ -24,7 +24,7 @@ _EPOCH_MS = {
     "not": {"type": "integer", "exclusiveMinimum": -100_000_000, "exclusiveMaximum": 100_000_000},
 }
 _TEXT: Schema = {"type": "string"}
-_MOMENT: Schema = {"type": "string", "format": "date-time"}
+_TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 
 # A value of each attribute type in an answer.
 SHOWN: Mapping[str, Schema] = {
@@ -37,8 +37,8 @@ SHOWN: Mapping[str, Schema] = {
     "uid": _TEXT,
     "date": {"type": "string", "format": "date"},
     "time": {"type": "string", "pattern": _TIME},
-    "datetime": _MOMENT,
-    "timestamp": _MOMENT,
+    "datetime": _TIMESTAMP,
+    "timestamp": _TIMESTAMP,
     "integer": {"type": "integer"},
     "biginteger": {"type": "string", "pattern": "^-?[0-9]+$"},
     "float": {"type": "number"},
@@ -47,7 +47,7 @@ SHOWN: Mapping[str, Schema] = {
     "array": {"type": "array"},
     "json": {},
 }
-_MOMENT_WRITTEN: Schema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
+_TIMESTAMP_WRITTEN: Schema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
 # A value of each attribute type in a body: where text stands for a number, the text that is read as one.
 WRITTEN: Mapping[str, Schema] = {
     **SHOWN,
@@ -56,8 +56,8 @@ WRITTEN: Mapping[str, Schema] = {
     "uid": {"type": "string", "pattern": UID},
     "password": {"type": "string", "format": "password"},
     "time": {"type": "string", "pattern": _TIME_TEXT},
-    "datetime": _MOMENT_WRITTEN,
-    "timestamp": _MOMENT_WRITTEN,
+    "datetime": _TIMESTAMP_WRITTEN,
+    "timestamp": _TIMESTAMP_WRITTEN,
     "integer": {"type": ["integer", "string"], "pattern": _INTEGER_TEXT},
     "biginteger": {"type": ["integer", "string"], "pattern": _INTEGER_TEXT},
     "float": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
@@ -68,7 +68,7 @@ WRITTEN: Mapping[str, Schema] = {
 OPERAND_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("integer", "biginteger"), "Integer"),
     **dict.fromkeys(("float", "decimal"), "Number"),
-    **dict.fromkeys(("datetime", "timestamp"), "Moment"),
+    **dict.fromkeys(("datetime", "timestamp"), "Timestamp"),
     "boolean": "Boolean",
     "date": "Date",
     "time": "Time",
@@ -80,7 +80,7 @@ OPERANDS: Mapping[str, Schema] = {
     "Boolean": {"type": "boolean"},
     "Date": {"type": "string", "format": "date"},
     "Time": {"type": "string", "pattern": _TIME_TEXT},
-    "Moment": _MOMENT_WRITTEN,
+    "Timestamp": _TIMESTAMP_WRITTEN,
 }
 _TEXTS = ("string", "text", "richtext", "enumeration", "email", "uid", "password")
 _NUMBERS = ("integer", "biginteger", "float", "decimal")

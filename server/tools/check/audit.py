@@ -26,7 +26,7 @@ from server.storage.files import walk
 from server.storage.media import DESCRIPTION
 from server.storage.store import parsed
 
-# Where a file says no moment, it is a commit's or a copy's; copies of a site are not made at one moment.
+# Where a file says no timestamp, it is a commit's or a copy's; copies of a site are not made at one moment.
 COPYING = timedelta(minutes=1)
 
 
@@ -264,7 +264,7 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
             continue
         key = (document.type.uid, document.document_id, document.locale, PUBLISHED)
         live = next(iter(audit.snapshot.claims.get(key, ())), None)
-        if live and _moment(document) + COPYING < _moment(live):
+        if live and _timestamp(document) + COPYING < _timestamp(live):
             position = audit.position(document.path, ("updatedAt",))
             line, column = (position.line, position.value or position.column) if position else (None, None)
             drafted, published = (d.get("updatedAt")[:16].replace("T", " ") for d in (document, live))
@@ -273,7 +273,7 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
             yield Problem(document.path, line, what, fix, "warning", column, "stale-draft")
 
 
-def _moment(document: Document) -> datetime:
+def _timestamp(document: Document) -> datetime:
     return datetime.fromisoformat(document.get("updatedAt"))
 
 

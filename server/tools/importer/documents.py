@@ -9,7 +9,7 @@ from typing import Any
 
 from server.config.settings import Settings
 from server.documents.encode import encode_attributes
-from server.documents.timestamps import read_moment
+from server.documents.timestamps import read_timestamp
 from server.documents.values import Reading, read_attributes
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
@@ -21,7 +21,7 @@ Key = tuple[str, str, str]  # uid, documentId, locale
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One version of a document as its file is to say it: values by attribute, and its moments.
+    """One version of a document as its file is to say it: values by attribute, and its timestamps.
 
     What the source does not tell (a password, over the API) is in `values` only for a new file.
     """
@@ -32,7 +32,7 @@ class Wanted:
     draft: bool
     values: Mapping[str, Any]
     told: frozenset[str]
-    moments: Mapping[str, Plain]
+    timestamps: Mapping[str, Plain]
 
     def trees(self) -> dict[str, Tree]:
         """The attributes that a new file has to name."""
@@ -128,9 +128,9 @@ def _read(
     for wrong in reading.wrong:
         where = ".".join(map(str, wrong.path))
         notes.add(version.uid, f"{version.document_id}: {where}: {wrong.message}; it is left out")
-    moments = {"createdAt": version.created, "updatedAt": version.updated}
+    timestamps = {"createdAt": version.created, "updatedAt": version.updated}
     if not version.draft and version.published:
-        moments["publishedAt"] = version.published
+        timestamps["publishedAt"] = version.published
     return Wanted(
         type_,
         version.document_id,
@@ -138,5 +138,5 @@ def _read(
         version.draft,
         values,
         frozenset(tree) & type_.attributes.keys(),
-        {name: Plain(read_moment(at)) for name, at in moments.items()},
+        {name: Plain(read_timestamp(at)) for name, at in timestamps.items()},
     )

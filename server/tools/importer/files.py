@@ -32,7 +32,7 @@ Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 def offer_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
     """Offer every document version of a source; those that it has no more are taken away again."""
-    store = Store(merge.root, fitted.schema, fitted.settings, History().moments)
+    store = Store(merge.root, fitted.schema, fitted.settings, History().timestamps)
     existing = _existing(store)
     versions = Versions(empty(fitted.schema), fitted.settings, store.layout, merge.changeset, now())
     offering = _Offering(merge, versions, fitted, source.notes)
@@ -114,20 +114,20 @@ class _Offering:
                 raise ConflictError("is there, and is not this document")
             return self._changed(version, found, old)
 
-        self.merge.offer(version.type.uid, path, digest_of({**told, **version.moments}), new, changed)
+        self.merge.offer(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)
 
     def _text(self, version: Wanted, path: str) -> str:
         claim = self.versions.layout.claim(path)
         named = claim is not None and claim.document_id == version.document_id
         own = {} if named else {"documentId": version.document_id}
-        return new_text(path, version.type.body, {**version.trees(), **own, **version.moments})
+        return new_text(path, version.type.body, {**version.trees(), **own, **version.timestamps})
 
     def _changed(self, version: Wanted, found: Document, old: str) -> str:
         """A file's text with what differs in the source; what the source does not tell stays."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes: dict[str, Any] = changed_keys(version.type, values, {**values, **told})
-        changes |= {name: at for name, at in version.moments.items() if found.get(name) != at}
+        changes |= {name: at for name, at in version.timestamps.items() if found.get(name) != at}
         return self.versions.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: Wanted) -> bool:

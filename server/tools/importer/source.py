@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from server.config.settings import LOCALE
-from server.documents.timestamps import read_moment
+from server.documents.timestamps import read_timestamp
 from server.formats.tree import Tree
 
 Json = dict[str, Any]
@@ -143,9 +143,9 @@ def read_version(
     resolve: Resolve,
     notes: Notes,
 ) -> Version | None:
-    """A row as a version; None, and a note, where it has no id or moments that a document can have."""
+    """A row as a version; None, and a note, where it has no id or timestamps that a document can have."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
-    moments = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
+    timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
         notes.add(uid, f"a row has the documentId {str(document_id)[:40]!r}, which no document can have")
         return None
@@ -153,9 +153,11 @@ def read_version(
         notes.add(uid, f"{document_id} has the locale {str(locale)[:40]!r}, which is none")
         return None
     try:
-        created, updated, published = (read_moment(str(at)) if at is not None else None for at in moments)
+        created, updated, published = (
+            read_timestamp(str(at)) if at is not None else None for at in timestamps
+        )
     except ValueError:
-        notes.add(uid, f"{document_id} has a moment that is none")
+        notes.add(uid, f"{document_id} has a timestamp that can't be read")
         return None
     at = created or updated or published or _EPOCH
     tree = tree_of(schemas, uid, data, resolve)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from server.documents.layout import UPLOADS
-from server.documents.timestamps import read_moment
+from server.documents.timestamps import read_timestamp
 from server.errors import ConflictError
 from server.formats.edit_yaml import REMOVE
 from server.formats.tree import Plain, SyntaxProblem, Tree
@@ -60,9 +60,9 @@ def read_upload(
         path=path,
         document_id=data["documentId"],
         described={name: data[name] for name in names if isinstance(data.get(name), _DESCRIBED[name])},
-        created=read_moment(str(data["createdAt"])),
-        updated=read_moment(str(data["updatedAt"])),
-        published=read_moment(str(data["publishedAt"])) if data.get("publishedAt") else None,
+        created=read_timestamp(str(data["createdAt"])),
+        updated=read_timestamp(str(data["updatedAt"])),
+        published=read_timestamp(str(data["publishedAt"])) if data.get("publishedAt") else None,
         origin=origin,
         size=size,
         digest=digest,
@@ -76,13 +76,13 @@ def site_path(upload: Upload) -> str:
 
 def description(upload: Upload) -> dict[str, Tree]:
     """What the file beside it says; when it was published only where that is not its last change."""
-    moments = {"createdAt": upload.created, "updatedAt": upload.updated}
+    timestamps = {"createdAt": upload.created, "updatedAt": upload.updated}
     if upload.published and upload.published != upload.updated:
-        moments["publishedAt"] = upload.published
+        timestamps["publishedAt"] = upload.published
     return {
         **upload.described,
         "documentId": upload.document_id,
-        **{name: Plain(moment) for name, moment in moments.items()},
+        **{name: Plain(timestamp) for name, timestamp in timestamps.items()},
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.documents.constraints import is_email
-from server.documents.timestamps import read_date, read_moment
+from server.documents.timestamps import read_date, read_timestamp
 from server.documents.values import Reading, read_value
 from server.formats.tree import Plain, Tree, is_null, typed
 from server.schema.model import Attribute
@@ -149,8 +149,8 @@ def _is_date(told: Told) -> bool:
     return all(_DAY.fullmatch(text) and _reads(read_date, text) for text in told.texts)
 
 
-def _is_moment(told: Told) -> bool:
-    return all(_DAY.match(text) and _reads(read_moment, text) for text in told.texts)
+def _is_timestamp(told: Told) -> bool:
+    return all(_DAY.match(text) and _reads(read_timestamp, text) for text in told.texts)
 
 
 def _reads(read: Callable[[str], str], text: str) -> bool:
@@ -175,7 +175,7 @@ _KINDS: tuple[tuple[str, Callable[[Told], bool]], ...] = (
     ("integer", _is_integer),
     ("float", _is_float),
     ("date", _is_date),
-    ("datetime", _is_moment),
+    ("datetime", _is_timestamp),
     ("email", _is_mail),
     ("uid", _is_uid),
 )

@@ -10,7 +10,7 @@ from typing import Any
 EXPORT = Path(__file__).parent / "export.tar.gz"
 Members = dict[str, bytes]
 Json = dict[str, Any]
-MOMENTS = {"createdAt": "2024-01-01T00:00:00.000Z", "updatedAt": "2024-01-02T00:00:00.000Z"}
+TIMESTAMPS = {"createdAt": "2024-01-01T00:00:00.000Z", "updatedAt": "2024-01-02T00:00:00.000Z"}
 
 
 def members() -> Members:
@@ -49,7 +49,7 @@ def small(
     found = {
         "schemas/schemas_00001.jsonl": _lines(_schema(uid, given) for uid, given in schemas.items()),
         "entities/entities_00001.jsonl": _lines(
-            {"type": uid, "id": row, "data": {"documentId": f"{row:024d}", **MOMENTS, **_published(data)}}
+            {"type": uid, "id": row, "data": {"documentId": f"{row:024d}", **TIMESTAMPS, **_published(data)}}
             for uid, row, data in entities
         ),
         "links/links_00001.jsonl": _lines(links),
@@ -59,7 +59,7 @@ def small(
 
 
 def _published(data: Mapping[str, Any]) -> Json:
-    return {"publishedAt": MOMENTS["updatedAt"], **data}
+    return {"publishedAt": TIMESTAMPS["updatedAt"], **data}
 
 
 def _schema(uid: str, given: Mapping[str, Any]) -> Json:

@@ -22,7 +22,7 @@ ANSWERS = json.loads((HERE / "answers.json").read_bytes())
 UNSORTED = ("/api/books", "/api/books?fields[0]=title&fields[1]=price")
 # Made anew here: the same pictures in the same sizes, by another encoder.
 MADE = ("size", "sizeInBytes")
-# There the numbers of a bigint column, here a moment as any other.
+# There the numbers of a bigint column, here a timestamp as any other.
 TIMESTAMPS = {"stamp": ("1709202030000", "2024-02-29T10:20:30.000Z")}
 
 

@@ -13,7 +13,7 @@ from server.errors import SetupError
 from server.site.site import Site
 from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Options, run
-from tests.tools.importer.archives import MOMENTS, link, small
+from tests.tools.importer.archives import TIMESTAMPS, link, small
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 odd = st.sampled_from(
@@ -83,7 +83,7 @@ def test_what_is_said_there_is_said_here(rows: list[dict[str, Any]]) -> None:
             assert found[f"n{i}"].get("ratio") == data["ratio"]
             assert _parts(found[f"n{i}"].get("many")) == [[p["label"], p["long"]] for p in data["many"]]
             assert _parts(found[f"n{i}"].get("zone")) == [[p["label"], p["long"]] for p in data["zone"]]
-            assert found[f"n{i}"].get("createdAt") == MOMENTS["createdAt"]
+            assert found[f"n{i}"].get("createdAt") == TIMESTAMPS["createdAt"]
         assert run(root, Archive(path), Options(), lambda *_: None).files == 0
 
 
