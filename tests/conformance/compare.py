@@ -1,14 +1,16 @@
 """How a recorded answer is compared with one of ours: the rules that the recordings come with.
 
 status   equal.
-body     equal, but for what no two services share: `<doc:7>` stands for one document, the same
-         one throughout a scenario, `<id>` for a whole number, `<time>` for a moment, `<jwt>` for a
-         JSON web token, `<hash>` for the random part of a name. Order of keys does not matter,
-         order in lists does. A document may carry `locale` where the recording has none.
+body     equal once both sides are normalised: a documentId becomes the `<doc:N>` that it was first
+         expected as (one to one), an integer `id` becomes `<id>`; createdAt, updatedAt and
+         publishedAt `<time>` unless null; a JSON web token `<jwt>`; the random part of an upload's
+         name `<hash>`. Order of keys does not matter, order in lists does. A document may carry
+         `locale` where the recording has none.
 errors   status and name equal; the message where it names a key, a missing payload or the lack of
          credentials; for the validation of a body only the set of error paths.
 names    only the list of `str` values in data, in order.
-has      only the values at the given paths.
+has      only the values at the given paths (`<time>`, `<id>`, `<doc>` and `<absent>` stand for
+         themselves).
 """
 
 import re
@@ -16,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+TIMES = ("createdAt", "updatedAt", "publishedAt")
+HASH = re.compile(r"_[0-9a-z]{10,}(?=\.|$)")
 EXACT_MESSAGE = re.compile(
     r'(Invalid key|Missing "data"|Forbidden$|Not Found$|Missing or invalid credentials$'
     r"|Cannot use both|Invalid identifier or password$)"
@@ -23,6 +27,7 @@ EXACT_MESSAGE = re.compile(
 OPTIONAL = ("isUrlSigned", "focalPoint")
 SIZES = ("size", "sizeInBytes")
 COUNTS = ("nb_users",)
+SHORTEST_ID = 13  # A shorter documentId may be part of other text by chance.
 ABSENT: Any = object()
 
 
@@ -51,82 +56,114 @@ def dig(body: Any, where: str) -> Any:
 
 
 class Comparison:
-    """The comparisons of one scenario: it remembers which document each `<doc:N>` stands for.
-
-    The recording numbers its documents by first sight, and so may count one that we refuse to make;
-    a one-to-one correspondence sees every mix-up that equal numbers would, and no other.
-    """
+    """The comparisons of one scenario: it remembers which document each `<doc:N>` stands for."""
 
     def __init__(self) -> None:
-        self.ours: dict[str, str] = {}
-        self.theirs: dict[str, str] = {}
+        self.aliases: dict[str, str] = {}  # by documentId
 
-    def same_document(self, theirs: str, ours: str) -> bool:
-        """Whether a document of the recording and one of ours are, or from now on are, the same."""
-        return self.ours.setdefault(theirs, ours) == ours and self.theirs.setdefault(ours, theirs) == theirs
+    def bind(self, want: Any, got: Any) -> None:
+        """Let each `<doc:N>` that is expected where an unknown documentId was answered stand for it."""
+        if isinstance(want, dict) and isinstance(got, dict):
+            alias, document_id = want.get("documentId"), got.get("documentId")
+            if isinstance(alias, str) and alias.startswith("<doc:") and isinstance(document_id, str):
+                self.same_document(alias, document_id)
+            for key in want.keys() & got.keys():
+                self.bind(want[key], got[key])
+        elif isinstance(want, list) and isinstance(got, list):
+            for one, other in zip(want, got, strict=False):
+                self.bind(one, other)
+
+    def same_document(self, alias: str, document_id: str) -> bool:
+        """Whether `<doc:N>` stands for a document, from now on where neither was seen before."""
+        if document_id not in self.aliases and alias not in self.aliases.values():
+            self.aliases[document_id] = alias
+        return self.aliases.get(document_id) == alias
+
+    def normalised(self, value: Any, key: str | None = None) -> Any:
+        """An answer of ours as the recording would write it."""
+        if isinstance(value, dict):
+            return {name: self.normalised(item, name) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.normalised(item, key) for item in value]
+        if key == "id" and isinstance(value, int) and not isinstance(value, bool):
+            return "<id>"
+        return self._normalised_text(value, key) if isinstance(value, str) else value
+
+    def _normalised_text(self, text: str, key: str | None) -> str:
+        if key == "documentId":
+            return self.aliases.get(text, "<doc:unknown>")
+        if key in TIMES:
+            return "<time>" if TIME.fullmatch(text) else text
+        if key == "jwt":
+            return "<jwt>"
+        if key in ("hash", "url"):
+            return HASH.sub("_<hash>", text)
+        for document_id, alias in self.aliases.items():
+            if len(document_id) >= SHORTEST_ID:
+                text = text.replace(document_id, alias)
+        return text
 
     def differences(self, expect: Mapping[str, Any], status: int, body: Any) -> list[str]:
         """What is not as recorded, as sentences."""
-        return list(self._check(expect, status, body))
+        return list(self._differences(expect, status, body))
 
-    def _check(self, expect: Mapping[str, Any], status: int, body: Any) -> Iterator[str]:
+    def _differences(self, expect: Mapping[str, Any], status: int, body: Any) -> Iterator[str]:
         want = expect.get("body")
+        self.bind(want, body)
+        got = self.normalised(body)
         if status != expect["status"]:
             yield f"status: want {expect['status']}, got {status} {str(body)[:300]}"
         elif "names" in expect:
-            got = [document.get("str") for document in (body or {}).get("data") or []]
-            if got != expect["names"]:
-                yield f"names: want {expect['names']}, got {got}"
+            names = [document.get("str") for document in (body or {}).get("data") or []]
+            if names != expect["names"]:
+                yield f"names: want {expect['names']}, got {names}"
         elif "has" in expect:
-            for where, value in expect["has"].items():
-                got = dig(body, where)
-                yield from self._same(value, "<absent>" if got is ABSENT else got, where)
+            yield from _has(expect["has"], got)
         elif isinstance(want, dict) and want.get("error"):
             yield from _error(want["error"], body)
         elif "body" in expect and not (isinstance(want, dict) and "<text>" in want):
-            yield from self._same(want, body, "")
+            yield from _same(want, got, "")
 
-    def _same(self, want: Any, got: Any, where: str) -> Iterator[str]:
-        if isinstance(want, dict) and isinstance(got, dict):
-            yield from self._same_object(want, got, where)
-        elif isinstance(want, list) and isinstance(got, list):
-            if len(want) != len(got):
-                yield f"{where}: want {len(want)} items, got {len(got)}"
-            for i, (one, other) in enumerate(zip(want, got, strict=False)):
-                yield from self._same(one, other, f"{where}[{i}]")
-        elif not self._same_value(want, got):
-            yield f"{where}: want {str(want)[:120]!r}, got {str(got)[:120]!r}"
 
-    def _same_object(self, want: dict[str, Any], got: dict[str, Any], where: str) -> Iterator[str]:
-        for key, value in want.items():
-            if key not in got:
-                if key not in OPTIONAL:
-                    yield f"{where}.{key}: missing"
-            elif key == "formats" and value and got[key]:
-                yield from self._same(sorted(value), sorted(got[key]), f"{where}.formats")
-            elif key in SIZES:
-                if not isinstance(got[key], int | float):
-                    yield f"{where}.{key}: want a number, got {got[key]!r}"
-            elif key not in COUNTS:
-                yield from self._same(value, got[key], f"{where}.{key}")
-        for key in got:
-            if key not in want and key != "locale":
-                yield f"{where}.{key}: unexpected"
+def _has(wanted: Mapping[str, Any], body: Any) -> Iterator[str]:
+    for where, value in wanted.items():
+        got = dig(body, where)
+        if got is ABSENT:
+            got = "<absent>"
+        elif isinstance(got, str) and got.startswith("<doc:"):
+            got = "<doc>"
+        if got != value:
+            yield f"{where}: want {value!r}, got {got!r}"
 
-    def _same_value(self, want: Any, got: Any) -> bool:
-        if want == "<time>":
-            return isinstance(got, str) and bool(TIME.fullmatch(got))
-        if want == "<id>":
-            return isinstance(got, int) and not isinstance(got, bool)
-        if want == "<jwt>":
-            return isinstance(got, str) and got.count(".") == 2
-        if want == "<doc>":
-            return isinstance(got, str) and bool(got)
-        if isinstance(want, str) and want.startswith("<doc:"):
-            return isinstance(got, str) and self.same_document(want, got)
-        if isinstance(want, str) and "<hash>" in want:
-            return bool(re.fullmatch(re.escape(want).replace("<hash>", "[0-9a-z]{10,}"), str(got)))
-        return bool(want == got) and isinstance(want, bool) == isinstance(got, bool)
+
+def _same(want: Any, got: Any, where: str) -> Iterator[str]:
+    if isinstance(want, dict) and isinstance(got, dict):
+        yield from _same_object(want, got, where)
+    elif isinstance(want, list) and isinstance(got, list):
+        if len(want) != len(got):
+            yield f"{where}: want {len(want)} items, got {len(got)}"
+        for i, (one, other) in enumerate(zip(want, got, strict=False)):
+            yield from _same(one, other, f"{where}[{i}]")
+    elif want != got or isinstance(want, bool) != isinstance(got, bool):
+        yield f"{where}: want {str(want)[:120]!r}, got {str(got)[:120]!r}"
+
+
+def _same_object(want: dict[str, Any], got: dict[str, Any], where: str) -> Iterator[str]:
+    for key, value in want.items():
+        if key not in got:
+            if key not in OPTIONAL:
+                yield f"{where}.{key}: missing"
+        elif key == "formats" and value and got[key]:
+            if set(value) != set(got[key]):
+                yield f"{where}.formats: want {sorted(value)}, got {sorted(got[key])}"
+        elif key in SIZES:
+            if not isinstance(got[key], int | float):
+                yield f"{where}.{key}: want a number, got {got[key]!r}"
+        elif key not in COUNTS:
+            yield from _same(value, got[key], f"{where}.{key}")
+    for key in got:
+        if key not in want and key != "locale":
+            yield f"{where}.{key}: unexpected"
 
 
 def _error(want: Mapping[str, Any], body: Any) -> Iterator[str]:
@@ -141,9 +178,9 @@ def _error(want: Mapping[str, Any], body: Any) -> Iterator[str]:
             yield f"error.{key}: want {want.get(key)!r}, got {got.get(key)!r}"
     if EXACT_MESSAGE.match(want["message"]) and want["message"] != got.get("message"):
         yield f"error.message: want {want['message']!r}, got {got.get('message')!r}"
-    wanted, found = _paths(want), _paths(got)
-    if wanted and wanted != found:
-        yield f"error paths: want {wanted}, got {found}"
+    wanted, answered = _paths(want), _paths(got)
+    if wanted and wanted != answered:
+        yield f"error paths: want {wanted}, got {answered}"
 
 
 def _paths(error: Mapping[str, Any]) -> list[str]:
