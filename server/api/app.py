@@ -33,14 +33,14 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     sessions = Sessions(site.root, auth.session_seconds(site.state.settings))
     identities = Identities(accounts, Users(accounts), sessions)
-    app.register_blueprint(auth.blueprint(site, identities))
+    app.register_blueprint(auth.blueprint(identities))
     app.register_blueprint(upload.blueprint(site, identities))
     app.register_blueprint(users.blueprint(site, identities))
-    app.register_blueprint(builder.blueprint(site, identities))
+    app.register_blueprint(builder.blueprint(identities))
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(site, identities))
     app.register_blueprint(uploads.blueprint(site))
-    app.register_blueprint(openapi.blueprint(site, identities))
+    app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
 
     if site.state.settings.rate_limit:

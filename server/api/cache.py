@@ -19,7 +19,7 @@ from werkzeug.http import parse_accept_header
 from werkzeug.test import create_environ, run_wsgi_app
 
 from server.api.reading import Reader, Shown
-from server.api.request import JSON, Identities, parse_query
+from server.api.request import JSON, STATE, Identities, parse_query
 from server.auth.permissions import Actor
 from server.site.site import Site, State
 
@@ -98,7 +98,7 @@ class Answers:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
-        state = self.site.current()
+        state = environ[STATE] = self.site.current()
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self.app(environ, start_response)
         try:

@@ -1,6 +1,7 @@
-"""What every handler needs of a request: its parameters, its actor, the answer as JSON."""
+"""What every handler needs of a request: its state, its parameters, its actor, the answer as JSON."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from flask import Request, Response
 
@@ -9,11 +10,18 @@ from server.auth.permissions import Actor
 from server.auth.sessions import Sessions
 from server.auth.users import Users
 from server.config.settings import Settings
-from server.errors import UnauthorizedError, ValidationError
+from server.errors import ForbiddenError, UnauthorizedError, ValidationError
 from server.formats.tree import SyntaxProblem, read_json
 from server.query import qs
+from server.site.site import State
 
 JSON = "application/json; charset=utf-8"
+STATE = "quire.state"  # the key of a WSGI environ that holds the state which the request is answered from
+
+
+def state_of(request: Request) -> State:
+    """The one state of a request, taken at the entrance (`server.api.cache`)."""
+    return cast(State, request.environ[STATE])
 
 
 def parameters(request: Request) -> dict[str, object]:
@@ -37,9 +45,17 @@ class Identities:
     users: Users
     sessions: Sessions
 
-    def actor(self, request: Request, settings: Settings, *, ended: bool = False) -> Actor:
+    def actor(self, request: Request, *, ended: bool = False) -> Actor:
         """Who sends a request; see `identify`."""
+        settings = state_of(request).settings
         return self.identify(request.headers.get("Authorization", ""), settings, ended=ended)
+
+    def permit(self, request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
+        """Who sends a request. Raises ForbiddenError where that one may not do an action on a subject."""
+        actor = self.actor(request, ended=ended)
+        if not actor.may(subject, action):
+            raise ForbiddenError()
+        return actor
 
     def identify(self, authorization: str, settings: Settings, *, ended: bool = False) -> Actor:
         """Who an Authorization header speaks for: a token, a user, or else the public.

@@ -157,13 +157,14 @@ class Site:
                     return self.state, result
         raise AssertionError("unreachable")
 
-    def scale(self, path: str) -> None:
-        """Make the formats of a picture that has none yet, and show them."""
+    def scale(self, path: str) -> State:
+        """Make the formats of a picture that has none yet. Returns the state that shows them."""
         inside = upload_path(path) or ""
         if self.image_cache.missing(inside) and self.image_cache.make(inside):
             with self._lock:
                 self._tell({path})
                 self._publish({path})
+        return self.state
 
     def unscaled(self) -> list[str]:
         """The paths of the pictures whose formats are still to be made."""

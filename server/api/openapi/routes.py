@@ -13,10 +13,10 @@ from flask import Blueprint, Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.openapi.document import describe_site
-from server.api.request import Identities, answer
+from server.api.request import Identities, answer, state_of
 from server.auth.permissions import Actor
 from server.errors import NotFoundError
-from server.site.site import Site, State
+from server.site.site import State
 
 MOST = 64  # documents that are kept: one for each set of permissions that somebody asked with
 _PAGE = Path(__file__).parent / "page"
@@ -51,15 +51,15 @@ class Documents:
         return kept[sight]
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
+def blueprint(identities: Identities) -> Blueprint:
     """The routes of the document and of the page that shows it."""
     bp = Blueprint("openapi", __name__)
     documents = Documents()
 
     @bp.get("/openapi.json", strict_slashes=False)
     def document() -> Response:
-        state = site.state
-        actor = identities.actor(request, state.settings)
+        state = state_of(request)
+        actor = identities.actor(request)
         private = "Authorization" in request.headers
         found = _tagged(answer(documents.of(state, actor)), private=private)
         found.vary.add("Authorization")

@@ -8,15 +8,13 @@ from flask import Blueprint, Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.render import dumps
-from server.api.request import Identities, answer, json_body, parameters
+from server.api.request import Identities, answer, json_body, parameters, state_of
 from server.auth import mail
 from server.auth.accounts import read_span
-from server.auth.permissions import Actor
 from server.auth.sessions import Attempts
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule, public_fields
 from server.config.settings import Settings
-from server.errors import ApplicationError, ForbiddenError, RateLimitError, ValidationError
-from server.site.site import Site
+from server.errors import ApplicationError, RateLimitError, ValidationError
 
 MAILS = 5  # so many, to one address and asked for from one, before the next has to wait
 WRONG = "Invalid identifier or password"
@@ -31,17 +29,11 @@ CHANGE: Mapping[str, int] = {
 RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordConfirmation": 1}
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
+def blueprint(identities: Identities) -> Blueprint:
     """The routes below `/api/auth`."""
     bp = Blueprint("auth", __name__, url_prefix="/api/auth")
     users, outbox = identities.users, mail.Outbox()
     attempts, mailed = Attempts(), Attempts(MAILS)
-
-    def allowed(action: str, *, ended: bool = False) -> Actor:
-        actor = identities.actor(request, site.state.settings, ended=ended)
-        if not actor.may("auth", action):
-            raise ForbiddenError()
-        return actor
 
     def count_mail(email: str) -> None:
         address = request.remote_addr or ""
@@ -54,7 +46,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.post("/local", strict_slashes=False)
     def login() -> Response:
-        allowed("callback")
+        identities.permit(request, "auth", "callback")
         form = read_form(json_body(request), LOGIN)
         who, address = form["identifier"], request.remote_addr or ""
         if attempts.exhausted(who, address):
@@ -64,14 +56,14 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             attempts.count(who, address)
             raise ValidationError(WRONG)
         attempts.forget(who, address)
-        _refuse_unready(user, site.state.settings)
+        _refuse_unready(user, state_of(request).settings)
         return logged_in(user)
 
     @bp.post("/local/register", strict_slashes=False)
     def register() -> Response:
-        allowed("register")
+        identities.permit(request, "auth", "register")
         form = read_form(json_body(request), REGISTER)
-        settings = site.state.settings
+        settings = state_of(request).settings
         user = users.create(
             form["username"],
             form["email"],
@@ -86,7 +78,9 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.post("/change-password", strict_slashes=False)
     def change_password() -> Response:
-        actor = allowed("changePassword", ended=True)  # it is the current password that counts here
+        actor = identities.permit(
+            request, "auth", "changePassword", ended=True
+        )  # it is the current password that counts here
         user = users.get(actor.user_id) if actor.user_id else None
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")
@@ -102,17 +96,17 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.post("/forgot-password", strict_slashes=False)
     def forgot_password() -> Response:
-        allowed("forgotPassword")
+        identities.permit(request, "auth", "forgotPassword")
         email = read_form(json_body(request), {"email": 1})["email"]
         count_mail(email)
-        settings = site.state.settings
+        settings = state_of(request).settings
         # Neither the answer nor the time that it takes tells who has an account.
         outbox.put(lambda: _mail_reset(settings, users, email))
         return answer(dumps({"ok": True}))
 
     @bp.post("/reset-password", strict_slashes=False)
     def reset_password() -> Response:
-        allowed("resetPassword")
+        identities.permit(request, "auth", "resetPassword")
         form = read_form(json_body(request), RESET)
         _same_passwords(form)
         user = users.spend_reset_code(form["code"])
@@ -120,26 +114,26 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             raise ValidationError("Incorrect code provided")
         # Who has the code can read mail to the address: that confirms it.
         user = users.update(user.id, {"password": form["password"], "confirmed": True}) or user
-        _refuse_unready(user, site.state.settings)
+        _refuse_unready(user, state_of(request).settings)
         return logged_in(user)
 
     @bp.post("/send-email-confirmation", strict_slashes=False)
     def send_confirmation() -> Response:
-        allowed("sendEmailConfirmation")
+        identities.permit(request, "auth", "sendEmailConfirmation")
         email = read_form(json_body(request), {"email": 1})["email"]
         count_mail(email)
-        settings = site.state.settings
+        settings = state_of(request).settings
         outbox.put(lambda: _mail_confirmation(settings, users, users.named(email)))
         return answer(dumps({"email": email, "sent": True}))
 
     @bp.get("/email-confirmation", strict_slashes=False)
     def confirm_email() -> BaseResponse:
-        allowed("emailConfirmation")
+        identities.permit(request, "auth", "emailConfirmation")
         code = parameters(request).get("confirmation")
         user = users.spend_confirm_code(code) if isinstance(code, str) and code else None
         if user is None:
             raise ValidationError("Invalid token")
-        url = site.state.settings.auth_url
+        url = state_of(request).settings.auth_url
         return redirect(url) if url else answer(dumps({"ok": True}))
 
     return bp

@@ -3,22 +3,19 @@
 from flask import Blueprint, Response, request
 
 from server.api.render import dumps
-from server.api.request import Identities, answer
-from server.errors import ForbiddenError, NotFoundError
+from server.api.request import Identities, answer, state_of
+from server.errors import NotFoundError
 from server.schema.describe import describe_component, describe_type
 from server.schema.model import BUILT_IN, Schema
-from server.site.site import Site
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
+def blueprint(identities: Identities) -> Blueprint:
     """The routes of content types and components."""
     bp = Blueprint("builder", __name__, url_prefix="/api/content-type-builder")
 
     def allowed(action: str) -> Schema:
-        state = site.state
-        if not identities.actor(request, state.settings).may("content-type", action):
-            raise ForbiddenError()
-        return state.schema
+        identities.permit(request, "content-type", action)
+        return state_of(request).schema
 
     @bp.get("/content-types", strict_slashes=False)
     def content_types() -> Response:

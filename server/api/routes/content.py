@@ -7,7 +7,7 @@ from flask import Blueprint, Response, current_app, request
 
 from server.api.etags import require_match
 from server.api.reading import Reader, Shown
-from server.api.request import Identities, answer, is_v4, json_body, parameters
+from server.api.request import Identities, answer, is_v4, json_body, parameters, state_of
 from server.auth.permissions import require, subject_of
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
@@ -27,18 +27,18 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     bp = Blueprint("content", __name__, url_prefix="/api")
 
     def asked(api_id: str, kind: str = "") -> Reader:
-        state = site.state
+        state = state_of(request)
         type_ = state.schema.endpoints.get(api_id)
         if type_ is None or (kind and type_.kind != kind):
             raise _nothing_at(type_)
-        actor = identities.actor(request, state.settings)
+        actor = identities.actor(request)
         return Reader(state, type_, actor, v4=is_v4(request))
 
     @bp.before_app_request
     def options() -> Response | None:
         if request.method != "OPTIONS" or not request.path.startswith("/api/"):
             return None
-        type_ = site.state.schema.endpoints.get(request.path.split("/", 3)[2])
+        type_ = state_of(request).schema.endpoints.get(request.path.split("/", 3)[2])
         return Response(headers={"Allow": ", ".join(_allowed(type_))})
 
     @bp.get("/<api_id>", strict_slashes=False)
@@ -85,7 +85,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.route("/<path:rest>", methods=[*METHODS, "PATCH", "TRACE"])
     def nothing_else(rest: str) -> Response:
-        raise _nothing_at(site.state.schema.endpoints.get(rest.partition("/")[0]))
+        raise _nothing_at(state_of(request).schema.endpoints.get(rest.partition("/")[0]))
 
     return bp
 

@@ -3,9 +3,8 @@
 from flask import Blueprint, Response, request
 
 from server.api.render import dumps
-from server.api.request import Identities, answer
+from server.api.request import Identities, answer, state_of
 from server.documents.locales import describe
-from server.errors import ForbiddenError
 from server.site.site import Site
 
 
@@ -15,10 +14,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.get("/locales", strict_slashes=False)
     def locales() -> Response:
-        settings = site.state.settings
-        actor = identities.actor(request, settings)
-        if not actor.may("locale", "find"):
-            raise ForbiddenError()
+        identities.permit(request, "locale", "find")
+        settings = state_of(request).settings
         return answer(dumps([describe(code, settings, site.started) for code in settings.locales]))
 
     return bp

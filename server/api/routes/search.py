@@ -9,7 +9,7 @@ from urllib.parse import quote
 from flask import Blueprint, Response, request
 
 from server.api.render import dumps
-from server.api.request import Identities, answer, parameters
+from server.api.request import Identities, answer, parameters, state_of
 from server.auth.permissions import Actor
 from server.config.settings import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
@@ -36,8 +36,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.get("/search", strict_slashes=False)
     def search() -> Response:
-        state = site.state
-        actor = identities.actor(request, state.settings)
+        state = state_of(request)
+        actor = identities.actor(request)
         params = parameters(request)
         scope = read_scope(params, state, actor)
         question = _question(params, state, scope)

@@ -13,10 +13,10 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import FormDataParser
 
 from server.api.render import render_files
-from server.api.request import Identities, answer, parameters
+from server.api.request import Identities, answer, parameters, state_of
 from server.auth.permissions import Actor, narrow, require
 from server.documents.document import Document
-from server.errors import ForbiddenError, NotFoundError, PayloadTooLargeError, StorageError, ValidationError
+from server.errors import NotFoundError, PayloadTooLargeError, StorageError, ValidationError
 from server.index.find import find
 from server.index.snapshot import View
 from server.paths import FOLDER, state_folder
@@ -44,14 +44,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     incoming = site.root / FOLDER / "incoming"
     _sweep(incoming)
 
-    def allowed(action: str) -> Actor:
-        actor = identities.actor(request, site.state.settings)
-        if not actor.may("upload", action):
-            raise ForbiddenError()
-        return actor
-
     def asked(actor: Actor) -> Query:
-        state = site.state
+        state = state_of(request)
         params = parameters(request)
         query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], params, many=True)
         page = query.page if "pagination" in params else Page(0, _ALL, 1)
@@ -59,28 +53,28 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.get("/files", strict_slashes=False)
     def find_files() -> Response:
-        query = asked(allowed("find"))
-        view = View(site.state.snapshot, site.state.settings)
+        query = asked(identities.permit(request, "upload", "find"))
+        view = _view(state_of(request))
         return answer(b"[%b]" % b",".join(render_files(view, query, list(find(view, query).documents))))
 
     @bp.get("/files/<key>", strict_slashes=False)
     def find_file(key: str) -> Response:
-        query = asked(allowed("findOne"))
-        view = View(site.state.snapshot, site.state.settings)
-        return answer(render_files(view, query, [_file(site.state, key)])[0])
+        query = asked(identities.permit(request, "upload", "findOne"))
+        state = state_of(request)
+        return answer(render_files(_view(state), query, [_file(state, key)])[0])
 
     @bp.delete("/files/<key>", strict_slashes=False)
     def delete_file(key: str) -> Response:
-        query = asked(allowed("destroy"))
-        view = View(site.state.snapshot, site.state.settings)
-        found = render_files(view, query, [_file(site.state, key)])[0]
+        query = asked(identities.permit(request, "upload", "destroy"))
+        state = state_of(request)
+        found = render_files(_view(state), query, [_file(state, key)])[0]
         site.write(lambda state, versions: uploading.remove(versions, _file(state, key)))
         return answer(found)
 
     @bp.post("", strict_slashes=False)
     def upload() -> Response:
-        actor = allowed("upload")
-        limit = site.state.settings.upload_limit
+        actor = identities.permit(request, "upload", "upload")
+        limit = state_of(request).settings.upload_limit
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
         query, key = asked(actor), parameters(request).get("id")
@@ -92,6 +86,10 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             return _add(site, files, form, actor, query)
 
     return bp
+
+
+def _view(state: State) -> View:
+    return View(state.snapshot, state.settings)
 
 
 def _file(state: State, key: object) -> Document:
@@ -155,11 +153,9 @@ def _add(site: Site, received: list[uploading.Incoming], form: Form, actor: Acto
 
     state, paths = site.write(prepare)
     for path in paths:
-        site.scale(path)
-    state = site.state
+        state = site.scale(path)
     files = [state.snapshot.media[upload_path(path) or ""] for path in paths]
-    view = View(state.snapshot, state.settings)
-    return answer(b"[%b]" % b",".join(render_files(view, query, files)), 201)
+    return answer(b"[%b]" % b",".join(render_files(_view(state), query, files)), 201)
 
 
 def _change(site: Site, key: str, received: list[uploading.Incoming], form: Form, query: Query) -> Response:
@@ -175,10 +171,8 @@ def _change(site: Site, key: str, received: list[uploading.Incoming], form: Form
         return file.path
 
     _, path = site.write(prepare)
-    site.scale(path)
-    state = site.state
-    view = View(state.snapshot, state.settings)
-    return answer(render_files(view, query, [state.snapshot.media[upload_path(path) or ""]])[0])
+    state = site.scale(path)
+    return answer(render_files(_view(state), query, [state.snapshot.media[upload_path(path) or ""]])[0])
 
 
 def _attach(state: State, versions: Versions, form: Form, actor: Actor, new: list[str]) -> None:

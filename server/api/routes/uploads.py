@@ -1,7 +1,8 @@
 """GET /uploads/…: the files of content/uploads/, as they are on disk."""
 
-from flask import Blueprint, Response, send_file
+from flask import Blueprint, Response, request, send_file
 
+from server.api.request import state_of
 from server.documents.layout import UPLOADS
 from server.errors import NotFoundError
 from server.site.site import Site
@@ -14,7 +15,7 @@ def blueprint(site: Site) -> Blueprint:
 
     @bp.get("/<path:path>")
     def upload(path: str) -> Response:
-        media = site.state.snapshot.media
+        media = state_of(request).snapshot.media
         file = site.root / UPLOADS / path if path in media else site.image_cache.file_of(path, media)
         if file is None:
             raise NotFoundError()

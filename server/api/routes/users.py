@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 from werkzeug.routing import BaseConverter
 
 from server.api.render import dumps
-from server.api.request import Identities, answer, json_body, parameters
+from server.api.request import Identities, answer, json_body, parameters, state_of
 from server.api.routes.auth import field_errors, form_error
 from server.api.users_view import describe_role, permissions_tree, render_users, role_named, roles_of, view_of
 from server.auth.permissions import Actor, narrow
@@ -39,14 +39,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     bp.record_once(lambda setup: setup.app.url_map.converters.update(user=UserKey))
     users = identities.users
 
-    def allowed(subject: str, action: str) -> Actor:
-        actor = identities.actor(request, site.state.settings)
-        if not actor.may(subject, action):
-            raise ForbiddenError()
-        return actor
-
     def asked(actor: Actor) -> Query:
-        state = site.state
+        state = state_of(request)
         params = {**parameters(request)}
         query = read_query(state.schema, state.settings, state.schema.types[USER], params, many=True)
         query = narrow(query, actor, state.schema)
@@ -55,12 +49,12 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         return replace(query, selection=selection, page=page)
 
     def rendered(query: Query, some: list[User]) -> list[bytes]:
-        state = site.state
+        state = state_of(request)
         return render_users(view_of(state.schema, state.settings, some, site.started), query)
 
     def with_role(query: Query) -> Query:
         """The query, with the role populated, as answers to writes have it."""
-        state = site.state
+        state = state_of(request)
         role = read_query(state.schema, state.settings, query.type, {"populate": "role"}, many=False)
         return replace(query, selection=replace(query.selection, populate=role.selection.populate))
 
@@ -72,36 +66,36 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.get("/users", strict_slashes=False)
     def find_users() -> Response:
-        actor = allowed("user", "find")
+        actor = identities.permit(request, "user", "find")
         return answer(b"[%b]" % b",".join(rendered(asked(actor), users.all())))
 
     @bp.get("/users/count", strict_slashes=False)
     def count_users() -> Response:
-        allowed("user", "count")
+        identities.permit(request, "user", "count")
         return answer(dumps(users.count()))
 
     @bp.get("/users/me", strict_slashes=False)
     def me() -> Response:
-        actor = allowed("user", "me")
+        actor = identities.permit(request, "user", "me")
         return one(asked(actor), users.get(_self(actor)))
 
     @bp.put("/users/me", strict_slashes=False)
     def update_me() -> Response:
-        actor = allowed("user", "updateMe")
+        actor = identities.permit(request, "user", "updateMe")
         user_id, query = _self(actor), asked(actor)
-        values = _read(json_body(request), site, ("username", "email"), creating=False)
-        _refuse_unproven(values, users.get(user_id), site.state.settings)
+        values = _read(json_body(request), state_of(request).settings, ("username", "email"), creating=False)
+        _refuse_unproven(values, users.get(user_id), state_of(request).settings)
         return one(query, users.update(user_id, values))
 
     @bp.get("/users/<user:key>", strict_slashes=False)
     def find_user(key: str) -> Response:
-        actor = allowed("user", "findOne")
+        actor = identities.permit(request, "user", "findOne")
         return one(asked(actor), users.get(_number(key)))
 
     @bp.post("/users", strict_slashes=False)
     def create_user() -> Response:
-        query = with_role(asked(allowed("user", "create")))
-        values = _read(json_body(request), site, WRITTEN, creating=True)
+        query = with_role(asked(identities.permit(request, "user", "create")))
+        values = _read(json_body(request), state_of(request).settings, WRITTEN, creating=True)
         made = users.create(
             values["username"],
             values["email"],
@@ -114,27 +108,29 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.put("/users/<user:key>", strict_slashes=False)
     def update_user(key: str) -> Response:
-        query, user_id = with_role(asked(allowed("user", "update"))), _number(key)
+        query, user_id = with_role(asked(identities.permit(request, "user", "update"))), _number(key)
         if users.get(user_id) is None:
             raise NotFoundError()
-        values = _read(json_body(request), site, WRITTEN, creating=False)
+        values = _read(json_body(request), state_of(request).settings, WRITTEN, creating=False)
         return one(query, users.update(user_id, values))
 
     @bp.delete("/users/<user:key>", strict_slashes=False)
     def delete_user(key: str) -> Response:
-        query = asked(allowed("user", "destroy"))
+        query = asked(identities.permit(request, "user", "destroy"))
         return one(query, users.delete(_number(key)))
 
     @bp.get("/users-permissions/roles", strict_slashes=False)
     def find_roles() -> Response:
-        allowed("role", "find")
+        identities.permit(request, "role", "find")
         everybody = users.all()
-        return answer(dumps({"roles": [describe_role(r, everybody) for r in roles_of(site.state.settings)]}))
+        return answer(
+            dumps({"roles": [describe_role(r, everybody) for r in roles_of(state_of(request).settings)]})
+        )
 
     @bp.get("/users-permissions/roles/<key>", strict_slashes=False)
     def find_role(key: str) -> Response:
-        allowed("role", "findOne")
-        state = site.state
+        identities.permit(request, "role", "findOne")
+        state = state_of(request)
         role = role_named(state.settings, key)
         if role is None:
             raise NotFoundError()
@@ -143,8 +139,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.get("/users-permissions/permissions", strict_slashes=False)
     def find_permissions() -> Response:
-        allowed("role", "find")
-        state = site.state
+        identities.permit(request, "role", "find")
+        state = state_of(request)
         return answer(dumps({"permissions": permissions_tree(state.schema, state.settings, "")}))
 
     return bp
@@ -172,7 +168,7 @@ def _refuse_unproven(values: dict[str, Any], user: User | None, settings: Settin
         raise ApplicationError("The email can't be changed: addresses are confirmed here when registering")
 
 
-def _read(body: object, site: Site, known: tuple[str, ...], *, creating: bool) -> dict[str, Any]:
+def _read(body: object, settings: Settings, known: tuple[str, ...], *, creating: bool) -> dict[str, Any]:
     """The columns that a body sets. Raises ValidationError with everything that is wrong."""
     if not isinstance(body, dict):
         raise ValidationError("The body must be an object")
@@ -195,7 +191,7 @@ def _read(body: object, site: Site, known: tuple[str, ...], *, creating: bool) -
     # A provider is what it was made with: clients send back what they got.
     values = {name: value for name, value in body.items() if name not in ("role", "provider")}
     if body.get("role") is not None:
-        role = role_named(site.state.settings, body["role"])
+        role = role_named(settings, body["role"])
         if role is None:
             errors.append({"path": ["role"], "message": "role does not exist", "name": "ValidationError"})
         else:
