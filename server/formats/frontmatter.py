@@ -1,102 +1,139 @@
-"""Front matter: the YAML block at the top of a Markdown file, parted from the body.
+"""Front matter: the block at the top of a Markdown file that holds attributes, parted from the body.
 
-A handler for python-frontmatter with a `split` of our own: the library's parse() strips the body,
-takes an unclosed block for text and a rule `---` in the body for a fence (notes in docs/files.md).
+python-frontmatter finds the handler for the way a text begins, and gives the interface of a handler
+(`detect`, `split`, `load`, `export`). The handlers are ours, since a file that is changed must keep
+every byte that nobody changed: the library's own strip the text, turn CRLF into LF, type values by
+YAML 1.1, and serve an unclosed block as text. Its `parse()` and `dumps()` do so around any handler,
+so they are not called. A further format of front matter is one more entry in HANDLERS.
+
 The blank line after the block and the newline at the end of the file belong to the file, not to the
-text: they are cut from the body that a reader sees and kept by whoever writes it back.
+text: readers get the body without them, and writers keep them.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from frontmatter import detect_format
 from frontmatter.default_handlers import BaseHandler
 
+from server.formats.edit_yaml import edit_yaml
 from server.formats.positions import Positions
 from server.formats.tree import SyntaxProblem, Tree, is_null, read_yaml
+from server.formats.yaml_writer import yaml_entry
 
-_FENCE = re.compile(r"---[ \t]*(\r?\n|\Z)")
-_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+
+class Handler(BaseHandler):
+    """One format of front matter: the lines around it, and how it is read, written and changed."""
+
+    CLOSING: re.Pattern[str]
+
+    def split(self, text: str) -> tuple[str, str]:
+        """A text → (front matter, all that follows the closing line), to the byte.
+
+        Raises SyntaxProblem where the block is not closed.
+        """
+        start = text.find("\n") + 1 or len(text)
+        closing = self.CLOSING.search(text, start)
+        if not closing:
+            fix = f"put a line {self.END_DELIMITER} below it"
+            raise SyntaxProblem("the front matter is not closed", 1, fix, 1)
+        return text[start : closing.start()], text[closing.end() :]
+
+    def load(self, fm: str, positions: Positions | None = None) -> dict[str, Tree]:
+        """Front matter → its mapping, with positions in the whole file. Raises SyntaxProblem."""
+        raise NotImplementedError
+
+    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
+        """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
+        raise NotImplementedError
+
+
+class YamlHandler(Handler):
+    """YAML between lines of three dashes; three dots may close it, as they close a YAML document."""
+
+    FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
+    CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+    START_DELIMITER = END_DELIMITER = "---"
+
+    def load(self, fm: str, positions: Positions | None = None) -> dict[str, Tree]:
+        """Front matter → its mapping, with positions in the whole file. Raises SyntaxProblem."""
+        try:
+            data = read_yaml(fm, positions)
+        except SyntaxProblem as error:
+            line = error.line + 1 if error.line else None
+            raise SyntaxProblem(error.message, line, error.fix, error.column) from error
+        if positions is not None:
+            for at, position in positions.items():
+                positions[at] = position._replace(line=position.line + 1)
+        if is_null(data):
+            return {}
+        if not isinstance(data, dict):
+            raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines", 1)
+        return data
+
+    def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
+        """A mapping → new front matter, without the lines around it."""
+        return "".join(yaml_entry(key, value) for key, value in metadata.items())
+
+    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
+        """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
+        return edit_yaml(fm, self.load(fm) or None, changes, expand=expand)
+
+
+class TomlHandler(Handler):
+    """TOML between lines of three plus signs, which is recognised in order to be refused."""
+
+    FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
+    START_DELIMITER = END_DELIMITER = "+++"
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Raises SyntaxProblem."""
+        raise SyntaxProblem("front matter in TOML is not read", 1, "write it as YAML between --- lines", 1)
+
+
+YAML = YamlHandler()  # what new front matter is written in
+HANDLERS: tuple[Handler, ...] = (YAML, TomlHandler())
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown file in two: `matter` (without fences) and the `body` as a reader sees it."""
+    """A Markdown text in four parts, which joined are the text; without front matter it is all `rest`."""
 
+    handler: Handler | None
+    opening: str
     matter: str
-    body: str
+    closing: str
+    rest: str
 
+    @property
+    def body(self) -> str:
+        """The text below the front matter, as a reader gets it."""
+        body = self.rest
+        for lead in ("\r\n", "\n"):
+            if body.startswith(lead):
+                body = body.removeprefix(lead)
+                break
+        # Where lines end with \n alone, a \r before the last one is text.
+        newline = newline_of(self.opening or self.rest)
+        return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
-class Handler(BaseHandler):
-    """What python-frontmatter calls a handler, for the front matter that Quire reads."""
-
-    FM_BOUNDARY = _FENCE
-    START_DELIMITER = END_DELIMITER = "---"
-
-    def detect(self, text: str) -> bool:
-        """Whether a text begins with front matter."""
-        return _FENCE.match(text) is not None
-
-    def split(self, text: str) -> tuple[str, str]:
-        """A text → (front matter, body). Raises SyntaxProblem where the block is not closed."""
-        parts = split(text)
-        return parts.matter, parts.body
-
-    def load(self, fm: str, **kwargs: Any) -> Any:
-        """Front matter → tree."""
-        return load(fm)
+    def load(self, positions: Positions | None = None) -> dict[str, Tree]:
+        """The front matter as a mapping. Raises SyntaxProblem."""
+        return self.handler.load(self.matter, positions) if self.handler and self.matter else {}
 
 
 def split(text: str) -> Parts:
-    """A Markdown text in two; one without front matter is all body. Raises SyntaxProblem."""
-    found = fences(text)
-    matter, body = (found[1], found[3]) if found else ("", text)
-    return Parts(matter, _trim(body, newline_of(text)))
-
-
-def fences(text: str) -> tuple[str, str, str, str] | None:
-    """A text as (first fence, front matter, second fence, all that follows); None without front matter."""
-    opening = _FENCE.match(text)
-    if not opening:
-        if text.startswith("+++"):
-            raise SyntaxProblem(
-                "front matter in TOML is not read", 1, "write it as YAML between --- lines", 1
-            )
-        return None
-    closing = _CLOSING.search(text, opening.end())
-    if not closing:
-        raise SyntaxProblem("the front matter is not closed", 1, "put a line --- below it", 1)
-    a, b, c = opening.end(), closing.start(), closing.end()
-    return text[:a], text[a:b], text[b:c], text[c:]
+    """The parts of a Markdown text. Raises SyntaxProblem for front matter that is not closed."""
+    handler = cast("Handler | None", detect_format(text, HANDLERS))
+    if handler is None:
+        return Parts(None, "", "", "", text)
+    matter, rest = handler.split(text)
+    start = text.find("\n") + 1
+    return Parts(handler, text[:start], matter, text[start + len(matter) : len(text) - len(rest)], rest)
 
 
 def newline_of(text: str) -> str:
-    """How a text ends its lines, told by the first one."""
+    """How a text ends its lines, judged by the first one."""
     end = text.find("\n")
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
-
-
-def _trim(body: str, newline: str) -> str:
-    for lead in ("\r\n", "\n"):
-        if body.startswith(lead):
-            body = body.removeprefix(lead)
-            break
-    # Where lines end with \n alone, a \r before the last one is text.
-    return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
-
-
-def load(matter: str, positions: Positions | None = None) -> dict[str, Tree]:
-    """Front matter → its mapping; positions count from the file's first. Raises SyntaxProblem."""
-    try:
-        data = read_yaml(matter, positions)
-    except SyntaxProblem as error:
-        line = error.line + 1 if error.line else None
-        raise SyntaxProblem(error.message, line, error.fix, error.column) from error
-    if positions is not None:
-        for at, position in positions.items():
-            positions[at] = position._replace(line=position.line + 1)
-    if is_null(data):
-        return {}
-    if not isinstance(data, dict):
-        raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines", 1)
-    return data

@@ -30,12 +30,8 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any]) -> str:
     text = trees.get(body) if body else None
     if text == "" and body:
         matter[body] = ""
-    return _join("".join(yaml_entry(k, v) for k, v in matter.items()), "\n", text)
-
-
-def _join(matter: str, newline: str, body: str | None) -> str:
-    made = f"---{newline}{matter}---{newline}"
-    return made + (f"{newline}{body}{newline}" if body else "")
+    made = f"---\n{frontmatter.YAML.export(matter)}---\n"
+    return made + (f"\n{text}\n" if text else "")
 
 
 def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
@@ -83,20 +79,20 @@ def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], 
 
 def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
     newline = frontmatter.newline_of(text)
-    found = frontmatter.fences(text) or (f"---{newline}", "", f"---{newline}", text)
-    head, matter, fence, rest = found
-    tree = frontmatter.load(matter)
+    parts = frontmatter.split(text)
+    matter, rest = parts.matter, parts.rest
     if body is not None and body in changes:
-        rest = _change_body(rest, body, tree, changes, newline)
-    if not changes and not frontmatter.fences(text):
+        rest = _change_body(rest, body, parts.load(), changes, newline)
+    if not changes and parts.handler is None:
         return rest
     if changes:
-        matter = edit_yaml(matter, tree or None, changes, expand=expand)
+        matter = (parts.handler or frontmatter.YAML).edit(matter, changes, expand=expand)
         if matter and not matter.endswith("\n"):
             matter += newline
-    if rest and not fence.endswith("\n"):
-        fence += newline
-    return head + matter + fence + rest
+    opening, closing = parts.opening or f"---{newline}", parts.closing or f"---{newline}"
+    if rest and not closing.endswith("\n"):
+        closing += newline
+    return opening + matter + closing + rest
 
 
 def _change_body(

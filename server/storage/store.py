@@ -202,9 +202,9 @@ def parse(path: str, text: str, body: str | None, positions: Positions | None = 
     """The text of a document file → its attributes' trees by name. Raises SyntaxProblem."""
     if path.endswith(MARKDOWN):
         parts = frontmatter.split(text)
-        tree = frontmatter.load(parts.matter, positions) if parts.matter else {}
-        if body and parts.body:
-            tree[body] = parts.body
+        tree = parts.load(positions)
+        if body and (text_below := parts.body):
+            tree[body] = text_below
         return tree
     tree = read_json(text) if path.endswith(".json") else read_yaml(text, positions)
     if is_null(tree):
