@@ -16,6 +16,11 @@ _TIMESTAMP = re.compile(
     re.ASCII,
 )
 _CANONICAL = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+_SHORT_DATE = re.compile(  # 2024, 2024-05, 20240515, 2024-136 (the 136th day), 2024-W20 and 2024-W20-3
+    r"(\d{4})-?(?:(?P<day>\d{3})|(?P<month>\d\d)(?:-?(?P<mday>\d\d))?|W(?P<week>\d\d)(?:-?(?P<wday>[1-7]))?)?",
+    re.ASCII,
+)
+_SHORT_TIME = re.compile(r"(\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d+)?))?)?(Z|[-+]\d\d(?::?\d\d)?)?", re.ASCII)
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?", re.ASCII)
 _EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # to JSON, 1.0 is the integer 1
 
@@ -62,6 +67,47 @@ def read_timestamp(text: str) -> str:
         return from_datetime(value)
     except OverflowError as error:
         raise ValueError(text) from error
+
+
+def read_partial_timestamp(text: str) -> str:
+    """As `read_timestamp`, and the shorter forms of ISO 8601 that filters are compared with.
+
+    `2024`, `2024-05`, `20240515`, `2024-136`, `2024-W20-3`, each with `T12`, `T1200` or the like behind
+    it: what is not said is the first of its kind. Also epoch milliseconds of any length.
+    """
+    try:
+        return read_timestamp(text)
+    except ValueError:
+        day, _, clock = text.strip().partition("T")
+        date_found, time_found = _SHORT_DATE.fullmatch(day), _SHORT_TIME.fullmatch(clock)
+        if date_found and (time_found or "T" not in text):
+            try:
+                return read_timestamp(f"{_first_day(date_found)}{_full_time(time_found)}")
+            except ValueError:
+                pass  # no such day, but perhaps a number of milliseconds
+        if re.fullmatch(r"-?[0-9]{1,8}", text.strip()):
+            return _from_epoch_ms(int(text))
+        raise
+
+
+def _first_day(found: re.Match[str]) -> str:
+    """The first day of a year, month or week, or the very day that was found. Raises ValueError."""
+    year = int(found[1])
+    if found["day"]:
+        first = date(year, 1, 1) + timedelta(days=int(found["day"]) - 1)
+        if first.year != year:
+            raise ValueError(found[0])
+        return first.isoformat()
+    if found["week"]:
+        return date.fromisocalendar(year, int(found["week"]), int(found["wday"] or 1)).isoformat()
+    return date(year, int(found["month"] or 1), int(found["mday"] or 1)).isoformat()
+
+
+def _full_time(found: re.Match[str] | None) -> str:
+    if found is None:
+        return ""
+    hour, minute, second, zone = found.groups()
+    return f"T{hour}:{minute or '00'}:{second or '00'}{zone or ''}"
 
 
 def _from_epoch_ms(value: int) -> str:

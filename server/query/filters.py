@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.timestamps import read_timestamp
+from server.documents.timestamps import read_partial_timestamp, read_timestamp
 from server.documents.values import READERS, Unreadable
 from server.errors import ValidationError, invalid_key
 from server.query import qs
@@ -185,6 +185,8 @@ def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
     if attribute.type == "boolean" and text.lower() in (*TRUE, *FALSE):
         return text.lower() in TRUE
     try:
+        if attribute.type in ("datetime", "timestamp"):
+            return _timestamp(text)
         return READERS[attribute.type](text, attribute)
     except Unreadable as error:
         if attribute.type == "date":
@@ -193,6 +195,13 @@ def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
             except ValueError:
                 pass
         raise _bad_value(value, dotted, error.expected) from error
+
+
+def _timestamp(text: str) -> str:
+    try:
+        return read_partial_timestamp(text)
+    except ValueError as error:
+        raise Unreadable("a timestamp such as 2024-02-29T10:20:30Z, or the beginning of one") from error
 
 
 def _bad_value(value: Any, dotted: str, expected: str) -> ValidationError:

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -513,3 +514,37 @@ def test_a_filter_keeps_its_locale_through_a_type_without_one(pages: Api, way: s
     assert pages.get(f"/api/pages?filters{way}=Mer").ids == []
     found = pages.get(f"/api/pages?locale=*&filters{way}=Mer").data
     assert {(d["documentId"], d["locale"]) for d in found} == {("one", "fr"), ("two", "fr")}
+
+
+# --- dates that say less than a timestamp ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ("2024", "2024-01-01T00:00:00.000Z"),
+        ("2024-05", "2024-05-01T00:00:00.000Z"),
+        ("202405", "2024-05-01T00:00:00.000Z"),
+        ("20240515", "2024-05-15T00:00:00.000Z"),
+        ("2024-05-15T12", "2024-05-15T12:00:00.000Z"),
+        ("2024-05-15T1230", "2024-05-15T12:30:00.000Z"),
+        ("20240515T12+02", "2024-05-15T10:00:00.000Z"),
+        ("2024-136", "2024-05-15T00:00:00.000Z"),
+        ("2024-W20-3", "2024-05-15T00:00:00.000Z"),
+        ("86400000", "1970-01-02T00:00:00.000Z"),
+        ("-1", "1969-12-31T23:59:59.999Z"),
+    ],
+)
+def test_a_short_date_is_the_first_of_what_it_names(make_api: MakeApi, said: str, means: str) -> None:
+    day = datetime.fromisoformat(means)
+    times = {name: day + timedelta(milliseconds=ms) for name, ms in (("before", -1), ("at", 0), ("after", 1))}
+    rows = {n: {"at": t.isoformat(timespec="milliseconds").replace("+00:00", "Z")} for n, t in times.items()}
+    api = make_api({**collection("event", {"at": {"type": "datetime"}}), **documents("events", **rows)})
+    answer = api.get(f"/api/events?filters[at][$gte]={said.replace('+', '%2B')}&sort=at")
+    assert [d["documentId"] for d in answer.data] == ["at", "after"]
+
+
+@pytest.mark.parametrize("said", ["2024-13", "2024-400", "2024-W60", "noon", "2024-05-15T", "T12"])
+def test_what_is_no_date_is_refused(make_api: MakeApi, said: str) -> None:
+    api = make_api({**collection("event", {"at": {"type": "datetime"}}), **documents("events", a={})})
+    assert api.get(f"/api/events?filters[at][$gte]={said}").status == 400
