@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from docs.packages import PACKAGES, about, modules
 from server.config.export import TYPE_KEYS
-from server.config.settings import ACTIONS, KEYS
+from server.config.model import ACTIONS, KEYS
 from server.errors import ApiError
 from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS

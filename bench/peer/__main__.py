@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from server.config.model import Settings
+
 from bench.load import generator
 from bench.peer import compare, filling
 from bench.peer.install import APP, JSON_SERVER, STRAPI, install_json_server, install_strapi, node
@@ -26,7 +28,6 @@ from bench.peer.strapi import make_project, strapi, token
 from bench.serving import Serving, quire
 from bench.sites import make_site
 from server.api.wsgi_server import worker_count
-from server.config.settings import Settings
 
 BEGAN = time.perf_counter()
 

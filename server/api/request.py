@@ -9,9 +9,10 @@ from server.auth.accounts import Accounts
 from server.auth.permissions import Actor
 from server.auth.sessions import Sessions
 from server.auth.users import Users
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.errors import ForbiddenError, UnauthorizedError, ValidationError
-from server.formats.tree import SyntaxProblem, read_json
+from server.formats.json_reader import read_json
+from server.formats.tree import SyntaxProblem
 from server.query import qs
 from server.site.site import State
 

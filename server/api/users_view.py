@@ -6,7 +6,7 @@ from typing import Any
 
 from server.api.render import Renderer
 from server.auth.users import User
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.document import PUBLISHED, Document
 from server.index.find import find
 from server.index.snapshot import View, build

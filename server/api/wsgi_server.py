@@ -23,7 +23,7 @@ from granian.server import Server
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.auth.sessions import Sessions
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.errors import SetupError
 from server.search.sync import Sync
 from server.site.feed import Feed

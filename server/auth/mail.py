@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from email.message import EmailMessage
 
-from server.config.settings import Settings
+from server.config.model import Settings
 
 log = logging.getLogger("quire.mail")
 PASSWORD = "QUIRE_MAIL_PASSWORD"

@@ -9,7 +9,8 @@ import click
 
 from server.auth.accounts import KINDS, Accounts, read_span
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule
-from server.config.settings import ACTIONS, Settings, read_settings
+from server.config.model import ACTIONS, Settings
+from server.config.reader import read_settings
 from server.errors import ApiError, SetupError
 from server.schema.load import read_content_types
 from server.spelling import suggestion

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from server.config.settings import FILE, LOCALE, read_settings
+from server.config.model import FILE, LOCALE
+from server.config.reader import read_settings
 from server.documents.layout import Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from server.config.settings import read_settings
+from server.config.reader import read_settings
 from server.errors import SetupError
 from server.schema.load import read_content_types
 from server.terminal import check_folder, one_line_errors, site_option

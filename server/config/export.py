@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from server.errors import SetupError
-from server.formats.tree import Tree, is_null
+from server.formats.scalars import is_null
+from server.formats.tree import Tree
 from server.spelling import suggestion
 
 # Each key of a type below `export.types`, and a sentence.

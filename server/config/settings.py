@@ -13,7 +13,9 @@ from typing import Any
 from server.config.export import Export, read_export
 from server.errors import SetupError, noting
 from server.formats.positions import Positions, nearest
-from server.formats.tree import SyntaxProblem, is_null, read_yaml, typed
+from server.formats.scalars import is_null, typed
+from server.formats.tree import SyntaxProblem
+from server.formats.yaml_reader import read_yaml
 from server.problems import RULES, Problem
 from server.spelling import suggestion
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.schema.model import Schema, Type
 
 CONTENT = "content"

@@ -6,7 +6,7 @@ from typing import Any
 from babel import Locale, UnknownLocaleError
 from babel.localedata import exists
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.values import identify
 
 

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from typing import Any
 
 from server.documents.timestamps import read_date, read_time, read_timestamp
-from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
+from server.formats.scalars import MAX_DIGITS, is_null, typed
+from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Type
 from server.spelling import suggestion
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from server.formats.scalars import is_null, typed
 from server.formats.syntax_tree import Node, outline_yaml
-from server.formats.tree import Plain, Tree, is_null, typed
+from server.formats.tree import Plain, Tree
 from server.formats.yaml_writer import ESCAPED, yaml_entry
 
 REMOVE: Any = object()

@@ -19,7 +19,9 @@ from frontmatter.default_handlers import BaseHandler
 
 from server.formats.edit_yaml import edit_yaml
 from server.formats.positions import Positions
-from server.formats.tree import SyntaxProblem, Tree, is_null, read_yaml
+from server.formats.scalars import is_null
+from server.formats.tree import SyntaxProblem, Tree
+from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import yaml_entry
 
 

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import yaml
 
 from server.formats.tree import MAX_DEPTH, SyntaxProblem
+from server.formats.yaml_reader import LOADER
 
 Kind = Literal["scalar", "map", "list", "alias"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^,\]}\s]+")
-_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Node:
 
 def outline_yaml(text: str) -> Node | None:
     """The node of the one document in a YAML text; None where it has no content."""
-    loader = _LOADER(text)
+    loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []
     try:

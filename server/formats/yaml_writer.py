@@ -18,7 +18,8 @@ from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 
-from server.formats.tree import Plain, typed
+from server.formats.scalars import typed
+from server.formats.tree import Plain
 
 _WIDE = 1_000_000
 ESCAPED = "escaped"

@@ -11,7 +11,7 @@ from typing import Any
 
 from immutables import Map
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order
 from server.documents.values import Path
 from server.index.fragments import Fragments

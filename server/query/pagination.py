@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.errors import PaginationError, ValidationError
 from server.query.ast import Page
 from server.query.booleans import FALSE, TRUE

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from server.errors import SetupError, noting
+from server.formats.json_reader import json_positions, read_json
 from server.formats.positions import Positions
-from server.formats.tree import SyntaxProblem, json_positions, read_json, read_yaml, typed
+from server.formats.scalars import typed
+from server.formats.tree import SyntaxProblem
+from server.formats.yaml_reader import read_yaml
 from server.schema.check import Source, check_cycles, check_type
 from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Attribute, Kind, Schema, Type
 from server.spelling import suggestion

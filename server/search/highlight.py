@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.document import Document
 from server.search.question import Question
 from server.search.texts import Text, texts

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.document import Document
 from server.search.catalog import Group, Version
 from server.search.question import Clause, Question, enough

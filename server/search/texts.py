@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.document import Document
 from server.documents.values import Component
 from server.schema.model import Attribute, Schema, Type

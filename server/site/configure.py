@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.config.settings import FILE, Settings, check_subjects, read_settings
+from server.config.model import FILE, Settings
+from server.config.reader import check_subjects, read_settings
 from server.problems import Problem
 from server.schema.load import read_content_types
 from server.schema.model import Schema

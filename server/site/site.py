@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.layout import UPLOADS
 from server.documents.timestamps import now
 from server.errors import ConflictError, SetupError, StorageError

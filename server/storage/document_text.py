@@ -13,7 +13,9 @@ from server.errors import ConflictError
 from server.formats import frontmatter
 from server.formats.edit_json import edit_json
 from server.formats.edit_yaml import REMOVE, edit_yaml, same
-from server.formats.tree import SyntaxProblem, Tree, read_json, read_yaml
+from server.formats.json_reader import read_json
+from server.formats.tree import SyntaxProblem, Tree
+from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import json_text, yaml_entry
 from server.storage.store import parse
 

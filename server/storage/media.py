@@ -11,7 +11,8 @@ from server.documents.document import Document, make
 from server.documents.layout import UPLOADS
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Reading, read_value, warn_unknown
-from server.formats.tree import Tree, is_null
+from server.formats.scalars import is_null
+from server.formats.tree import Tree
 from server.schema.model import Attribute, Type
 from server.storage.images import MEASURED, Picture, is_text, sniff
 

@@ -11,15 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.constraints import broken_within
 from server.documents.document import Document, make
 from server.documents.layout import MARKDOWN, Claim, Layout
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Mismatch, Reading, read_attributes, warn_unknown
 from server.formats import frontmatter
+from server.formats.json_reader import json_positions, read_json
 from server.formats.positions import Positions, nearest, position_at
-from server.formats.tree import SyntaxProblem, Tree, is_null, json_positions, read_json, read_yaml
+from server.formats.scalars import is_null
+from server.formats.tree import SyntaxProblem, Tree
+from server.formats.yaml_reader import read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import UPLOAD, Schema
 from server.storage.files import Signature, digest_of, link_problem, signature

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.layout import Claim, Layout
 from server.errors import ConflictError

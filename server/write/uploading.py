@@ -14,7 +14,8 @@ from server.documents.document import Document
 from server.documents.ids import new_document_id
 from server.documents.layout import UPLOADS
 from server.errors import ValidationError
-from server.formats.tree import Plain, SyntaxProblem, read_json
+from server.formats.json_reader import read_json
+from server.formats.tree import Plain, SyntaxProblem
 from server.storage.document_text import changed_text, new_text
 from server.storage.media import DESCRIPTION, ending_of, mime_type, true_ending
 from server.write.context import Versions

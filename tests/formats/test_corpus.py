@@ -11,7 +11,9 @@ from ruamel.yaml import YAML
 
 from server.formats import frontmatter
 from server.formats.edit_yaml import REMOVE, same
-from server.formats.tree import Plain, SyntaxProblem, read_json, read_yaml
+from server.formats.json_reader import read_json
+from server.formats.tree import Plain, SyntaxProblem
+from server.formats.yaml_reader import read_yaml
 from server.storage.document_text import changed_text
 from server.storage.store import parse
 

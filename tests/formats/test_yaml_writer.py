@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.formats import yaml_writer as emit
-from server.formats.tree import Plain, read_yaml
+from server.formats.tree import Plain
+from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import yaml_entry
 
 WORDS = [

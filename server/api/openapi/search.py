@@ -6,7 +6,7 @@ from typing import Any
 from server.api.openapi.operations import answer, operation
 from server.api.openapi.types import Schema
 from server.auth.permissions import Actor
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.query.booleans import FALSE, TRUE
 from server.schema.model import Type
 from server.search.question import LONGEST

@@ -13,7 +13,7 @@ from server.auth import mail
 from server.auth.accounts import read_span
 from server.auth.sessions import Attempts
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule, public_fields
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
 
 MAILS = 5  # so many, to one address and asked for from one, before the next has to wait

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, request
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, state_of
 from server.auth.permissions import Actor
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError
 from server.query.booleans import FALSE, TRUE

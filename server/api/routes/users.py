@@ -15,7 +15,7 @@ from server.api.routes.auth import field_errors, form_error
 from server.api.users_view import describe_role, permissions_tree, render_users, role_named, roles_of, view_of
 from server.auth.permissions import Actor, narrow
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.errors import ApplicationError, ForbiddenError, NotFoundError, ValidationError
 from server.query.ast import EVERYTHING, Page, Query
 from server.query.parse import read_query

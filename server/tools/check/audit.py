@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from server.config.settings import FILE, LOCALE, Settings
+from server.config.model import FILE, LOCALE, Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.layout import CONTENT, ENDINGS, MARKDOWN, UPLOADS, Claim, Layout
 from server.documents.locales import is_language

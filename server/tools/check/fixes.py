@@ -16,7 +16,8 @@ from server.documents.layout import CONTENT, ENDINGS, UPLOADS
 from server.documents.values import Path, Unreadable, read_target
 from server.errors import ConflictError
 from server.formats.positions import KeyPath
-from server.formats.tree import SyntaxProblem, Tree, is_null
+from server.formats.scalars import is_null
+from server.formats.tree import SyntaxProblem, Tree
 from server.schema.model import Attribute, Type
 from server.storage.store import parse, read_text
 from server.tools.check.audit import Audit, written_ids

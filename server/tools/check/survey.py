@@ -6,12 +6,13 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from server.config.settings import Settings, survey_settings
+from server.config.model import Settings
+from server.config.reader import survey_settings
 from server.documents.document import Document, make
 from server.documents.values import Reading, read_attributes
 from server.errors import SetupError
 from server.formats.positions import nearest
-from server.formats.tree import is_null
+from server.formats.scalars import is_null
 from server.index.dangling import dangling, no_document
 from server.problems import Problem
 from server.schema.load import survey_content_types

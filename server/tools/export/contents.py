@@ -10,7 +10,7 @@ from server.api.reading import Reader
 from server.api.render import render_files
 from server.auth.permissions import Actor
 from server.config.export import QueryExport
-from server.config.settings import FILE
+from server.config.model import FILE
 from server.documents.document import Document
 from server.errors import ApiError, ForbiddenError, NotFoundError, SetupError
 from server.index.snapshot import View

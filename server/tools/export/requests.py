@@ -12,7 +12,7 @@ from server.api.reading import Reader
 from server.api.render import Renderer, list_answer, one_answer
 from server.auth.permissions import Actor
 from server.config.export import TypeExport
-from server.config.settings import FILE
+from server.config.model import FILE
 from server.documents.document import Document
 from server.errors import ApiError, SetupError
 from server.index.find import find, find_single

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from server.auth.permissions import Actor
-from server.config.settings import FILE, Settings
+from server.config.model import FILE, Settings
 from server.documents.layout import CONTENT
 from server.errors import SetupError
 from server.paths import FOLDER

@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from server.errors import SetupError
-from server.formats.tree import SyntaxProblem, read_json
+from server.formats.json_reader import read_json
+from server.formats.tree import SyntaxProblem
 from server.schema.model import UPLOAD
 from server.tools.importer.links import Key, Linked
 from server.tools.importer.record import stream_digest

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.documents.encode import encode_attributes
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Reading, read_attributes

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from server.errors import SetupError
-from server.formats.tree import SyntaxProblem, read_json
+from server.formats.json_reader import read_json
+from server.formats.tree import SyntaxProblem
 
 TIMEOUT_S = 60.0
 TRIES = 4

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from server.config.settings import FILE
+from server.config.model import FILE
 from server.errors import ApiError, SetupError
 from server.paths import FOLDER, state_folder
 from server.storage.changeset import Changeset

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from server.config.settings import FILE, read_settings
+from server.config.model import FILE
+from server.config.reader import read_settings
 from server.documents.layout import CONTENT
 from server.errors import SetupError
-from server.formats.tree import read_yaml
+from server.formats.yaml_reader import read_yaml
 from server.storage.document_text import changed_text, new_text
 from server.tools.importer.source import Source, is_localized
 

@@ -6,7 +6,7 @@ Who may do what is decided by a person, and the accounts do not come either.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from server.config.settings import ACTIONS
+from server.config.model import ACTIONS
 from server.tools.importer.links import Linked
 from server.tools.importer.source import Roles
 

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from server.config.settings import FILE, Settings, read_settings
+from server.config.model import FILE, Settings
+from server.config.reader import read_settings
 from server.errors import ConflictError, SetupError
 from server.formats.edit_yaml import REMOVE
-from server.formats.tree import SyntaxProblem, read_json, read_yaml, typed
+from server.formats.json_reader import read_json
+from server.formats.scalars import typed
+from server.formats.tree import SyntaxProblem
+from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import json_text
 from server.schema.load import read_content_types
 from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Schema

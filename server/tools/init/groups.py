@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from server.config.settings import FILE
+from server.config.model import FILE
 from server.tools.init.places import SECTIONS, Place, Places, by_place, is_locale, speak_locales
 from server.tools.init.scan import Page
 

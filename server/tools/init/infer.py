@@ -14,7 +14,8 @@ from typing import Any
 from server.documents.constraints import is_email
 from server.documents.timestamps import read_date, read_timestamp
 from server.documents.values import Reading, read_value
-from server.formats.tree import Plain, Tree, is_null, typed
+from server.formats.scalars import is_null, typed
+from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute
 from server.storage.store import OURS as READ
 from server.tools.init.groups import Group, Member

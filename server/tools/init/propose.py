@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from server.config.settings import FILE, Settings
+from server.config.model import FILE, Settings
 from server.documents.layout import Layout
 from server.schema.check import RESERVED
 from server.schema.model import Kind, Schema, Type

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from server.config.settings import FILE
+from server.config.model import FILE
 from server.documents.timestamps import now
 from server.formats.yaml_writer import yaml_entry
 from server.tools.init.settings import settings_text

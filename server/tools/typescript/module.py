@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from server.config.settings import Settings
+from server.config.model import Settings
 from server.query.operators import OPERATORS, Operator
 from server.schema.model import BUILT_IN, Schema, Type
 from server.schema.naming import key_of, type_names

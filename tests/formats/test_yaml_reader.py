@@ -1,7 +1,6 @@
-"""Text → tree: what was written is still to be seen, and nothing in a text can do harm."""
+"""YAML → tree: what was written is still to be seen, and nothing in a text can do harm."""
 
 import io
-import json
 import time
 from typing import Any
 
@@ -11,18 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from server.formats.positions import Positions, position_at
-from server.formats.tree import (
-    MAX_DEPTH,
-    MAX_DIGITS,
-    MAX_NODES,
-    Plain,
-    SyntaxProblem,
-    is_null,
-    read_json,
-    read_yaml,
-    typed,
-)
+from server.formats.json_reader import read_json
+from server.formats.positions import Positions
+from server.formats.scalars import is_null
+from server.formats.tree import MAX_DEPTH, MAX_NODES, Plain, SyntaxProblem
+from server.formats.yaml_reader import read_yaml
 
 CHARACTERS = st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\ufeff\ufffe\uffff")
 TEXTS = st.one_of(
@@ -43,9 +35,6 @@ def as_text(tree: Any) -> Any:
     if isinstance(tree, list):
         return [as_text(value) for value in tree]
     return "" if tree is None else str(tree)
-
-
-# --- YAML ------------------------------------------------------------------------------------
 
 
 @given(
@@ -188,14 +177,6 @@ def test_columns_count_characters_and_values_stand_on_the_line_of_their_key() ->
     assert lines[("below",)] == (4, 1, 0)
 
 
-@given(text=st.text(alphabet="aä\n\r", max_size=20), data=st.data())
-def test_a_position_has_one_place(text: str, data: st.DataObject) -> None:
-    index = data.draw(st.integers(0, len(text)))
-    position = position_at(text, index)
-    rows = text.split("\n")
-    assert sum(len(row) + 1 for row in rows[: position.line - 1]) + position.column - 1 == index
-
-
 MERGES = {
     "one": ("<<: *a\nz: 3", {"x": "1", "y": "1", "z": "3"}),
     "a list, the first wins": ("<<: [*b, *a]", {"x": "1", "y": "2"}),
@@ -302,101 +283,3 @@ def test_the_limit_of_depth_is_the_same_for_both(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "---\n...\n"])
 def test_a_text_without_values_is_null(text: str) -> None:
     assert is_null(read_yaml(text))
-
-
-# --- JSON ------------------------------------------------------------------------------------
-
-JSON_VALUES = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(-(10**30), 10**30),
-        st.floats(allow_nan=False, allow_infinity=False),
-        st.text(st.characters(blacklist_categories=("Cs",)), max_size=10),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)
-    ),
-    max_leaves=15,
-)
-
-
-@given(JSON_VALUES, st.booleans(), st.sampled_from([None, 2, "\t"]))
-def test_json_means_what_it_says(value: Any, ascii_: bool, indent: int | str | None) -> None:
-    text = json.dumps(value, ensure_ascii=ascii_, indent=indent)
-    found = typed(read_json(text))
-    assert found == value
-    assert json.dumps(found) == json.dumps(value)
-
-
-def test_json_keeps_digits() -> None:
-    assert read_json('{"a": 1.10, "b": 123456789012345678901234567890}') == {
-        "a": "1.10",
-        "b": 123456789012345678901234567890,
-    }
-    assert type(read_json("1.10")) is Plain
-    assert type(read_json('"1.10"')) is str
-
-
-BAD_JSON = {
-    "a comma too many": ('{\n"a": 1,\n}', "not JSON: Expecting property name", 3),
-    "nothing": ("", "not JSON: Expecting value", 1),
-    "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
-    "two values": ("{}\n{}", "not JSON: Extra data", 2),
-    "NaN": ('{"a": NaN}', "NaN is not JSON", 1),
-    "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not JSON", 2),
-    "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" stands twice', 3),
-    "half of a pair": ('{"a": "\\ud83d"}', "half of a surrogate pair", None),
-    "too many digits": (f'{{"a":\n{"9" * 10_000}}}', f"a number has more than {MAX_DIGITS} digits", 2),
-    "depth": ("[" * 100_000, "nested too deeply", None),
-    "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 deep", None),
-}
-
-
-@pytest.mark.parametrize("name", BAD_JSON)
-def test_what_is_no_json_is_refused(name: str) -> None:
-    text, message, line = BAD_JSON[name]
-    with pytest.raises(SyntaxProblem) as caught:
-        read_json(text)
-    assert message in caught.value.message
-    assert caught.value.line == line
-
-
-# --- types -----------------------------------------------------------------------------------
-
-# YAML 1.2.2, 10.3.2: the core schema.
-CORE: dict[str, Any] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None, "nUll": "nUll",
-    "true": True, "True": True, "TRUE": True, "tRue": "tRue", "false": False, "FALSE": False,
-    "yes": "yes", "NO": "NO", "on": "on", "y": "y",
-    "0": 0, "-0": 0, "+12": 12, "01234": 1234, "1_000": "1_000", "12:30": "12:30", "1:30:00": "1:30:00",
-    "0o17": 15, "0x1F": 31, "0x1f": 31, "0o8": "0o8",
-    "0O17": "0O17", "0X1F": "0X1F", "0x": "0x", "0x1_0": "0x1_0",
-    "-0x1": "-0x1", "0b11": "0b11",
-    "1.10": 1.1, ".5": 0.5, "-.5": -0.5, "1.": 1.0, "1e3": 1000.0, "1E-3": 0.001, "+1.5e+2": 150.0,
-    ".": ".", "e5": "e5", "1e": "1e", "1.2.3": "1.2.3", "+": "+", "infinity": "infinity", "nan": "nan",
-    "2024-01-02": "2024-01-02", "=": "=", "<<": "<<",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", CORE)
-def test_scalars_without_quotes_are_typed_by_yaml_1_2(text: str) -> None:
-    found = typed(Plain(text))
-    assert (found, type(found)) == (CORE[text], type(CORE[text]))
-    assert typed(text) == text  # in quotes it is text
-
-
-@pytest.mark.parametrize(
-    "text", [".inf", "-.INF", "+.Inf", ".nan", ".NaN", "1e999", "-1e400", "9" * (MAX_DIGITS + 1)]
-)
-def test_numbers_that_json_does_not_have_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"JSON|too large|digits"):
-        typed({"a": [Plain(text)]})
-
-
-NULLS = [None, Plain("~"), Plain(""), Plain("null"), Plain("NULL")]
-
-
-@pytest.mark.parametrize("value", [*NULLS, "", "~", "null", Plain("NO"), Plain("nUll"), 0, False, [], {}])
-def test_null_is_what_was_written_as_null(value: Any) -> None:
-    assert is_null(value) is any(value is null for null in NULLS)

@@ -1,0 +1,73 @@
+"""JSON text → tree, and where everything in it stands."""
+
+import json
+import re
+
+from server.formats.positions import Positions, position_at
+from server.formats.scalars import MAX_DIGITS
+from server.formats.tree import MAX_DEPTH, Plain, SyntaxProblem, Tree, depth_of
+from server.formats.yaml_reader import read_yaml
+
+_ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})')
+
+
+def read_json(text: str) -> Tree:
+    """JSON text → tree; integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
+    try:
+        tree = json.loads(
+            text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
+        )
+        if "\\u" in text:
+            json.dumps(tree, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg} (column {error.colno})"
+        fix = "look at the commas, quotes and brackets near it"
+        raise SyntaxProblem(what, error.lineno, fix, error.colno) from error
+    except UnicodeEncodeError as error:
+        raise SyntaxProblem(
+            "half of a surrogate pair has no UTF-8 form", None, "write both halves"
+        ) from error
+    except RecursionError as error:
+        raise SyntaxProblem("nested too deeply", None, "flatten it") from error
+    except SyntaxProblem as problem:
+        raise _placed(problem, text) from problem
+    except ValueError as error:
+        what = f"a number has more than {MAX_DIGITS} digits"
+        raise _placed(SyntaxProblem(what, None, "put it in quotes"), text) from error
+    if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(tree) > MAX_DEPTH:
+        raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+    return tree
+
+
+def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
+    """What Python's JSON reader has no place for, where such a number or, as YAML, such a key stands."""
+    odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
+    if odd:
+        line, column, _ = position_at(text, odd.start())
+        return SyntaxProblem(problem.message, line, problem.fix, column)
+    try:
+        json_positions(text)
+    except SyntaxProblem as found:
+        if found.message == problem.message:
+            return found
+    return problem
+
+
+def json_positions(text: str) -> Positions:
+    """Where everything in a JSON text stands: without its tabs it is YAML. Raises SyntaxProblem."""
+    positions: Positions = {}
+    read_yaml(text.replace("\t", " "), positions)
+    return positions
+
+
+def _no_constant(name: str) -> Tree:
+    raise SyntaxProblem(f"{name} is not JSON", None, "use null or a number")
+
+
+def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise SyntaxProblem(f'the key "{twice}" stands twice', None, "remove one of the two")
+    return found

@@ -1,0 +1,224 @@
+"""YAML text → tree.
+
+YAML is read from libyaml's events, not from PyYAML's loaders: those type scalars by YAML 1.1, lose
+the quotes and the lines, and recurse on nested input.
+"""
+
+from typing import Any
+
+import yaml
+
+from server.formats.positions import Position, Positions, position_at
+from server.formats.tree import MAX_DEPTH, MAX_NODES, Plain, SyntaxProblem, Tree, depth_of, size_of
+
+LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
+def read_yaml(text: str, positions: Positions | None = None) -> Tree:
+    """One YAML document → tree (None where there is none). Raises SyntaxProblem.
+
+    `positions`, where given, is filled with the position of every key and list item by its path.
+    """
+    loader = LOADER(text)
+    try:
+        return _Builder(positions).build(loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        what = f"not YAML: {error.problem or error.context}"
+        raise SyntaxProblem(what, line, _fix(error), column) from error
+    except yaml.reader.ReaderError as error:
+        line, column, _ = position_at(text, error.position)
+        what = f"not YAML: {error.reason}"
+        raise SyntaxProblem(what, line, "remove that character", column) from error
+    finally:
+        loader.dispose()
+
+
+def _fix(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem)
+    if "mapping values are not allowed" in problem:
+        return "put text that has a colon in quotes"
+    if "\\t" in problem or "tab" in problem:
+        return "indent with spaces, not tabs"
+    if "cannot start any token" in problem:
+        return "put text that begins with such a character in quotes"
+    if "undefined alias" in problem or "alias" in problem:
+        return "put text that begins with * in quotes"
+    return "look at the quotes and the indentation near it"
+
+
+class _Builder:
+    """Builds one tree from events with a stack of its own, so that depth can't exhaust Python's."""
+
+    def __init__(self, positions: Positions | None) -> None:
+        self.positions = positions
+        self.anchors: dict[str, Tree] = {}
+        self.stack: list[Tree] = []
+        self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NONE
+        self.path: list[Any] = []  # for each open container: its key or index in the one around it
+        self.root: Tree = None
+        self.nodes = 0
+        self.merged: set[tuple[int, str]] = set()  # keys that came by <<, which a written key overrides
+
+    def build(self, loader: Any) -> Tree:
+        get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
+        tracked = self.positions is not None
+        while True:
+            event = get()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                value = _scalar(event)
+                # The commonest cases, without the calls that `put` makes: a value, a key, an item.
+                if not stack or tracked or event.anchor is not None:
+                    self.put(value, event)
+                    continue
+                container, key = stack[-1], keys[-1]
+                self.nodes += 1
+                if type(container) is list:
+                    container.append(value)
+                elif key is _NONE:
+                    keys[-1] = self.key(container, value, event)
+                elif key is not _MERGE:
+                    keys[-1] = _NONE
+                    container[key] = value
+                else:
+                    self.put(value, event)
+            elif kind is yaml.MappingStartEvent:
+                self.open({}, event)
+            elif kind is yaml.SequenceStartEvent:
+                self.open([], event)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self.close(event)
+            elif kind is yaml.AliasEvent:
+                self.put(self.alias(event), event)
+            elif kind is yaml.DocumentStartEvent:
+                seen += 1
+                if seen > 1:
+                    raise _refusal(event, "a second YAML document begins here", "keep one per file")
+            elif kind is yaml.StreamEndEvent:
+                self.count(0, event)
+                if self.anchors and depth_of(self.root) > MAX_DEPTH:  # an alias can stand in what it deepens
+                    raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+                return self.root
+
+    def open(self, container: Tree, event: Any) -> None:
+        _check_tag(event)
+        place = self.put(container, event)
+        if len(self.stack) >= MAX_DEPTH:
+            raise _refusal(event, f"nested more than {MAX_DEPTH} deep", "flatten it")
+        self.stack.append(container)
+        self.keys.append(_NONE)
+        self.path.append(place)
+
+    def close(self, event: Any) -> None:
+        closed = self.stack.pop()
+        self.keys.pop()
+        self.path.pop()
+        if self.keys and self.keys[-1] is _MERGE:  # what << takes is written out here, and complete now
+            self.keys[-1] = _NONE
+            self.merge(self.stack[-1], closed, event)
+
+    def alias(self, event: Any) -> Tree:
+        target = self.anchors.get(event.anchor, _NONE)
+        if target is _NONE:
+            what = f"no anchor &{event.anchor} stands before *{event.anchor}"
+            raise _refusal(event, what, "put text that begins with * in quotes")
+        if any(target is container for container in self.stack):
+            raise _refusal(event, f"*{event.anchor} is inside of itself", "write it out")
+        self.count(size_of(target), event)
+        return target
+
+    def count(self, nodes: int, event: Any) -> None:
+        self.nodes += nodes
+        if self.nodes > MAX_NODES:
+            raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
+
+    def put(self, value: Tree, event: Any) -> Any:
+        """Put a value where the next one belongs; returns its key or position there."""
+        self.count(1, event)
+        anchor = event.anchor
+        if anchor is not None and type(event) is not yaml.AliasEvent:
+            self.anchors[anchor] = value
+        if not self.stack:
+            self.root = value
+            return None
+        container, key = self.stack[-1], self.keys[-1]
+        if type(container) is list:
+            container.append(value)
+            self.note(len(container) - 1, event)
+            return len(container) - 1
+        if key is _NONE:
+            key = self.keys[-1] = self.key(container, value, event)
+            self.note(_shown(key), event)
+        elif key is not _MERGE:
+            self.keys[-1] = _NONE
+            container[key] = value
+            self.note_value(key, event)
+        elif type(event) not in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+            self.keys[-1] = _NONE
+            self.merge(container, value, event)
+        return _shown(key)
+
+    def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
+        if not isinstance(key, str):
+            raise _refusal(event, "a key must be text", "put it in quotes")
+        if key == "<<" and type(key) is Plain:
+            return _MERGE
+        if key in container and not self._overrides_merged(container, key):
+            raise _refusal(event, f'the key "{key}" stands twice', "remove one of the two")
+        return str(key)
+
+    def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
+        for source in value if isinstance(value, list) else [value]:
+            if not isinstance(source, dict):
+                raise _refusal(event, "<< takes a mapping", "point it at one")
+            for key, item in source.items():
+                if key not in container:
+                    container[key] = item
+                    self.merged.add((id(container), str(key)))
+
+    def _overrides_merged(self, container: dict[str, Tree], key: str) -> bool:
+        if (id(container), str(key)) not in self.merged:
+            return False
+        self.merged.discard((id(container), str(key)))
+        return True
+
+    def note(self, key: Any, event: Any) -> None:
+        if self.positions is not None:
+            start = event.start_mark
+            self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
+
+    def note_value(self, key: Any, event: Any) -> None:
+        at, start = (*self.path[1:], key), event.start_mark
+        if self.positions is not None and hasattr(event, "value"):
+            position = self.positions[at]
+            if position.line == start.line + 1:
+                self.positions[at] = position._replace(value=start.column + 1)
+
+
+_NONE: Any = object()
+_MERGE: Any = object()  # the key << without quotes
+
+
+def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
+    """A problem at the position of an event."""
+    return SyntaxProblem(message, event.start_mark.line + 1, fix, event.start_mark.column + 1)
+
+
+def _shown(key: Any) -> Any:
+    return "<<" if key is _MERGE else key
+
+
+def _scalar(event: Any) -> Tree:
+    tag = event.tag
+    if tag is not None:
+        _check_tag(event)
+    if not event.style and tag != "tag:yaml.org,2002:str":
+        return Plain(event.value)
+    return event.value
+
+
+def _check_tag(event: Any) -> None:
+    if event.tag is not None and event.tag != "!" and not event.tag.startswith("tag:yaml.org,2002:"):
+        raise _refusal(event, f"the tag {event.tag} is not known", "remove the tag")

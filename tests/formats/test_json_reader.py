@@ -1,0 +1,67 @@
+"""JSON → tree: exact numbers, and what is wrong is said with its line."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.formats.json_reader import read_json
+from server.formats.scalars import MAX_DIGITS, typed
+from server.formats.tree import Plain, SyntaxProblem
+
+JSON_VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(10**30), 10**30),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(st.characters(blacklist_categories=("Cs",)), max_size=10),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=15,
+)
+
+
+@given(JSON_VALUES, st.booleans(), st.sampled_from([None, 2, "\t"]))
+def test_json_means_what_it_says(value: Any, ascii_: bool, indent: int | str | None) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_, indent=indent)
+    found = typed(read_json(text))
+    assert found == value
+    assert json.dumps(found) == json.dumps(value)
+
+
+def test_json_keeps_digits() -> None:
+    assert read_json('{"a": 1.10, "b": 123456789012345678901234567890}') == {
+        "a": "1.10",
+        "b": 123456789012345678901234567890,
+    }
+    assert type(read_json("1.10")) is Plain
+    assert type(read_json('"1.10"')) is str
+
+
+BAD_JSON = {
+    "a comma too many": ('{\n"a": 1,\n}', "not JSON: Expecting property name", 3),
+    "nothing": ("", "not JSON: Expecting value", 1),
+    "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
+    "two values": ("{}\n{}", "not JSON: Extra data", 2),
+    "NaN": ('{"a": NaN}', "NaN is not JSON", 1),
+    "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not JSON", 2),
+    "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" stands twice', 3),
+    "half of a pair": ('{"a": "\\ud83d"}', "half of a surrogate pair", None),
+    "too many digits": (f'{{"a":\n{"9" * 10_000}}}', f"a number has more than {MAX_DIGITS} digits", 2),
+    "depth": ("[" * 100_000, "nested too deeply", None),
+    "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 deep", None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_what_is_no_json_is_refused(name: str) -> None:
+    text, message, line = BAD_JSON[name]
+    with pytest.raises(SyntaxProblem) as caught:
+        read_json(text)
+    assert message in caught.value.message
+    assert caught.value.line == line
