@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import median
 
 import frontmatter
-from server.config.reader import read_settings
 
 from bench.tables import count, ratio, show
+from server.config.reader import read_settings
 from server.documents.document import Document
 from server.index.snapshot import build
 from server.schema.load import read_content_types

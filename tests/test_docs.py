@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from server.config.model import KEYS
 
 from server.config.export import TYPE_KEYS
+from server.config.model import KEYS
 from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS
 from server.query.parse import PUBLICATION_FILTERS

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from server.config.model import Settings
-
 from bench.load import generator
 from bench.peer import compare, filling
 from bench.peer.install import APP, JSON_SERVER, STRAPI, install_json_server, install_strapi, node
@@ -28,6 +26,7 @@ from bench.peer.strapi import make_project, strapi, token
 from bench.serving import Serving, quire
 from bench.sites import make_site
 from server.api.wsgi_server import worker_count
+from server.config.model import Settings
 
 BEGAN = time.perf_counter()
 

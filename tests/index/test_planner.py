@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from server.config.model import Settings
 
+from server.config.model import Settings
 from server.documents.document import Document, make
 from server.index.find import candidates, find
 from server.index.predicates import compile_filter

@@ -17,9 +17,9 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from server.config.reader import read_settings
 
 from server.commands.cli import main
+from server.config.reader import read_settings
 from server.documents.values import Reading, read_value
 from server.formats.tree import Plain
 from server.schema.model import Attribute

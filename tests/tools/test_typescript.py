@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from server.config.reader import read_settings
 
 from server.commands.cli import main
+from server.config.reader import read_settings
 from server.query.operators import OPERATORS
 from server.schema.load import read_content_types
 from server.schema.model import ATTRIBUTE_TYPES
