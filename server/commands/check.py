@@ -15,11 +15,11 @@ from server.errors import ApiError, SetupError
 from server.site.loading import Progress
 from server.storage.changeset import Changeset
 from server.terminal import check_folder, one_line_errors, progress_bar, show, site_option
-from server.tools.check.fixes import apply_fixes, find_fixes
+from server.tools.check.fixes import Repair, apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
 from server.tools.check.report import fixed, printable, report
 from server.tools.check.survey import Survey, look, survey
-from server.write.context import Versions
+from server.write.context import Context
 
 
 @click.command("check")
@@ -69,11 +69,11 @@ def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Surve
     """Fix what can be, say so, and look again."""
     if found.site is None or found.audit is None:
         return found
-    audit, fixes = found.audit, find_fixes(found.audit)
-    if not fixes:
+    repair = Repair(found.audit, tuple(find_fixes(found.audit)))
+    if not repair.fixes:
         return found
     try:
-        _, done = found.site.write(lambda _, versions: apply_fixes(versions, audit, fixes))
+        _, done = found.site.write(apply_fixes, repair)
     except ApiError as error:
         raise SetupError("--fix", None, error.message, "nothing was changed") from error
     if text:
@@ -88,8 +88,8 @@ def _show_changes(found: Survey, prefix: str) -> None:
     site, audit = found.site, found.audit
     state = site.state
     changeset = Changeset(site.root)
-    versions = Versions(state.snapshot, state.settings, audit.layout, changeset, now())
-    apply_fixes(versions, audit, find_fixes(audit))
+    context = Context(state.snapshot, state.settings, audit.layout, changeset, now())
+    apply_fixes(Repair(audit, tuple(find_fixes(audit))), context)
     for write in sorted(changeset.writes(), key=lambda write: write.path):
         before = (site.root / write.path).read_bytes().decode().splitlines(keepends=True)
         after = (write.data or b"").decode().splitlines(keepends=True)

@@ -35,8 +35,9 @@ from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
 from server.storage.parse_cache import ParseCache
 from server.storage.store import Store, parsed
-from server.write.context import Versions
+from server.write.context import Context
 
+Request = TypeVar("Request")
 Result = TypeVar("Result")
 FEW = 50  # so many files that changed on disk are worth waiting for, in every process
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
@@ -131,18 +132,19 @@ class Site:
             taken = self._publish(paths)
             return Change(tuple(taken.read), tuple(taken.gone), tuple(taken.problems))
 
-    def write(self, prepare: Callable[[State, Versions], Result]) -> tuple[State, Result]:
+    def write(self, prepare: Callable[[Request, Context], Result], request: Request) -> tuple[State, Result]:
         """Let `prepare` change files, in one step that is done or not done (docs/files.md).
 
-        It is called under the site's write lock, and again where a file was changed by somebody
-        else meanwhile. Returns the state that shows the change, and what `prepare` returned.
+        It is called with the request and a context to put the files into, under the site's write
+        lock, and again with a new context where a file was changed by somebody else meanwhile.
+        Returns the state that shows the change, and what `prepare` returned.
         """
         with self._writing() as (journal, changed), self._lock:
             for left in reversed(range(TRIES)):
-                versions = self._versions()
+                context = self._context()
                 try:
-                    result = prepare(self.state, versions)
-                    writes = versions.changeset.writes()
+                    result = prepare(request, context)
+                    writes = context.changeset.writes()
                     stale = {w.path for w in writes if self._is_stale(w)}
                     if stale:
                         raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
@@ -151,7 +153,7 @@ class Site:
                 except ConflictError:
                     if not left:
                         raise
-                    self.refresh(versions.changeset.paths)
+                    self.refresh(context.changeset.paths)
                 else:
                     self._publish({self._held.owner(path) for path in changed})
                     return self.state, result
@@ -249,9 +251,9 @@ class Site:
                 if self._feed is not None:
                     self._feed.tell(changed, number, urgent=bool(changed))
 
-    def _versions(self) -> Versions:
+    def _context(self) -> Context:
         state = self.state
-        return Versions(state.snapshot, state.settings, self._held.store.layout, Changeset(self.root), now())
+        return Context(state.snapshot, state.settings, self._held.store.layout, Changeset(self.root), now())
 
     def _is_stale(self, write: Write) -> bool:
         """Whether a file is not as the index knows it; a description has no entry of its own."""

@@ -1,4 +1,4 @@
-"""A document's versions and the files that hold them, while a change is being prepared."""
+"""What a change is prepared with: the site as it is, and the files as they are to be."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
-    """One change's view of the site: what there is, the files that will be, the moment of the change."""
+class Context:
+    """One change's view of the site: what there is, the files that will be, and its timestamp `now`."""
 
     snapshot: Snapshot
     settings: Settings
@@ -28,7 +28,7 @@ class Versions:
     changeset: Changeset
     now: str
 
-    def of(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
+    def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
         """What is published of a document, and its draft where that has a file of its own."""
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)

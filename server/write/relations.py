@@ -10,7 +10,7 @@ from typing import Any
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.encode import encode
 from server.schema.model import Attribute, Type
-from server.write.context import Versions
+from server.write.context import Context
 from server.write.relation_input import Links
 
 
@@ -18,13 +18,13 @@ from server.write.relation_input import Links
 class Relinker:
     """Changes relations in the files of other documents. `drafts_only`: the request writes a draft."""
 
-    versions: Versions
+    context: Context
     locale: str
     drafts_only: bool
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
         """Make the owners of a derived relation point at a document, or no longer."""
-        owner = self.versions.snapshot.schema.types[attribute.target or ""]
+        owner = self.context.snapshot.schema.types[attribute.target or ""]
         owning = owner.attributes[attribute.mapped_by or ""]
         target = (type_.uid, document_id) if owning.morph else document_id
         current = self._owners(owner, owning, target)
@@ -44,18 +44,18 @@ class Relinker:
     def _owners(self, type_: Type, attribute: Attribute, target: Any) -> tuple[str, ...]:
         status = DRAFT if type_.draft_publish else PUBLISHED
         locale = self._locale(type_)
-        found = self.versions.snapshot.linking(type_, attribute.name, target, locale, status)
+        found = self.context.snapshot.linking(type_, attribute.name, target, locale, status)
         return tuple(document.document_id for document in found)
 
     def _locale(self, type_: Type) -> str:
-        return self.locale if type_.localized else self.versions.settings.default_locale
+        return self.locale if type_.localized else self.context.settings.default_locale
 
     def _relink(
         self, type_: Type, attribute: Attribute, document_id: str, *, add: Any = None, remove: Any = None
     ) -> None:
         """Add a target to a relation of another document, or take one from it."""
-        versions = self.versions
-        published, draft = versions.of(type_, document_id, self._locale(type_))
+        context = self.context
+        published, draft = context.versions(type_, document_id, self._locale(type_))
         only_draft = self.drafts_only and type_.draft_publish
         for document in (draft, None if only_draft and draft else published):
             if document is None:
@@ -70,10 +70,10 @@ class Relinker:
                 continue
             changes = {attribute.name: encode(attribute, new)}
             if only_draft and document is published:  # a draft of its own, since only that is meant
-                path = versions.sibling(document.path, draft=True)
-                versions.changeset.put(path, versions.changed(document, changes))
+                path = context.sibling(document.path, draft=True)
+                context.changeset.put(path, context.changed(document, changes))
             else:
-                versions.touch(document, changes)
+                context.touch(document, changes)
 
 
 def _with(current: tuple[Any, ...], target: Any, attribute: Attribute) -> tuple[Any, ...]:

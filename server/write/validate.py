@@ -5,38 +5,23 @@ nested components and dynamic zones; what is published is also held against the 
 attributes. A draft is checked for types only.
 """
 
-import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.auth.passwords import hash_password
 from server.documents.constraints import broken_within
-from server.documents.values import READERS, Component, Path, Unreadable, identify
+from server.documents.values import Component, Path, Unreadable, identify
 from server.errors import ApiError, ValidationError
 from server.formats.tree import Plain, Tree
 from server.index.snapshot import Snapshot
-from server.schema.model import UPLOAD, Attribute, Schema, Type
+from server.schema.model import UPLOAD, Attribute, Type
 from server.storage.media import refusal, upload_path
+from server.write.body_values import default_of, faults_of_blocks, read_scalar, shown
+from server.write.faults import Fault, error_of
 from server.write.relation_input import Links, read_links
 
 IGNORED = ("publishedAt", "locale", "localizations")
 READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
-_TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(\.\d{1,3})?")
-_SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
-BLOCK_TYPES = ("paragraph", "heading", "list", "list-item", "quote", "code", "image", "link", "text")
-TOP_BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
-_BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing wrong with a body: its path, a sentence without it, the value."""
-
-    path: Path
-    sentence: str
-    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +36,7 @@ def read_data(body: Tree) -> dict[str, Tree]:
     """The `data` of a request body. Raises ValidationError where it is missing or no object."""
     data = body.get("data") if isinstance(body, dict) else None
     if isinstance(data, list):
-        raise _error([Fault((), "data must be an object", None)])
+        raise error_of([Fault((), "data must be an object", None)])
     if not isinstance(data, dict):
         raise ValidationError('Missing "data" payload in the request body')
     return data
@@ -61,7 +46,6 @@ def read_data(body: Tree) -> dict[str, Tree]:
 class Validator:
     """Reads bodies against one snapshot. `may_find` says which types the caller may relate to."""
 
-    schema: Schema
     snapshot: Snapshot
     locales: tuple[str, ...]
     may_find: Callable[[str], bool]
@@ -81,7 +65,7 @@ class Validator:
             else:
                 values[name] = self._value(attribute, tree, (name,))
         if self.faults:
-            raise _error(self.faults)
+            raise error_of(self.faults)
         return Change(values, links)
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: Path) -> None:
@@ -107,9 +91,9 @@ class Validator:
     def _components_in(self, attribute: Attribute, tree: Tree) -> list[tuple[Type, Mapping[str, Tree]]]:
         items = [item for item in (tree if isinstance(tree, list) else [tree]) if isinstance(item, dict)]
         if attribute.type == "component":
-            return [(self.schema.types[attribute.component or ""], item) for item in items]
+            return [(self.snapshot.schema.types[attribute.component or ""], item) for item in items]
         if attribute.type == "dynamiczone":
-            known = ((self.schema.types.get(str(item.get("__component"))), item) for item in items)
+            known = ((self.snapshot.schema.types.get(str(item.get("__component"))), item) for item in items)
             return [(type_, item) for type_, item in known if type_ and type_.uid in attribute.components]
         return []
 
@@ -128,29 +112,29 @@ class Validator:
         if attribute.type == "media":
             return self._media(attribute, tree, path)
         if attribute.type == "blocks":
-            self._check_blocks(tree, path)
+            self.faults.extend(faults_of_blocks(tree, path))
         try:
-            return _scalar(attribute, tree)
+            return read_scalar(attribute, tree)
         except Unreadable as error:
-            self._fail(path, f"must be {error.expected}", _plain(tree))
+            self._fail(path, f"must be {error.expected}", shown(tree))
             return None
 
     def _component(self, attribute: Attribute, tree: Tree, path: Path) -> Any:
-        type_ = self.schema.types[attribute.component or ""]
+        type_ = self.snapshot.schema.types[attribute.component or ""]
         if not attribute.repeatable:
             return self._one(type_, tree, path)
         if not isinstance(tree, list):
-            self._fail(path, "must be a list of components", _plain(tree))
+            self._fail(path, "must be a list of components", shown(tree))
             return ()
         made = [self._one(type_, item, (*path, i)) for i, item in enumerate(tree)]
         return tuple(component for component in made if component is not None)
 
     def _one(self, type_: Type, tree: Tree, path: Path) -> Component | None:
         if not isinstance(tree, dict):
-            self._fail(path, "must be an object", _plain(tree))
+            self._fail(path, "must be an object", shown(tree))
             return None
         if tree.get("__component", type_.uid) != type_.uid:
-            self._fail((*path, "__component"), f"must be {type_.uid}", _plain(tree["__component"]))
+            self._fail((*path, "__component"), f"must be {type_.uid}", shown(tree["__component"]))
         values = []
         for name, attribute in type_.attributes.items():
             at = (*path, name)
@@ -165,7 +149,7 @@ class Validator:
 
     def _zone(self, attribute: Attribute, tree: Tree, path: Path) -> tuple[Component, ...]:
         if not isinstance(tree, list):
-            self._fail(path, "must be a list of components", _plain(tree))
+            self._fail(path, "must be a list of components", shown(tree))
             return ()
         made = []
         for i, item in enumerate(tree):
@@ -173,20 +157,10 @@ class Validator:
             if uid not in attribute.components:
                 wanted = ", ".join(attribute.components)
                 what = "is required" if uid is None else f"must be one of the following values: {wanted}"
-                self._fail((*path, i, "__component"), what, _plain(uid))
+                self._fail((*path, i, "__component"), what, shown(uid))
                 continue
-            made.append(self._one(self.schema.types[str(uid)], item, (*path, i)))
+            made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i)))
         return tuple(component for component in made if component is not None)
-
-    def _check_blocks(self, tree: Tree, path: Path) -> None:
-        for i, block in enumerate(tree if isinstance(tree, list) else ()):
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind not in TOP_BLOCKS or not isinstance(block.get("children"), list):
-                self._fail(
-                    (*path, i), "is no block: a type and a list of children are expected", _plain(block)
-                )
-            elif not all(map(_is_inline, block["children"])):
-                self._fail((*path, i, "children"), "has a child that is no text, link or list item")
 
     # --- targets -------------------------------------------------------------------------------
 
@@ -225,16 +199,16 @@ class Validator:
             key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
             media = self._file(key)
             if media is None:
-                self._fail(path, f"names a file that does not exist: {_plain(key)}", _plain(item))
+                self._fail(path, f"names a file that does not exist: {shown(key)}", shown(item))
             elif refused := refusal(attribute, media):
-                self._fail(path, refused, _plain(item))
+                self._fail(path, refused, shown(item))
             else:
                 found.append(media)
         return tuple(dict.fromkeys(found))[: None if attribute.multiple else 1]
 
     def _file(self, key: Any) -> str | None:
         """The upload path of the file with an id or documentId."""
-        files = self.snapshot.list(self.schema.types[UPLOAD], self._default_locale(), "published")
+        files = self.snapshot.list(self.snapshot.schema.types[UPLOAD], self._default_locale(), "published")
         found = next((f for f in files if key == f.document_id or str(key) == str(f.id)), None)
         return upload_path(found.path) if found else None
 
@@ -250,77 +224,9 @@ def check_published(type_: Type, values: Mapping[str, Any], only: Callable[[str]
     row = [values[name] for name in type_.attributes]
     faults = [Fault(path, sentence) for path, sentence in broken_within(type_, row) if only(str(path[0]))]
     if faults:
-        raise _error(faults)
+        raise error_of(faults)
 
 
 def not_unique(names: list[Path]) -> ApiError:
     """The error for values that other documents have already."""
-    return _error([Fault(path, "must be unique: another document has this value") for path in names])
-
-
-def _error(faults: list[Fault]) -> ValidationError:
-    errors = [
-        {
-            "path": [str(part) for part in fault.path],
-            "message": f"{_dotted(fault.path)} {fault.sentence}".strip(),
-            "name": "ValidationError",
-            "value": fault.value,
-        }
-        for fault in faults
-    ]
-    message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
-    return ValidationError(message, {"errors": errors})
-
-
-def _dotted(path: Path) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
-def default_of(attribute: Attribute) -> Any:
-    """What an attribute holds when nobody gave it a value."""
-    if attribute.default is not None and attribute.scalar:
-        reading: Any = None  # a default that is not of its type is nobody's value
-        try:
-            return READERS[attribute.type](attribute.default, attribute)
-        except Unreadable:
-            return reading
-    return () if attribute.repeatable or attribute.type in ("relation", "media", "dynamiczone") else None
-
-
-def _scalar(attribute: Attribute, tree: Tree) -> Any:
-    """A JSON value as its attribute's type holds it. Raises Unreadable."""
-    kind = attribute.type
-    if kind == "boolean":
-        value = _BOOLEANS.get(tree.lower()) if isinstance(tree, str) else tree
-        if not isinstance(value, bool):
-            raise Unreadable("true or false")
-        return value
-    if attribute.group == "string":
-        if not isinstance(tree, str) or type(tree) is Plain:
-            raise Unreadable("text")
-        if _SURROGATE.search(tree):
-            raise Unreadable("text without null characters or halves of surrogate pairs")
-        return hash_password(tree) if kind == "password" else READERS[kind](tree, attribute)
-    if kind == "time" and not (isinstance(tree, str) and _TIME.fullmatch(tree.strip())):
-        raise Unreadable("a time, HH:mm:ss.SSS")
-    value = READERS[kind](tree, attribute)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise Unreadable("a number")
-    return value
-
-
-def _is_inline(node: Tree) -> bool:
-    if not isinstance(node, dict) or node.get("type") not in BLOCK_TYPES:
-        return False
-    children = node.get("children", [])
-    return isinstance(children, list) and all(map(_is_inline, children))
-
-
-def _plain(tree: Tree) -> Any:
-    """A value as the error shows it: short."""
-    if isinstance(tree, str | int | float | bool) or tree is None:
-        return tree[:200] if isinstance(tree, str) else tree
-    return "a list" if isinstance(tree, list) else "an object"
+    return error_of([Fault(path, "must be unique: another document has this value") for path in names])

@@ -20,6 +20,7 @@ import pytest
 
 from server.site.site import Site
 from server.storage.journal import Journal, Write
+from server.write.context import Context
 from tests.making import Made, make, schema
 
 THING = schema(
@@ -259,14 +260,14 @@ def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -
     path = made.root / "content/things/one.md"
     calls = []
 
-    def prepare(state: Any, versions: Any) -> None:
-        text = versions.changeset.text("content/things/one.md")
+    def prepare(_: None, context: Context) -> None:
+        text = context.changeset.text("content/things/one.md")
         if not calls:
             path.write_text("---\nname: by hand\ntags: [a]\n---\n")
         calls.append(text)
-        versions.changeset.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
+        context.changeset.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
 
-    made.site.write(prepare)
+    made.site.write(prepare, None)
     assert len(calls) == 2  # noticed, and done again on what the hand had written
     assert path.read_text() == "---\nname: by hand\ntags: [a, b]\n---\n"
 

@@ -6,8 +6,8 @@ from typing import Any
 from server.api.openapi.types import Schema, ref
 from server.api.openapi.values import OPERANDS, nullable
 from server.query.operators import LOGIC, OPERATORS, Operator
+from server.write.body_values import BLOCK_TYPES, TOP_BLOCKS
 from server.write.relation_input import OPERATIONS, POSITIONS
-from server.write.validate import BLOCK_TYPES, TOP_BLOCKS
 
 _TEXT: Schema = {"type": "string"}
 _ID: Schema = {"type": "string", "minLength": 1, "description": "A documentId."}

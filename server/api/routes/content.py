@@ -1,23 +1,21 @@
 """The content API: collections, documents and single types (spec.md 4.1 to 4.3)."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from flask import Blueprint, Response, current_app, request
 
-from server.api.etags import require_match
 from server.api.reading import Reader, Shown
 from server.api.request import Identities, answer, is_v4, json_body, parameters, state_of
-from server.auth.permissions import require, subject_of
-from server.documents.document import DRAFT, PUBLISHED, Document
+from server.auth.permissions import require
+from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
 from server.query.ast import Query
 from server.query.parse import read_locale, read_status, written_locale
 from server.schema.model import Type
-from server.site.site import Site, State
-from server.write.context import Versions
-from server.write.validate import Change, Validator, read_data
-from server.write.write import Place, Writer
+from server.site.site import Site
+from server.write import prepare
+from server.write.request import Address, WriteRequest
+from server.write.validate import read_data
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
 
@@ -53,35 +51,39 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def create(api_id: str) -> Response:
         ask = asked(api_id, "collectionType")
         require(ask.actor, ask.type, "create")
-        query, place = _query(ask), _place(ask, None)
-        act = _changing(ask, place, lambda writer, change: writer.create(place, change))
-        return _written(ask, query, place, *site.write(act), status=201)
+        query, wanted = _query(ask), _write_request(ask, None)
+        state, document_id = site.write(prepare.create, wanted)
+        return _written(replace(ask, state=state), query, wanted.address, document_id, status=201)
 
     @bp.put("/<api_id>/<document_id>", strict_slashes=False)
     def update(api_id: str, document_id: str) -> Response:
         ask = asked(api_id, "collectionType")
         require(ask.actor, ask.type, "update")
-        query, place = _query(ask), _place(ask, document_id)
-        act = _changing(ask, place, lambda writer, change: writer.update(place, change))
-        return _written(ask, query, place, *site.write(act))
+        query, wanted = _query(ask), _write_request(ask, document_id)
+        state, document_id = site.write(prepare.update, wanted)
+        return _written(replace(ask, state=state), query, wanted.address, document_id)
 
     @bp.put("/<api_id>", strict_slashes=False)
     def update_single(api_id: str) -> Response:
         ask = asked(api_id, "singleType")
         require(ask.actor, ask.type, "update")
-        query, place = _query(ask), _place(ask, None)
-        act = _changing(ask, place, lambda writer, change: writer.put_single(place, change))
-        return _written(ask, query, place, *site.write(act))
+        query, wanted = _query(ask), _write_request(ask, None)
+        state, document_id = site.write(prepare.put_single, wanted)
+        return _written(replace(ask, state=state), query, wanted.address, document_id)
 
     @bp.delete("/<api_id>/<document_id>", strict_slashes=False)
     def delete(api_id: str, document_id: str) -> Response:
         ask = asked(api_id, "collectionType")
-        return _delete(site, ask, document_id)
+        require(ask.actor, ask.type, "delete")
+        site.write(prepare.delete, _delete_request(ask, document_id))
+        return Response(status=204)
 
     @bp.delete("/<api_id>", strict_slashes=False)
     def delete_single(api_id: str) -> Response:
         ask = asked(api_id, "singleType")
-        return _delete(site, ask, None)
+        require(ask.actor, ask.type, "delete")
+        site.write(prepare.delete, _delete_request(ask, None))
+        return Response(status=204)
 
     @bp.route("/<path:rest>", methods=[*METHODS, "PATCH", "TRACE"])
     def nothing_else(rest: str) -> Response:
@@ -125,60 +127,26 @@ def _query(ask: Reader) -> Query:
     return ask.query(parameters(request), own_draft=True)
 
 
-def _place(ask: Reader, document_id: str | None) -> Place:
-    """The version that a write is about."""
+def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
+    """What the request wants written: which version, the data, `If-Match`."""
     params = parameters(request)
     locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
     draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
-    return Place(ask.type, document_id, locale, draft)
+    address = Address(ask.type, document_id, locale, draft)
+    return WriteRequest(address, ask.actor, read_data(json_body(request)), request.headers.get("If-Match"))
 
 
-def _changing(
-    ask: Reader, place: Place, act: Callable[[Writer, Change], str]
-) -> Callable[[State, Versions], str]:
-    """What `site.write` calls under its lock: validate against the state there is then, and act."""
-    data, wanted = read_data(json_body(request)), request.headers.get("If-Match")
-
-    def may_find(uid: str) -> bool:
-        return ask.actor.may(subject_of(uid), "find")
-
-    def prepare(state: State, versions: Versions) -> str:
-        require_match(wanted, _current(state, place))
-        validator = Validator(state.schema, state.snapshot, state.settings.locales, may_find)
-        return act(Writer(versions), validator.change(place.type, data))
-
-    return prepare
-
-
-def _written(
-    ask: Reader, query: Query, place: Place, state: State, document_id: str, status: int = 200
-) -> Response:
-    """The version that a request has just written, in the state after it."""
-    wanted = DRAFT if place.draft else PUBLISHED
-    found: Document | None = state.snapshot.get(place.type, document_id, place.locale, wanted)
-    return _shown(replace(ask, state=state).show(query, found, parameters(request)), status)
-
-
-def _current(state: State, place: Place) -> Document | None:
-    """The version that a write with `If-Match` is about: what a GET of the same place shows."""
-    status = DRAFT if place.draft else PUBLISHED
-    if place.document_id is not None:
-        return state.snapshot.get(place.type, place.document_id, place.locale, status)
-    return next(iter(state.snapshot.list(place.type, place.locale, status)), None)
-
-
-def _delete(site: Site, ask: Reader, document_id: str | None) -> Response:
-    """Delete a document, or one locale of it; 204 also where there is none (spec.md 4.3.7)."""
-    require(ask.actor, ask.type, "delete")
+def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
+    """The document, or one locale of it, that is to be gone; none there is no error (spec.md 4.3.7)."""
     locale = read_locale(parameters(request).get("locale"), ask.state.settings, many=True)
     if not ask.type.localized:
         locale = ask.state.settings.default_locale
-    place = Place(ask.type, document_id, locale, draft=False)
-    wanted = request.headers.get("If-Match")
+    address = Address(ask.type, document_id, locale, draft=False)
+    return WriteRequest(address, ask.actor, if_match=request.headers.get("If-Match"))
 
-    def prepare(state: State, versions: Versions) -> None:
-        require_match(wanted, _current(state, place))
-        Writer(versions).delete(place)
 
-    site.write(prepare)
-    return Response(status=204)
+def _written(ask: Reader, query: Query, address: Address, document_id: str, status: int = 200) -> Response:
+    """The version that a request has just written, in the state after it."""
+    wanted = DRAFT if address.draft else PUBLISHED
+    document = ask.state.snapshot.get(address.type, document_id, address.locale, wanted)
+    return _shown(ask.show(query, document, parameters(request)), status)

@@ -21,7 +21,7 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.schema.model import Attribute, Type
 from server.storage.store import parse, read_text
 from server.tools.check.audit import Audit, written_ids
-from server.write.context import Versions
+from server.write.context import Context
 
 FIXABLE = frozenset({"dangling", "missing-id"})  # the rules whose problems a fix may fix
 
@@ -156,21 +156,29 @@ class FixResult:
     refused: Mapping[str, str]
 
 
-def apply_fixes(versions: Versions, audit: Audit, fixes: list[Fix]) -> FixResult:
-    """Put the changed texts of the files into a change that is being prepared."""
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The fixes to make, and the audit that found them."""
+
+    audit: Audit
+    fixes: tuple[Fix, ...]
+
+
+def apply_fixes(repair: Repair, context: Context) -> FixResult:
+    """Put the changed texts of the files into a change that is being prepared (`site.write`)."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
-    for fix in fixes:
+    for fix in repair.fixes:
         by_path[fix.document.path].append(fix)
     made: list[Fix] = []
     refused: dict[str, str] = {}
     for path, some in by_path.items():
-        tree = _tree(audit, path)
+        tree = _tree(repair.audit, path)
         try:
             changes: dict[str, Tree] = {}
             for fix in some:
                 key = str(fix.at[0])
                 changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
-            versions.changeset.put(path, versions.changed(some[0].document, changes))
+            context.changeset.put(path, context.changed(some[0].document, changes))
             made.extend(some)
         except (ConflictError, LookupError, TypeError) as error:
             refused[path] = getattr(error, "message", "") or "it was changed meanwhile"

@@ -14,7 +14,7 @@ from server.documents.values import Reading, read_attributes
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 from server.tools.importer.source import Notes, Source, Version
-from server.write.validate import default_of
+from server.write.body_values import default_of
 
 Key = tuple[str, str, str]  # uid, documentId, locale
 

@@ -24,8 +24,9 @@ from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.schemas import Fitted
 from server.tools.importer.source import Notes, Say, Source
-from server.write.context import Versions, values_of
-from server.write.write import Place, Writer
+from server.write.context import Context, values_of
+from server.write.request import Address
+from server.write.version_files import free_path
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
@@ -34,8 +35,8 @@ def offer_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
     """Offer every document version of a source; those that it has no more are taken away again."""
     store = Store(merge.root, fitted.schema, fitted.settings, History().timestamps)
     existing = _existing(store)
-    versions = Versions(empty(fitted.schema), fitted.settings, store.layout, merge.changeset, now())
-    offering = _Offering(merge, versions, fitted, source.notes)
+    context = Context(empty(fitted.schema), fitted.settings, store.layout, merge.changeset, now())
+    offering = _Offering(merge, context, fitted, source.notes)
     groups = list(wanted(source, fitted.schema, fitted.settings, source.notes))
     for done, group in enumerate(groups):
         say("Documents", done, len(groups))
@@ -62,7 +63,7 @@ class _Offering:
     """Offers one document after the other to a merge."""
 
     merge: Merge
-    versions: Versions
+    context: Context
     fitted: Fitted
     notes: Notes
     composed: dict[str, str] = field(default_factory=dict)  # the texts of new files
@@ -88,15 +89,15 @@ class _Offering:
         Where Markdown or YAML can't say it (a control character, say), JSON can.
         """
         if base:
-            path = self.versions.sibling(base, draft=version.draft, locale=version.locale)
+            path = self.context.sibling(base, draft=version.draft, locale=version.locale)
         else:
-            place = Place(version.type, version.document_id, version.locale, version.draft)
-            path = Writer(self.versions).free_name(place, version.document_id, dict(version.values))
-        claim = self.versions.layout.claim(path)
+            address = Address(version.type, version.document_id, version.locale, version.draft)
+            path = free_path(self.context, address, version.document_id, dict(version.values))
+        claim = self.context.layout.claim(path)
         text = self.composed[path] = self._text(version, path)
         says = self._says(path, text, version)
         if claim and not version.type.files and not says:
-            path = self.versions.layout.path_of(claim, ".json")
+            path = self.context.layout.path_of(claim, ".json")
             text = self.composed[path] = self._text(version, path)
             says = self._says(path, text, version)
         if not says:
@@ -117,7 +118,7 @@ class _Offering:
         self.merge.offer(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)
 
     def _text(self, version: Wanted, path: str) -> str:
-        claim = self.versions.layout.claim(path)
+        claim = self.context.layout.claim(path)
         named = claim is not None and claim.document_id == version.document_id
         own = {} if named else {"documentId": version.document_id}
         return new_text(path, version.type.body, {**version.trees(), **own, **version.timestamps})
@@ -128,7 +129,7 @@ class _Offering:
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes: dict[str, Any] = changed_keys(version.type, values, {**values, **told})
         changes |= {name: at for name, at in version.timestamps.items() if found.get(name) != at}
-        return self.versions.changed(found, changes) if changes else old
+        return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: Wanted) -> bool:
         """Whether a new file reads back as what it was made from."""

@@ -1,0 +1,67 @@
+"""A request to write → the files that it changes, held against the site as it is at that moment.
+
+Each function takes a request and a context, puts the changed files into `context.changeset`, and
+returns the document's id. `site.write` calls it under the write lock, and again, with a new context,
+where a file was changed by somebody else meanwhile. All raise PreconditionError where `If-Match`
+names another version, and ValidationError for data that the schema does not have or allow.
+"""
+
+from dataclasses import replace
+
+from server.auth.permissions import subject_of
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.version import require_match
+from server.errors import NotFoundError
+from server.write.context import Context
+from server.write.request import Address, WriteRequest
+from server.write.validate import Change, Validator
+from server.write.write import Writer
+
+
+def create(request: WriteRequest, context: Context) -> str:
+    """A new document of a collection type."""
+    return Writer(context).create(*_read(request, context))
+
+
+def update(request: WriteRequest, context: Context) -> str:
+    """New values for a version of a document. Raises NotFoundError where there is no such document."""
+    return Writer(context).update(*_read(request, context))
+
+
+def put_single(request: WriteRequest, context: Context) -> str:
+    """New values for the document of a single type, which is made where there is none."""
+    return Writer(context).put_single(*_read(request, context))
+
+
+def delete(request: WriteRequest, context: Context) -> str:
+    """No more files of a document in a locale, or in all (`*`); returns "" where there was none."""
+    return Writer(context).delete(_matched(request, context))
+
+
+def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
+    """Which version a request changes, and how."""
+    address = _matched(request, context)
+
+    def may_find(uid: str) -> bool:
+        return request.actor.may(subject_of(uid), "find")
+
+    validator = Validator(context.snapshot, context.settings.locales, may_find)
+    return address, validator.change(address.type, request.data)
+
+
+def _matched(request: WriteRequest, context: Context) -> Address:
+    """The address of a request under the schema that there is now, where its `If-Match` is met."""
+    type_ = context.snapshot.schema.types.get(request.address.type.uid)
+    if type_ is None:
+        raise NotFoundError()
+    address = replace(request.address, type=type_)
+    require_match(request.if_match, _current(address, context))
+    return address
+
+
+def _current(address: Address, context: Context) -> Document | None:
+    """The version that `If-Match` is about: what a GET of the same address shows."""
+    status = DRAFT if address.draft else PUBLISHED
+    if address.document_id is not None:
+        return context.snapshot.get(address.type, address.document_id, address.locale, status)
+    return next(iter(context.snapshot.list(address.type, address.locale, status)), None)

@@ -1,0 +1,31 @@
+"""What somebody asks to have written: plain values, which say nothing of HTTP or of the site's state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from server.auth.permissions import Actor
+from server.formats.tree import Tree
+from server.schema.model import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Which version of a document is meant. Without an id it is a new one, or that of a single type."""
+
+    type: Type
+    document_id: str | None
+    locale: str
+    draft: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    """A change of one version: the `data` of the body, and the `If-Match` that the version must meet.
+
+    The actor may relate to what it may find; whether it may write at all has been asked before.
+    """
+
+    address: Address
+    actor: Actor
+    data: Mapping[str, Tree] = field(default_factory=dict)
+    if_match: str | None = None

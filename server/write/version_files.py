@@ -1,0 +1,122 @@
+"""The files of a document's versions: where each belongs, and its text after a change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from server.documents.document import Document
+from server.documents.encode import changed_keys, encode_attributes
+from server.documents.layout import ENDINGS, Claim
+from server.errors import ConflictError
+from server.formats.edit_yaml import REMOVE
+from server.formats.tree import Plain
+from server.storage.document_text import new_text
+from server.write.context import Context, Values
+from server.write.request import Address
+
+NAME_BYTES = 120
+_FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml"}
+_FORBIDDEN = frozenset('/\\:*?"<>|')
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """New values for a document: what is published of it, its draft, and the values before and after."""
+
+    published: Document | None
+    draft: Document | None
+    base: Document  # the one of the two whose values and text the new ones are made from
+    old: Values
+    new: Values
+
+
+def write_draft(context: Context, update: Update) -> None:
+    """Let the draft have the new values; it gets a file of its own where it has none."""
+    base, draft = update.base, update.draft
+    changes = changed_keys(base.type, update.old, update.new)
+    if not changes:
+        return
+    timestamps: Values = {"updatedAt": Plain(context.now)}
+    if draft is None and update.published is not None:
+        timestamps["createdAt"] = Plain(base.get("createdAt"))
+        timestamps["publishedAt"] = REMOVE
+    text = context.changed(base, {**changes, **timestamps})
+    context.changeset.put(draft.path if draft else context.sibling(base.path, draft=True), text)
+
+
+def write_published(context: Context, update: Update) -> None:
+    """Publish the new values: the draft's file, if there was one, becomes the published one."""
+    base, published, draft = update.base, update.published, update.draft
+    changes = changed_keys(base.type, update.old, update.new)
+    if not changes and draft is None and published is not None:
+        return
+    timestamps = _timestamps(context, published or base)
+    text = context.changed(base, {**changes, **timestamps})
+    target = context.sibling(base.path, draft=False) if draft else base.path
+    if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
+        target = published.path
+    elif published:
+        context.changeset.delete(published.path)
+    context.changeset.put(target, text)
+    if draft:
+        context.changeset.delete(draft.path)
+
+
+def _timestamps(context: Context, document: Document) -> Values:
+    """The timestamps that the file of a published version says."""
+    timestamps: Values = {"createdAt": Plain(document.get("createdAt")), "updatedAt": Plain(context.now)}
+    if document.type.draft_publish:
+        timestamps["publishedAt"] = Plain(context.now)
+    return timestamps
+
+
+def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
+    """Let a path hold a version that had no file."""
+    type_ = address.type
+    trees = encode_attributes(type_, [values[name] for name in type_.attributes])
+    claim = context.layout.claim(path)
+    if claim is None or claim.document_id != document_id:
+        trees["documentId"] = document_id
+    trees["createdAt"] = trees["updatedAt"] = Plain(context.now)
+    if type_.draft_publish and not address.draft:
+        trees["publishedAt"] = Plain(context.now)
+    context.changeset.put(path, new_text(path, type_.body, trees))
+
+
+def free_path(context: Context, address: Address, document_id: str, values: Values) -> str:
+    """The path of a new document: named after its uid attribute, else after its id."""
+    type_ = address.type
+    uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
+    name = type_.singular if type_.kind == "singleType" else document_id
+    if isinstance(uid, str) and _is_name(uid) and type_.kind != "singleType":
+        name = uid
+    ending = _FORMATS[type_.format]
+    for candidate in (name, f"{name}-{document_id}"):
+        claim = Claim(type_, candidate, address.locale, address.draft)
+        path = context.layout.path_of(claim, ending)
+        free = type_.kind == "singleType" or not _is_taken(context, claim)
+        if free and context.layout.claim(path) == claim:
+            return path
+    raise ConflictError(f"there is no free name for a document at {path}")
+
+
+def _is_taken(context: Context, claim: Claim) -> bool:
+    """Whether some file has a name already, in any locale, status and format."""
+    for locale in context.settings.locales if claim.type.localized else (claim.locale,):
+        for draft in (False, True):
+            path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
+            stem = path if not claim.type.files else path.rpartition(".")[0]
+            if any(context.changeset.exists(stem + ending) for ending in ENDINGS):
+                return True
+    return False
+
+
+def _is_name(text: str) -> bool:
+    """Whether a uid can be a file's name on every system."""
+    return (
+        0 < len(text.encode()) <= NAME_BYTES
+        and not text.startswith((".", "-", "#"))
+        and not text.endswith((".", "~", " "))
+        and not _FORBIDDEN & set(text)
+        and text.isprintable()
+    )
