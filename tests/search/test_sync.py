@@ -148,31 +148,40 @@ def test_a_changed_weight_is_taken_over(tmp_path: Path) -> None:
         until(indexed(search, site, "gauge", []))
 
 
+def damage_status(status: Path, **changes: str) -> None:
+    status.write_text(json.dumps({**json.loads(status.read_bytes()), **changes}))
+
+
+DAMAGES: dict[str, Callable[[Path, Path, Path], object]] = {
+    "half of the segment": lambda segment, toc, status: os.truncate(segment, segment.stat().st_size // 2),
+    "a segment of zeros": lambda segment, toc, status: segment.write_bytes(bytes(segment.stat().st_size)),
+    "no segment": lambda segment, toc, status: segment.unlink(),
+    "a table of contents that is none": lambda segment, toc, status: toc.write_bytes(b"nothing"),
+    "a status that is cut": lambda segment, toc, status: status.write_text('{"versio'),
+    "an older version": lambda segment, toc, status: damage_status(status, version="1 whoosh 3.0.0"),
+}
+
+
 @LEAVES_FILES
-@pytest.mark.parametrize("damage", ["cut", "zeros", "status", "version", "toc", "gone"])
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_index_is_built_anew(tmp_path: Path, damage: str) -> None:
     site = load(tmp_path, FILES)
     with fed(site):
         pass
+    before = read_status(folder(site))
+    assert before is not None
     (segment,) = folder(site).glob("*.seg")
     (toc,) = folder(site).glob("*.toc")
-    status = folder(site) / "status.json"
-    if damage == "cut":
-        segment.write_bytes(segment.read_bytes()[: segment.stat().st_size // 2])
-    elif damage == "zeros":
-        segment.write_bytes(bytes(segment.stat().st_size))
-    elif damage == "status":
-        status.write_text('{"versio')
-    elif damage == "version":
-        status.write_text(status.read_text().replace("1 whoosh", "0 whoosh"))
-    elif damage == "toc":
-        toc.write_bytes(b"nothing")
-    else:
-        segment.unlink()
+    DAMAGES[damage](segment, toc, folder(site) / "status.json")
     search = Search(tmp_path)
-    assert ids(ask(search, site, "gauge")) == ["two"]  # whatever it comes from
+    answered = ask(search, site, "gauge")
+    assert (ids(answered), answered.indexed) == (["two"], False)
     with fed(site):
         until(indexed(search, site, "gauge", ["two"]))
+        after = read_status(folder(site))
+        assert after is not None
+        assert after.build != before.build
+        assert after.version == before.version
         assert not (folder(site) / DAMAGED).exists()
     gc.collect()
 
