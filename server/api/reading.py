@@ -82,7 +82,7 @@ class Reader:
     def _known(self, query: Query, params: Params) -> Hashable:
         """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen."""
         actor = self.actor
-        sight = (actor.everything, actor.reading, actor.permissions, query.drafts)
+        sight = (actor.everything, actor.reading, actor.permissions, query.drafts, query.publication)
         return (query.type.uid, repr(params.get("fields")), repr(params.get("populate")), sight, self.v4)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
@@ -92,4 +92,4 @@ class Reader:
 
     def view(self, query: Query) -> View:
         """The state's snapshot as a query sees it."""
-        return View(self.state.snapshot, self.state.settings, query.drafts)
+        return View(self.state.snapshot, self.state.settings, query.drafts, query.publication)

@@ -17,7 +17,8 @@ import orjson
 from server.documents.document import Document
 from server.documents.values import Component
 from server.index.find import Found
-from server.index.predicates import compile_filter
+from server.index.predicates import all_of, compile_filter
+from server.index.publication import publication_test
 from server.index.snapshot import View
 from server.index.sort import sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection
@@ -159,7 +160,7 @@ class Renderer:
         """What leaves out and sorts the documents of a node; None where all are shown as they come."""
         attribute, selections = node.attribute, node.selections
         one_type = len(selections) == 1 and (attribute is None or not attribute.morph or attribute.derived)
-        keep = {uid: self._keep(s) for uid, s in selections.items()}
+        keep = {uid: self._keep(uid, s) for uid, s in selections.items()}
         sorts = [sorter(self.view, s.sort) for s in selections.values() if s.sort]
         if one_type and not sorts and not any(keep.values()):
             return None
@@ -176,10 +177,17 @@ class Renderer:
 
         return arrange
 
-    def _keep(self, selection: Selection) -> Keep | None:
-        if selection.filter is EVERYTHING or selection.filter == EVERYTHING:
+    def _keep(self, uid: str, selection: Selection) -> Keep | None:
+        """Whether a populated document is shown, by filters and publicationFilter; None: all are."""
+        tests = []
+        if selection.filter is not EVERYTHING and selection.filter != EVERYTHING:
+            tests.append(compile_filter(self.view, selection.filter))
+        publication = publication_test(self.view, self.view.snapshot.schema.types[uid])
+        if publication:
+            tests.append(publication)
+        if not tests:
             return None
-        test = compile_filter(self.view, selection.filter)
+        test = all_of(tests)
         return lambda d, locale: bool(test(d.row, d, d.locale if d.type.localized else locale))
 
     def _components(self, node: Node) -> Member:

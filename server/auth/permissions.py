@@ -44,8 +44,8 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
 
     What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
-    the type asked for need `readDraft`, whether shown or compared with what is published, and
-    further types show theirs only where that is granted.
+    the type asked for need `readDraft`, whether shown or compared with what is published, as do those
+    of populated types where they are compared; shown, those are left out where that is not granted.
     """
     shown = own_draft or actor.may(query.type.singular, "readDraft")
     asked = query.draft or query.publication in ABOUT_DRAFTS
@@ -58,11 +58,19 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
             for t in schema.content_types
             if t.draft_publish and (actor.may(t.singular, "readDraft") or (t is query.type and shown))
         )
-    return replace(
-        query,
-        selection=_narrow_selection(query.selection, actor, "filters", "sort"),
-        drafts=frozenset(t.uid for t in drafts),
-    )
+    selection = _narrow_selection(query.selection, actor, "filters", "sort")
+    if query.publication in ABOUT_DRAFTS:
+        _check_compared(selection, actor, schema)
+    return replace(query, selection=selection, drafts=frozenset(t.uid for t in drafts))
+
+
+def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
+    """Raise ForbiddenError where what is populated is told by a draft that the actor may not read."""
+    for node in selection.populate:
+        for uid, inner in node.selections.items():
+            if schema.types[uid].draft_publish and not actor.may(subject_of(uid), "readDraft"):
+                raise ForbiddenError()
+            _check_compared(inner, actor, schema)
 
 
 def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: str) -> Selection:

@@ -1,15 +1,16 @@
 """Answers a query from one snapshot: filter, sort, page."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.document import DRAFT, PUBLISHED, Document, default_order
+from server.documents.document import Document, default_order
 from server.documents.values import READERS, Unreadable
 from server.index.ordering import bits_of
 from server.index.planner import Planner
 from server.index.predicates import Test, all_of, compile_filter
+from server.index.publication import publication_test
 from server.index.snapshot import View
 from server.index.sort import order_for, sorter
 from server.index.text_search import containing
@@ -104,8 +105,9 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
         texts = _text_bits(planner, query)
         bits = texts if bits is None else bits & texts
     tests = [] if plan.rest is None else [compile_filter(view, plan.rest)]
-    if query.publication and query.type.draft_publish:
-        tests.append(_publication_test(view, query.publication))
+    publication = publication_test(view, query.type)
+    if publication:
+        tests.append(publication)
     if not tests:
         return bits
     test = all_of(tests)
@@ -119,8 +121,9 @@ def _query_test(view: View, query: Query) -> Test | None:
         tests.append(compile_filter(view, query.selection.filter))
     if query.text:
         tests.append(compile_filter(view, _text_filter(query)))
-    if query.publication and query.type.draft_publish:
-        tests.append(_publication_test(view, query.publication))
+    publication = publication_test(view, query.type)
+    if publication:
+        tests.append(publication)
     return all_of(tests) if tests else None
 
 
@@ -162,37 +165,3 @@ def _as_number(attribute: Attribute, text: str) -> Any:
         return READERS[attribute.type](text, attribute)
     except Unreadable:
         return None
-
-
-# --- publicationFilter -------------------------------------------------------------------------
-
-
-def _publication_test(view: View, wanted: str) -> Test:
-    """`publicationFilter`, as recorded in tests/conformance/scenarios/drafts.json."""
-    snapshot, locales = view.snapshot, view.settings.locales
-
-    def version(document: Document, status: str, locale: str) -> Document | None:
-        return snapshot.get(document.type, document.document_id, locale, status)
-
-    def modified(document: Document) -> bool:
-        live, draft = (version(document, s, document.locale) for s in (PUBLISHED, DRAFT))
-        return live is not None and draft is not None and live.row[2:-4] != draft.row[2:-4]
-
-    def anywhere(document: Document) -> bool:
-        return any(version(document, PUBLISHED, locale) for locale in locales)
-
-    def live(document: Document) -> bool:
-        return version(document, PUBLISHED, document.locale) is not None
-
-    tests: dict[str, Callable[[Document], bool]] = {
-        "never-published": lambda d: not live(d),
-        "has-published-version": live,
-        "modified": modified,
-        "unmodified": lambda d: live(d) and not modified(d),
-        "never-published-document": lambda d: not anywhere(d),
-        "has-published-version-document": anywhere,
-        "published-without-draft": lambda d: False,  # a published document always has a draft
-        "published-with-draft": lambda d: d.status == PUBLISHED,
-    }
-    test = tests[wanted]
-    return lambda row, owner, locale: owner is not None and test(owner)

@@ -171,11 +171,12 @@ def _apply_media(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one request sees a snapshot: of which types it sees the drafts."""
+    """How one request sees a snapshot: of which types it sees the drafts, and its `publicationFilter`."""
 
     snapshot: Snapshot
     settings: Settings
     drafts: frozenset[str] = frozenset()
+    publication: str | None = None
 
     def status(self, type_: Type) -> str:
         """The status in which this view sees a type's documents."""

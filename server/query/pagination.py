@@ -31,6 +31,15 @@ def read_page(value: Any, settings: Settings) -> Page:
     return Page((page - 1) * size, size, page, with_count)
 
 
+def refuse_outside(params: Mapping[str, Any]) -> None:
+    """Raise PaginationError for `page` or `pageSize` outside of `pagination`, which would be ignored."""
+    if params.get("page") is not None or params.get("pageSize") is not None:
+        raise PaginationError(
+            "Invalid pagination attributes. The page parameters are incorrect "
+            "and must be in the pagination object"
+        )
+
+
 def _with_count(value: Any) -> bool:
     if value is None or value == "":
         return True

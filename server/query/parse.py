@@ -11,7 +11,7 @@ from server.config.model import LOCALE, Settings
 from server.errors import ValidationError
 from server.query.ast import Page, Query, Selection
 from server.query.filters import read_filters
-from server.query.pagination import read_page
+from server.query.pagination import read_page, refuse_outside
 from server.query.populate import read_fields, read_populate
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
@@ -40,6 +40,8 @@ def read_query(
         read_sort(schema, type_, params.get("sort")),
         read_populate(schema, type_, params.get("populate")),
     )
+    if many:
+        refuse_outside(params)
     if many and selection.populate and _paged(params) and not settings.populate_with_pagination:
         raise ValidationError(
             "populate and pagination can't be combined in one request; "
@@ -53,7 +55,7 @@ def read_query(
         read_status(params.get("status")) == "draft",
         frozenset(),
         _text(params.get("_q"), "_q"),
-        _publication(params.get("publicationFilter")),
+        _publication(params.get("publicationFilter")) or _has_published(params.get("hasPublishedVersion")),
     )
 
 
@@ -108,6 +110,17 @@ def _publication(value: Any) -> str | None:
             {"source": "query", "param": "publicationFilter"},
         )
     return value
+
+
+def _has_published(value: Any) -> str | None:
+    """`hasPublishedVersion`, the older name, as the filter that it means."""
+    if value is None:
+        return None
+    if value not in ("true", "false"):
+        raise ValidationError(
+            "Invalid value for 'hasPublishedVersion'. Expected boolean or 'true'/'false' string."
+        )
+    return "has-published-version-document" if value == "true" else "never-published-document"
 
 
 def _text(value: Any, param: str) -> str:

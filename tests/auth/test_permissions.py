@@ -225,6 +225,14 @@ def test_whether_a_draft_differs_is_for_those_who_may_see_it(api: Api, wanted: s
     assert api.get("/api/articles?publicationFilter=has-published-version", "public").ids == ["one"]
 
 
+@pytest.mark.parametrize("wanted", ["modified", "unmodified"])
+def test_nor_is_it_told_by_what_is_populated(api: Api, wanted: str) -> None:
+    path = f"/api/authors?publicationFilter={wanted}&populate[articles][fields]=title"
+    assert forbidden(api.get(path, "public"))
+    shown = [a["title"] for a in api.get(path, "drafts").data[0]["articles"]]
+    assert shown == (["One"] if wanted == "modified" else [])
+
+
 def test_what_is_published_stays_so_for_those_who_may_see_drafts(api: Api) -> None:
     assert [a["title"] for a in api.get("/api/articles", "drafts").data] == ["One"]
     assert api.get("/api/articles/two", "drafts").status == 404

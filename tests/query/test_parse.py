@@ -47,6 +47,10 @@ def titles(api: Api, path: str) -> list[str]:
         ("_q=", ["A"]),
         ("publicationFilter=", ["A"]),
         ("publicationFilter=never-published&status=draft", ["C draft"]),
+        ("hasPublishedVersion=true&status=draft", ["A"]),
+        ("hasPublishedVersion=false&status=draft", ["C draft"]),
+        ("hasPublishedVersion=false&publicationFilter=has-published-version&status=draft", ["A"]),
+        ("start=1&limit=1", ["A"]),
         ("zzz=1&strapi-encode-source-maps=true", ["A"]),
         ("filters[locale]=fr", []),
         ("filters[locale]=en", ["A"]),
@@ -101,6 +105,7 @@ def test_a_document_always_says_its_locale(api: Api) -> None:
         ("locale=en&locale=fr", "Invalid locale"),
         ("publicationFilter=zzz", "never-published, has-published-version"),
         ("publicationFilter[0]=modified", "Expected one of"),
+        ("hasPublishedVersion=maybe", "'true'/'false'"),
         ("_q[0]=x", "one value"),
         ("_q=a&_q=b", "one value"),
     ],
@@ -116,3 +121,10 @@ def test_pages_are_for_lists_alone(api: Api) -> None:
     assert api.get("/api/pages/a?pagination[page]=x").status == 200
     assert api.get("/api/pages?pagination[page]=x").status == 400
     assert api.get("/api/pages/a?populate=*&pagination[page]=1").status == 200
+
+
+@pytest.mark.parametrize("query", ["page=2", "pageSize=10", "page=1&pageSize=1"])
+def test_pages_outside_of_pagination_are_refused(api: Api, query: str) -> None:
+    error = api.get(f"/api/pages?{query}").error
+    assert (error["status"], error["name"]) == (400, "PaginationError")
+    assert "pagination object" in error["message"]
