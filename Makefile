@@ -18,6 +18,9 @@ test-clients: .venv/.ready-dev ## Run existing clients from npm against a live s
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
+tools: ## Install the programs that some tests need (nginx, PostgreSQL, Node.js…), as root on Debian
+	@sh .ci/tools
+
 check: .venv/.ready-dev ## Check format, lint and types
 	$(BIN)/ruff format --check server tests bench docs
 	$(BIN)/ruff check server tests bench docs
@@ -53,6 +56,6 @@ clean: ## Remove what the other targets made
 	@touch $@
 
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || true
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || test "$$CI" != true
 
-.PHONY: help serve test test-clients test-openapi check docs bench bench-peers format clean
+.PHONY: tools help serve test test-clients test-openapi check docs bench bench-peers format clean

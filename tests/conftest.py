@@ -1,17 +1,28 @@
 """Fixtures: a site of real files in a temporary folder, and the app that serves it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from server.site.site import Site
+from tests.ci import IN_CI
 from tests.sites import Api, Files, load
 
 # A busy machine is no failure.
 settings.register_profile("quire", deadline=None)
 settings.load_profile("quire")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that is skipped in CI has failed."""
+    report = yield
+    if IN_CI and report.skipped and isinstance(report.longrepr, tuple):
+        report.outcome, report.longrepr = "failed", f"nothing may be skipped in CI: {report.longrepr[2]}"
+    return report
+
 
 MakeSite = Callable[[Files], Site]
 MakeApi = Callable[[Files], Api]

@@ -44,7 +44,7 @@ def main() -> int:
     options = parser.parse_args()
     if not node():
         print("bench-peers: SKIPPED, there is no Node.js with npm on this machine")
-        return 0
+        return int(os.environ.get("CI") == "true")
     about = _about(options)
     print(f"{about['python']}, {about['system']}; load by {about['load']}; {about['date']}")
     print(

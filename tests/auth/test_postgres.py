@@ -20,7 +20,6 @@ BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    pytest.importorskip("psycopg", reason="the PostgreSQL driver is not installed")
     initdb = BINARIES[-1] if BINARIES else shutil.which("initdb")
     if not initdb:
         pytest.skip("there is no PostgreSQL server on this machine")
@@ -64,7 +63,6 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    pytest.importorskip("psycopg", reason="the PostgreSQL driver is not installed")
     with pytest.raises(SetupError, match="the accounts database can't be used") as caught:
         Accounts(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
     assert "\n" not in str(caught.value)

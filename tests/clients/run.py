@@ -12,6 +12,7 @@ from pathlib import Path
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
+from tests.ci import skipped
 from tests.making import schema, write
 
 HERE = Path(__file__).parent
@@ -56,11 +57,9 @@ def main() -> int:
     """Install, serve, run; the status of node's test runner."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if not npm or not node:
-        print("test-clients: SKIPPED, there is no Node.js on this machine")
-        return 0
+        return skipped("test-clients", "there is no Node.js with npm on this machine")
     if (reason := _install(npm)) is not None:
-        print(f"test-clients: SKIPPED, {reason}")
-        return 0
+        return skipped("test-clients", reason)
     with tempfile.TemporaryDirectory(prefix="quire-clients-") as folder:
         return _run(node, Path(folder))
 

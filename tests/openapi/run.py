@@ -22,6 +22,7 @@ from PIL import Image
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
+from tests.ci import skipped
 from tests.making import schema, write
 
 HERE = Path(__file__).parent
@@ -75,8 +76,7 @@ DOCUMENTS = {
 def main() -> int:
     """Serve, and ask; the status of schemathesis."""
     if importlib.util.find_spec("schemathesis") is None:
-        print("test-openapi: SKIPPED, schemathesis is not installed")
-        return 0
+        return skipped("test-openapi", "schemathesis is not installed")
     with tempfile.TemporaryDirectory(prefix="quire-openapi-") as folder:
         root = Path(folder, "site")
         _make_site(root)
