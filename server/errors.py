@@ -120,10 +120,10 @@ class MethodNotAllowedError(ApiError):
 
     status, name, default = 405, "MethodNotAllowedError", "Method Not Allowed"
 
-    def __init__(self, allowed: tuple[str, ...] = ()) -> None:
+    def __init__(self, allowed: tuple[str, ...] = (), message: str = "") -> None:
         """`allowed` are the methods that the path has."""
         self.allowed = allowed
-        super().__init__()
+        super().__init__(message)
 
 
 class PayloadTooLargeError(ApiError):

@@ -86,14 +86,17 @@ def render_users(view: View, query: Query) -> list[bytes]:
     return [renderer.document(d, query.selection, d.locale) for d in found]
 
 
-def describe_role(role: Role, users: list[User]) -> dict[str, Any]:
-    """A role as the list of roles shows it."""
+def describe_role(role: Role, users: list[User], timestamp: str) -> dict[str, Any]:
+    """A role as the list of roles shows it; `timestamp` is when it was written."""
     return {
         "id": role.id,
         "documentId": role.document_id,
         "name": role.name,
         "description": role.description,
         "type": role.type,
+        "createdAt": timestamp,
+        "updatedAt": timestamp,
+        "publishedAt": timestamp,
         "nb_users": sum(user.role == role.type for user in users),
     }
 
@@ -112,11 +115,12 @@ def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str,
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """The role that a body names: by number, name, document id or an object with one of these."""
+    """The role that a body names: by number, name or document id, also as `{"connect": [{"id": 1}]}`."""
     if isinstance(key, dict):
-        key = next((key[name] for name in ("connect", "set", "id", "documentId") if name in key), None)
-        return role_named(settings, key)
+        key = next((key[name] for name in ("connect", "set") if name in key), key)
     if isinstance(key, list):
-        return role_named(settings, key[0]) if key else None
-    wanted = str(key)
+        key = key[-1] if key else None
+    if isinstance(key, dict):
+        key = next((key[name] for name in ("id", "documentId") if name in key), None)
+    wanted = str(key) if isinstance(key, str | int) else None
     return next((r for r in roles_of(settings) if wanted in (str(r.id), r.type, r.document_id)), None)

@@ -18,14 +18,14 @@ from sqlalchemy.exc import IntegrityError
 
 from server.auth.accounts import Accounts, users_table
 from server.auth.passwords import check_password, hash_password
-from server.documents.constraints import is_email
+from server.documents.constraints import LONGEST_EMAIL, is_email
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
 from server.errors import ApplicationError
 
 RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long the codes in mails are good
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
-LONGEST = {"username": 200, "email": 320}  # as the columns are
+LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # as the columns are
 LONGEST_OTHER = 1024
 TAKEN = "Email or Username are already taken"
 _LARGEST_ID = 2**31 - 1
@@ -212,15 +212,18 @@ def _sole(connection: Connection, user_id: int) -> User:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """What is wrong with a field of a user, in words that go after its name; nothing where it is good."""
+    """What is wrong with a field of a user, in words that go after its name; nothing where it is good.
+
+    The length is looked at first, since what else is looked at takes long for a long text.
+    """
+    longest = LONGEST.get(name, LONGEST_OTHER)
+    if len(value) > longest:
+        return f"must be at most {longest} characters"
     if _CONTROL.search(value):
         return "must not have control characters"
     if name == "email" and not is_email(value):
         return "must be a valid email"
-    if len(value) < least:
-        return f"must be at least {least} characters"
-    longest = LONGEST.get(name, LONGEST_OTHER)
-    return f"must be at most {longest} characters" if len(value) > longest else ""
+    return f"must be at least {least} characters" if len(value) < least else ""
 
 
 def _address(text: str) -> str:

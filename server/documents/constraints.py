@@ -16,6 +16,7 @@ from server.documents.values import Component, Path
 from server.schema.model import Attribute, Type
 
 MATCH_S = 0.1
+LONGEST_EMAIL = 320
 UID = r"^[A-Za-z0-9-_.~]*$"
 
 
@@ -94,7 +95,9 @@ def _compiled(pattern: str) -> Any:
 
 
 def is_email(text: str) -> bool:
-    """Whether text has the form of an e-mail address."""
+    """Whether text has the form of an e-mail address; at once where it is far too long to be one."""
+    if len(text) > LONGEST_EMAIL:
+        return False
     try:
         validate_email(text, check_deliverability=False, globally_deliverable=False)
     except EmailNotValidError:

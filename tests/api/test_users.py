@@ -14,7 +14,8 @@ from tests.making import Made, make, schema
 SITE = """
 roles:
   public:
-    auth: [callback, register, forgotPassword, resetPassword, emailConfirmation, sendEmailConfirmation]
+    auth:
+      [callback, connect, register, forgotPassword, resetPassword, emailConfirmation, sendEmailConfirmation]
   authenticated: {note: [find], user: [me, updateMe], auth: [changePassword]}
   editor: {note: [find, create]}
 """
@@ -197,3 +198,152 @@ def test_a_user_that_there_is_not_is_not_found(made: Made, method: str, key: str
     answer = made.send(method, f"/api/users/{key}", json={})
     assert answer.status_code == 404
     assert answer.json["error"]["name"] == "NotFoundError"
+
+
+def person(name: str, **changes: Any) -> dict[str, Any]:
+    return {"username": name, "email": f"{name}@example.org", "password": "secret12", "role": 1, **changes}
+
+
+@pytest.fixture
+def three(made: Made) -> Made:
+    """A site with the users cyx, box and alx, who were made in that order."""
+    for name in ("cyx", "box", "alx"):
+        assert made.send("POST", "/api/users", json=person(name)).status_code == 201
+    return made
+
+
+def names(answer: Any) -> list[str]:
+    assert answer.status_code == 200, answer.json
+    return [user["username"] for user in answer.json]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["cyx", "box", "alx"]),
+        ("sort=username&limit=2", ["alx", "box"]),
+        ("sort=username&start=1", ["box", "cyx"]),
+        ("sort=username&start=1&limit=1", ["box"]),
+        ("start=3", []),
+        ("limit=0", []),
+        ("limit=-1", ["cyx", "box", "alx"]),
+        ("sort=username&pagination[start]=2", ["cyx"]),
+        ("_q=BOX@", ["box"]),
+    ],
+)
+def test_a_part_of_the_users(three: Made, query: str, found: list[str]) -> None:
+    assert names(three.send("GET", f"/api/users?{query}")) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "count"), [("", 3), ("filters[username][$in]=box", 1), ("_q=example", 3), ("limit=1", 3)]
+)
+def test_some_users_are_counted(three: Made, query: str, count: int) -> None:
+    assert three.send("GET", f"/api/users/count?{query}").json == count
+
+
+WRONG_QUERIES = (
+    "limit=x", "start=-2", "limit[]=1", "filters[nothing]=1", "filters[password][$ne]=x", "sort=password",
+    "fields=password", "populate=nothing", "pagination[page]=x", "_q[]=x", "status=nothing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", WRONG_QUERIES)
+def test_a_wrong_query_is_refused_before_anything_is_written(three: Made, query: str) -> None:
+    asked = (("POST", "", person("new")), ("PUT", "/1", {"username": "new"}), ("DELETE", "/1", None))
+    for method, path, body in asked:
+        assert three.send(method, f"/api/users{path}?{query}", json=body).status_code == 400
+    for path in ("", "/count", "/1"):
+        assert three.send("GET", f"/api/users{path}?{query}").status_code == 400
+    assert names(three.send("GET", "/api/users")) == ["cyx", "box", "alx"]
+
+
+@pytest.mark.parametrize("query", ["_q=nothing", "_q=", "pagination[page]=2", "filters[id]=0", "start=7"])
+def test_what_a_query_chooses_from_does_not_matter_to_a_write(three: Made, query: str) -> None:
+    assert three.send("POST", f"/api/users?{query}", json=person("new")).json["username"] == "new"
+    assert three.send("PUT", f"/api/users/4?{query}", json={"username": "newer"}).json["username"] == "newer"
+    assert three.send("DELETE", f"/api/users/4?{query}").json["username"] == "newer"
+
+
+def test_one_user_is_shown_where_the_filters_fit(made: Made) -> None:
+    session = as_user(register(made).json["jwt"])
+    for path, asks in (("/api/users/1", made.send), ("/api/users/me", None)):
+        for query, status in (("_q=", 200), ("_q=ann", 200), ("_q=bob", 404), ("filters[blocked]=true", 404)):
+            url = f"{path}?{query}"
+            answer = asks("GET", url) if asks else made.client.get(url, **session)
+            assert answer.status_code == status, url
+
+
+def test_a_token_is_no_user(made: Made) -> None:
+    reader = made.accounts.create_token("reader", "custom", ["note.find"])
+    assert made.send("GET", "/api/users/me").json["error"]["message"] == "Unauthorized"
+    assert made.send("PUT", "/api/users/me", json={"username": "x"}).status_code == 401
+    assert made.client.get("/api/users/me", **as_user(reader)).status_code == 403
+
+
+def test_unknown_keys_are_ignored_for_users_and_refused_at_registration(made: Made) -> None:
+    made.send("POST", "/api/users", json=person("ann", provider="x", zzz=1))
+    answer = made.send("PUT", "/api/users/1", json={"zzz": 1, "username": "anna", "id": 9, "provider": "x"})
+    assert (answer.json["id"], answer.json["username"], answer.json["provider"]) == (1, "anna", "local")
+    for key in ("role", "confirmed", "blocked", "provider", "zzz"):
+        error = register(made, username="bob", email="bob@example.org", **{key: "1"}).json["error"]
+        assert (error["status"], error["message"]) == (400, f"Invalid parameters: {key}")
+
+
+@pytest.mark.parametrize("role", [None, "", [], {}, {"connect": []}, {"disconnect": [1]}, 99, True, 1.5])
+def test_every_user_has_a_role(made: Made, role: Any) -> None:
+    error = made.send("POST", "/api/users", json=person("ann", role=role)).json["error"]
+    assert [entry["path"] for entry in error["details"]["errors"]] == [["role"]]
+    assert made.send("POST", "/api/users", json=person("ann")).status_code == 201
+    assert made.send("PUT", "/api/users/1", json={"role": role}).status_code == 400
+
+
+@pytest.mark.parametrize("role", [3, "3", "editor", "role-editor", {"connect": [{"id": 3}]}, {"set": [3]}])
+def test_a_role_is_named_in_many_ways(made: Made, role: Any) -> None:
+    assert made.send("POST", "/api/users", json=person("ann", role=role)).json["role"]["type"] == "editor"
+
+
+def test_the_role_of_a_user_is_shown_to_those_who_may_find_roles(made: Made) -> None:
+    maker = made.accounts.create_token("maker", "custom", ["user.create", "user.update"])
+    assert "role" not in made.client.post("/api/users", json=person("ann"), **as_user(maker)).json
+    assert "role" not in made.client.put("/api/users/1", json={"role": 2}, **as_user(maker)).json
+    assert made.send("GET", "/api/users/1?populate=role").json["role"]["type"] == "public"
+
+
+def test_roles_are_not_written_through_the_api(made: Made) -> None:
+    for method, path in (("POST", ""), ("PUT", "/1"), ("DELETE", "/1")):
+        answer = made.send(method, f"/api/users-permissions/roles{path}", json={"name": "x"})
+        assert answer.status_code == 405
+        assert "site.yaml" in answer.json["error"]["message"]
+        options = made.client.options(f"/api/users-permissions/roles{path}")
+        assert answer.headers["Allow"] == options.headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert made.send("GET", "/api/users-permissions/roles/99").json["error"]["message"] == "Role not found"
+
+
+def test_a_new_password_is_another_one(made: Made) -> None:
+    session = as_user(register(made).json["jwt"])
+    form = {"currentPassword": "secret12", "password": "secret12", "passwordConfirmation": "secret12"}
+    error = made.client.post("/api/auth/change-password", json=form, **session).json["error"]
+    assert error["message"] == "Your new password must be different than your current password"
+    assert login(made).status_code == 200
+
+
+def test_no_other_site_is_there_to_log_in_with(made: Made) -> None:
+    for path in ("auth/github/callback?access_token=x", "connect/github", "connect/github/callback"):
+        error = made.client.get(f"/api/{path}").json["error"]
+        assert (error["status"], error["message"]) == (400, "This provider is disabled")
+    assert made.client.get("/api/auth/local/callback").json["error"]["message"] == "2 errors occurred"
+    assert made.client.get("/api/connect").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["email", "username", "password", "identifier"])
+def test_a_text_of_15_megabytes_is_refused_at_once(made: Made, name: str) -> None:
+    huge = "a" * 15_000_000 + "@example.org"
+    form = {"identifier": "ann", **ANN, name: huge}
+    paths = ("/api/auth/local", "/api/auth/local/register", "/api/auth/forgot-password", "/api/users")
+    for path in paths:
+        began = time.perf_counter()
+        answer = made.send("POST", path, json={k: v for k, v in form.items() if path != paths[1] or k in ANN})
+        assert answer.status_code in (200, 201, 400)
+        assert len(answer.get_data()) < 2000
+        assert time.perf_counter() - began < 1.5

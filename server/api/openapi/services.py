@@ -8,7 +8,7 @@ from server.api.openapi.operations import ALWAYS, JSON, WRITE, answer, json_cont
 from server.api.openapi.parameters import name_in_path, number_in_path
 from server.api.openapi.types import Schema, ref
 from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
-from server.api.routes.users import WRITTEN
+from server.api.routes.users import OWN, WRITTEN
 from server.auth.permissions import Actor
 from server.auth.users import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
 from server.write.uploading import INFO
@@ -127,7 +127,7 @@ class Services:
         listed = self._one(
             "user.find", USERS, "findUsers", "The users",
             {200: answer("The users.", {"type": "array", "items": ref(_USER)})},
-            parameters=[*showing, *_params(_USER, "filters", "sort")],
+            parameters=[*showing, *_params(_USER, "filters", "sort"), *_PART],
         )  # fmt: skip
         made = self._one(
             "user.create", USERS, "createUser", "A new user",
@@ -137,13 +137,13 @@ class Services:
         yield "/api/users", _methods(get=listed, post=made)
         count = self._one(
             "user.count", USERS, "countUsers", "How many users there are",
-            {200: answer("The number.", {"type": "integer"})},
+            {200: answer("The number.", {"type": "integer"})}, parameters=_params(_USER, "filters"),
         )  # fmt: skip
         yield "/api/users/count", _methods(get=count)
         me = self._one("user.me", USERS, "me", "The user who asks", {200: one}, parameters=showing)
         changed = self._one(
             "user.updateMe", USERS, "updateMe", "Change one's own name or address", {200: one},
-            parameters=showing, body=_user_body(names=("username", "email")), errors=(*ALWAYS, 413),
+            parameters=_params(_USER, "fields"), body=_user_body(OWN), errors=(*ALWAYS, 413),
         )  # fmt: skip
         yield "/api/users/me", _methods(get=me, put=changed)
         number = number_in_path("id", "The number of a user.")
@@ -158,14 +158,15 @@ class Services:
         )  # fmt: skip
         gone = self._one(
             "user.destroy", USERS, "deleteUser", "Delete a user", {200: one},
-            parameters=[number, *showing], errors=missing,
+            parameters=[number, *_params(_USER, "fields")], errors=missing,
         )  # fmt: skip
         yield "/api/users/{id}", _methods(get=shown, put=updated, delete=gone)
         yield from self._roles()
 
     def _roles(self) -> Iterator[tuple[str, Schema]]:
         role = _closed({"id": {"type": "integer"}, "nb_users": {"type": "integer"},
-                        **dict.fromkeys(("documentId", "name", "description", "type"), _TEXT)})  # fmt: skip
+                        **dict.fromkeys(("documentId", "name", "description", "type"), _TEXT),
+                        **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), _TIMESTAMP)})  # fmt: skip
         roles = self._one(
             "role.find", USERS, "findRoles", "The roles",
             {200: answer("The roles.", _closed({"roles": {"type": "array", "items": role}}))},
@@ -245,6 +246,10 @@ _LOCALE = _closed(
         "isDefault": _FLAG,
     }
 )
+_PART: list[Schema] = [
+    {"name": name, "in": "query", "description": text, "schema": {"type": "integer", "minimum": 0}}
+    for name, text in (("start", "How many users to leave out first."), ("limit", "How many users to show."))
+]
 # What a text of a form has to be, beside its lengths.
 _CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 
@@ -257,7 +262,8 @@ def _text(name: str, least: int) -> Schema:
 
 def _form(wanted: Mapping[str, int]) -> Schema:
     properties = {name: _text(name, least) for name, least in wanted.items()}
-    return {"type": "object", "properties": properties, "required": list(wanted)}
+    found: Schema = {"type": "object", "properties": properties, "required": list(wanted)}
+    return {**found, "additionalProperties": False} if wanted is REGISTER else found
 
 
 def _example(wanted: Mapping[str, int]) -> Any:
@@ -278,10 +284,11 @@ def _user_body(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> Sche
             properties[name] = _FLAG
     if "role" in names:
         properties["role"] = {"description": "The number, name or documentId of a role."}
-        properties["provider"] = {"description": "Ignored: it stays what it is."}
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    found: Schema = {"type": "object", "properties": properties}
+    if names == OWN:
+        found["additionalProperties"] = False
     if whole:
-        found["required"] = list(texts)
+        found["required"] = [*texts, "role"]
     return {"required": True, "content": json_content(found)}
 
 

@@ -1,23 +1,24 @@
-"""POST /api/auth/…: logins, registration, passwords and e-mail addresses of users."""
+"""/api/auth/… and /api/connect/…: logins, registration, passwords and e-mail addresses of users."""
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
+from server.api.forms import read_form, refuse_others
 from server.api.render import dumps
 from server.api.request import Identities, answer, json_body, parameters, state_of
 from server.auth import mail
 from server.auth.accounts import read_span
 from server.auth.sessions import Attempts
-from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule, public_fields
+from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
 
 MAILS = 5  # so many, to one address and asked for from one, before the next has to wait
 WRONG = "Invalid identifier or password"
+NO_PROVIDER = "This provider is disabled"  # as every other site to log in with is
 # The fields of each form: name, least length.
 LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
 REGISTER: Mapping[str, int] = {"email": 1, "username": SHORTEST_NAME, "password": SHORTEST_PASSWORD}
@@ -30,8 +31,8 @@ RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordC
 
 
 def blueprint(identities: Identities) -> Blueprint:
-    """The routes below `/api/auth`."""
-    bp = Blueprint("auth", __name__, url_prefix="/api/auth")
+    """The routes below `/api/auth` and `/api/connect`."""
+    bp = Blueprint("auth", __name__, url_prefix="/api")
     users, outbox = identities.users, mail.Outbox()
     attempts, mailed = Attempts(), Attempts(MAILS)
 
@@ -44,7 +45,7 @@ def blueprint(identities: Identities) -> Blueprint:
     def logged_in(user: User) -> Response:
         return answer(dumps({"jwt": identities.sessions.token(user), "user": public_fields(user)}))
 
-    @bp.post("/local", strict_slashes=False)
+    @bp.post("/auth/local", strict_slashes=False)
     def login() -> Response:
         identities.permit(request, "auth", "callback")
         form = read_form(json_body(request), LOGIN)
@@ -59,10 +60,12 @@ def blueprint(identities: Identities) -> Blueprint:
         _refuse_unready(user, state_of(request).settings)
         return logged_in(user)
 
-    @bp.post("/local/register", strict_slashes=False)
+    @bp.post("/auth/local/register", strict_slashes=False)
     def register() -> Response:
         identities.permit(request, "auth", "register")
-        form = read_form(json_body(request), REGISTER)
+        body = json_body(request)
+        refuse_others(body, REGISTER)
+        form = read_form(body, REGISTER)
         settings = state_of(request).settings
         user = users.create(
             form["username"],
@@ -76,7 +79,7 @@ def blueprint(identities: Identities) -> Blueprint:
             return answer(dumps({"user": public_fields(user)}))
         return logged_in(user)
 
-    @bp.post("/change-password", strict_slashes=False)
+    @bp.post("/auth/change-password", strict_slashes=False)
     def change_password() -> Response:
         actor = identities.permit(
             request, "auth", "changePassword", ended=True
@@ -92,9 +95,11 @@ def blueprint(identities: Identities) -> Blueprint:
         if users.with_password(user.email, form["currentPassword"]) is None:
             attempts.count(user.email, address)
             raise ValidationError("The provided current password is invalid")
+        if form["password"] == form["currentPassword"]:
+            raise ValidationError("Your new password must be different than your current password")
         return logged_in(users.update(user.id, {"password": form["password"]}) or user)
 
-    @bp.post("/forgot-password", strict_slashes=False)
+    @bp.post("/auth/forgot-password", strict_slashes=False)
     def forgot_password() -> Response:
         identities.permit(request, "auth", "forgotPassword")
         email = read_form(json_body(request), {"email": 1})["email"]
@@ -104,7 +109,7 @@ def blueprint(identities: Identities) -> Blueprint:
         outbox.put(lambda: _mail_reset(settings, users, email))
         return answer(dumps({"ok": True}))
 
-    @bp.post("/reset-password", strict_slashes=False)
+    @bp.post("/auth/reset-password", strict_slashes=False)
     def reset_password() -> Response:
         identities.permit(request, "auth", "resetPassword")
         form = read_form(json_body(request), RESET)
@@ -117,7 +122,7 @@ def blueprint(identities: Identities) -> Blueprint:
         _refuse_unready(user, state_of(request).settings)
         return logged_in(user)
 
-    @bp.post("/send-email-confirmation", strict_slashes=False)
+    @bp.post("/auth/send-email-confirmation", strict_slashes=False)
     def send_confirmation() -> Response:
         identities.permit(request, "auth", "sendEmailConfirmation")
         email = read_form(json_body(request), {"email": 1})["email"]
@@ -126,7 +131,7 @@ def blueprint(identities: Identities) -> Blueprint:
         outbox.put(lambda: _mail_confirmation(settings, users, users.named(email)))
         return answer(dumps({"email": email, "sent": True}))
 
-    @bp.get("/email-confirmation", strict_slashes=False)
+    @bp.get("/auth/email-confirmation", strict_slashes=False)
     def confirm_email() -> BaseResponse:
         identities.permit(request, "auth", "emailConfirmation")
         code = parameters(request).get("confirmation")
@@ -136,46 +141,24 @@ def blueprint(identities: Identities) -> Blueprint:
         url = state_of(request).settings.auth_url
         return redirect(url) if url else answer(dumps({"ok": True}))
 
+    @bp.get("/auth/<provider>/callback", strict_slashes=False)
+    def return_from_provider(provider: str) -> Response:
+        identities.permit(request, "auth", "callback")
+        if provider == "local":  # a login without its form
+            read_form(None, LOGIN)
+        raise ApplicationError(NO_PROVIDER)
+
+    @bp.get("/connect/<path:provider>", strict_slashes=False)
+    def connect(provider: str) -> Response:
+        identities.permit(request, "auth", "connect")
+        raise ApplicationError(NO_PROVIDER)
+
     return bp
 
 
 def session_seconds(settings: Settings) -> float:
     """How long a login lasts."""
     return read_span(settings.session).total_seconds()
-
-
-def read_form(body: object, wanted: Mapping[str, int]) -> dict[str, str]:
-    """The fields of a form. Raises ValidationError with everything that is wrong with them.
-
-    What is missing or malformed is told first, what is too short only once nothing is.
-    """
-    data = body if isinstance(body, dict) else {}
-    for lengths in (dict.fromkeys(wanted, 1), wanted):
-        errors = [e for name, least in lengths.items() for e in field_errors(name, data.get(name), least)]
-        if errors:
-            raise form_error(errors)
-    return {name: str(data[name]) for name in wanted}
-
-
-def field_errors(name: str, value: object, least: int) -> list[dict[str, Any]]:
-    """What is wrong with one field of a form, as entries of the error's details."""
-
-    def wrong(sentence: str) -> list[dict[str, Any]]:
-        shown = {} if value is None or "password" in name.lower() else {"value": value}
-        return [{"path": [name], "message": f"{name} {sentence}", "name": "ValidationError", **shown}]
-
-    if value is None or value == "":
-        return wrong("is a required field")
-    if not isinstance(value, str):
-        return wrong("must be text")
-    broken = broken_rule(name, value, least)
-    return wrong(broken) if broken else []
-
-
-def form_error(errors: list[dict[str, Any]]) -> ValidationError:
-    """One error that names everything that is wrong with a form."""
-    message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
-    return ValidationError(message, {"errors": errors})
 
 
 def _same_passwords(form: Mapping[str, str]) -> None:

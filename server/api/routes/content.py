@@ -18,6 +18,7 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
+REFUSING = ("users.refuse_role",)  # what answers a method only to say that it is none
 
 
 def blueprint(site: Site, identities: Identities) -> Blueprint:
@@ -113,7 +114,8 @@ def _allowed(type_: Type | None) -> tuple[str, ...]:
 def _methods_of(path: str) -> tuple[str, ...]:
     """The methods that a path has which is no content type's."""
     routes = current_app.url_map.bind("")
-    return tuple(m for m in METHODS if not str(routes.match(path, m)[0]).startswith("content."))
+    found = ((method, str(routes.match(path, method)[0])) for method in METHODS)
+    return tuple(m for m, name in found if not name.startswith("content.") and name not in REFUSING)
 
 
 def _shown(shown: Shown, status: int = 200) -> Response:
