@@ -86,7 +86,7 @@ def _steady(text: str) -> str:
 def _run(root: Path, commands: list[str], *, empty: bool) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="quire-docs-") as folder:
         site = Path(folder, "site")
-        shutil.copy(root / "tests" / "strapi" / "export.tar.gz", folder)  # for docs/import.md
+        shutil.copy(root / "tests" / "tools" / "importer" / "export.tar.gz", folder)  # for docs/import.md
         with _nothing(site) if empty else _served(root, site) as port:
             ports = {PORT: port, OTHER: str(_free_port())}
             environment = {**_environment(), "SPARE": str(_free_port()), "PYTHON": sys.executable}

@@ -17,10 +17,10 @@ import orjson
 from server.documents.document import Document
 from server.documents.values import Component
 from server.index.find import Found
-from server.index.predicates import all_of, compile_filter
+from server.index.predicates import all_of, compile_filter, components_in
 from server.index.publication import publication_test
 from server.index.snapshot import View
-from server.index.sort import sorter
+from server.index.sort import component_sorter, sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection
 from server.query.pagination import pagination
 from server.schema.model import Type
@@ -110,7 +110,7 @@ class Renderer:
         return self._related(node)
 
     def _localizations(self, node: Node) -> Member:
-        write = self._list(node, many=True, morph=False)
+        write = self._count(None) if node.count else self._list(node, many=True, morph=False)
         localizations = self.view.localizations
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
@@ -122,13 +122,26 @@ class Renderer:
         attribute, at = node.attribute, node.at
         assert attribute is not None
         # The other side of a morph relation has one type, which need not be said.
-        write = self._list(node, many=attribute.to_many, morph=attribute.morph and not attribute.derived)
+        write = (
+            self._count(self._arrangement(node))
+            if node.count
+            else self._list(node, many=attribute.to_many, morph=attribute.morph and not attribute.derived)
+        )
         related = self.view.resolver(attribute)
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
             write(related(row[at] or (), owner, locale), locale, out)
 
         return member
+
+    def _count(self, shown: Callable[[Any, str], Any] | None) -> Callable[[Any, str, list[bytes]], None]:
+        """What writes how many documents or components a node would show (`populate[x][count]=true`)."""
+        template = b'{"data":{"attributes":{"count":%d}}}' if self.v4 else b'{"count":%d}'
+
+        def write(items: Any, locale: str, out: list[bytes]) -> None:
+            out.append(template % len(shown(items, locale) if shown else items))
+
+        return write
 
     def _list(
         self, node: Node, *, many: bool, morph: bool
@@ -196,27 +209,50 @@ class Renderer:
         zone = attribute.type == "dynamiczone"
         types = self.view.snapshot.schema.types
         objects = {
-            uid: (self._object(types[uid], selection, b"", _component_member(uid, zone=zone)), keep)
+            uid: self._object(types[uid], selection, b"", _component_member(uid, zone=zone))
             for uid, selection in node.selections.items()
-            for keep in [self._component_test(selection)]
         }
+        shown = self._shown_components(node)
+        count = self._count(None) if node.count else None
         many = zone or attribute.repeatable
         begin, end, nothing = (b"[", b"]", b"[]") if many else (b"", b"", b"null")
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
-            held = row[at]
-            before = len(out)
-            for component in held if isinstance(held, tuple) else () if held is None else (held,):
-                write, keep = objects.get(component.type.uid, (None, None))
-                if write is not None and (keep is None or keep(component.row, None, locale)):
-                    out.append(b"," if len(out) > before else begin)
-                    write(component, locale, out)
-            out.append(end if len(out) > before else nothing)
+            components = shown(components_in(row[at]), locale)
+            if count:
+                count(components, locale, out)
+                return
+            if not components:
+                out.append(nothing)
+                return
+            out.append(begin)
+            for component in components:
+                objects[component.type.uid](component, locale, out)
+                out.append(b",")
+            out[-1] = end
 
         return member
 
-    def _component_test(self, selection: Selection) -> Any:
-        return None if selection.filter == EVERYTHING else compile_filter(self.view, selection.filter)
+    def _shown_components(self, node: Node) -> Callable[[Sequence[Component], str], Sequence[Component]]:
+        """What leaves out and sorts the components of a node."""
+        tests = {
+            uid: None if selection.filter == EVERYTHING else compile_filter(self.view, selection.filter)
+            for uid, selection in node.selections.items()
+        }
+        sorts = [component_sorter(self.view, s.sort) for s in node.selections.values() if s.sort]
+
+        def shown(components: Sequence[Component], locale: str) -> Sequence[Component]:
+            kept: Sequence[Component] = [
+                component
+                for component in components
+                if (uid := component.type.uid) in tests
+                and ((test := tests[uid]) is None or test(component.row, None, locale))
+            ]
+            for sort in sorts:
+                kept = sort(kept, locale)
+            return kept
+
+        return shown
 
 
 def _type_member(uid: str, *, morph: bool) -> bytes:

@@ -17,6 +17,7 @@ from server.query import qs
 from server.site.site import State
 
 JSON = "application/json; charset=utf-8"
+FORM = "application/x-www-form-urlencoded"
 STATE = "quire.state"  # the key of a WSGI environ that holds the state which the request is answered from
 
 
@@ -92,15 +93,19 @@ def is_v4(request: Request) -> bool:
     return request.headers.get("Strapi-Response-Format", "").lower() == "v4"
 
 
-def json_body(request: Request) -> object:
-    """The body of a request as a tree; None where it has no JSON. Raises ValidationError."""
-    if not request.is_json:
+def read_body(request: Request) -> object:
+    """The body of a request as a tree, from JSON or a form in bracket notation; None where it has neither.
+
+    Raises ValidationError.
+    """
+    form = request.mimetype == FORM
+    if not form and not request.is_json:
         return None
-    data = request.get_data(cache=False)
+    data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
     try:
-        return read_json(data.decode("utf-8-sig"))
+        return qs.parse(data.decode()) if form else read_json(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValidationError(f"The body is not UTF-8 at byte {error.start}") from error
     except SyntaxProblem as error:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.documents.document import Document, default_order
-from server.documents.values import READERS, Unreadable
 from server.index.ordering import bits_of
 from server.index.planner import Planner
 from server.index.predicates import Test, all_of, compile_filter
@@ -21,7 +20,10 @@ from server.schema.model import Attribute, Type
 # The types of attributes that `_q` looks into.
 SEARCHED = ("string", "text", "richtext", "enumeration", "email", "uid")
 FEW = 100  # so many documents are sorted as they are, without an order of everything
-_NUMBER = re.compile(r"[-+]?[0-9]{1,40}(\.[0-9]{1,40})?")
+# What JavaScript's Number() reads as a number, which is what decides in Strapi.
+_NUMBER = re.compile(
+    r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,36 +134,28 @@ def _query_test(view: View, query: Query) -> Test | None:
 
 def _text_bits(planner: Planner, query: Query) -> int:
     """The documents that `_q` finds: all their texts are searched in one go."""
-    texts, numbers = _searched(query.type), _numbers(query)
-    found = containing(
-        planner.order, tuple(query.type.position[a.name] for a in texts), query.text.casefold()
-    )
-    return found | (planner.plan(Or(numbers)).bits or 0)
+    type_, bits = query.type, planner.by_ids([query.text])
+    for attributes in (_texts(type_), _numbers(query)):
+        columns = tuple(type_.position[attribute.name] for attribute in attributes)
+        if columns:
+            bits |= containing(planner.order, columns, query.text.casefold())
+    return bits
 
 
 def _text_filter(query: Query) -> Filter:
-    """`_q` as a filter: some visible text attribute contains the text, or a number equals it."""
-    operator, text, at = OPERATORS["$containsi"], query.text.casefold(), query.type.position
-    return Or((*(Compare(a, at[a.name], operator, text) for a in _searched(query.type)), *_numbers(query)))
+    """`_q` as a filter: some visible text or number contains the text, or the documentId is the text."""
+    at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
+    parts = [Compare(a, at[a.name], contains, text) for a in (*_texts(query.type), *_numbers(query))]
+    by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
+    return Or((*parts, by_id))
 
 
-def _searched(type_: Type) -> list[Attribute]:
+def _texts(type_: Type) -> list[Attribute]:
     return [a for a in type_.attributes.values() if a.type in SEARCHED and not a.private]
 
 
-def _numbers(query: Query) -> tuple[Compare, ...]:
-    """What compares the visible numbers of a document with the text, where that is a number."""
+def _numbers(query: Query) -> list[Attribute]:
+    """The visible numbers of a document, whose digits are searched where the text is a number."""
     if not _NUMBER.fullmatch(query.text.strip()):
-        return ()
-    visible = [a for a in query.type.attributes.values() if a.group == "number" and not a.private]
-    read = ((a, _as_number(a, query.text.strip())) for a in visible)
-    at, equals = query.type.position, OPERATORS["$eq"]
-    return tuple(Compare(a, at[a.name], equals, number) for a, number in read if number is not None)
-
-
-def _as_number(attribute: Attribute, text: str) -> Any:
-    """The number that a text is under an attribute; None where it is none."""
-    try:
-        return READERS[attribute.type](text, attribute)
-    except Unreadable:
-        return None
+        return []
+    return [a for a in query.type.attributes.values() if a.group == "number" and not a.private]

@@ -8,7 +8,7 @@ that the documents of a range, or those of a set that stand on a page, are found
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from server.documents.document import Document, default_order
 from server.index.sorted_chunks import Notes, Sequence
@@ -17,6 +17,7 @@ from server.schema.model import Attribute
 
 _LAST = "\U0010ffff"  # after every timestamp
 _BITS = tuple(1 << i for i in range(8))
+Item = TypeVar("Item")
 UNORDERED = frozenset({"json", "array", "blocks"})
 
 
@@ -125,15 +126,13 @@ def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
     return Order.presorted(documents, _key(columns))
 
 
-def arranged(
-    documents: list[Document], value: Callable[[Document], Any], *, descending: bool
-) -> list[Document]:
-    """Documents in the order of a value; those of equal value stay as they are."""
-    keyed = [(value(d), d) for d in documents]
-    nulls = [d for v, d in keyed if v is None]
+def arranged(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
+    """Documents or components in the order of a value; those of equal value stay as they are."""
+    keyed = [(value(item), item) for item in items]
+    nulls = [item for v, item in keyed if v is None]
     rest = [pair for pair in keyed if pair[0] is not None]
     rest.sort(key=lambda pair: pair[0], reverse=descending)
-    ordered = [d for _, d in rest]
+    ordered = [item for _, item in rest]
     return ordered + nulls if descending else nulls + ordered
 
 

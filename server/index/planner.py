@@ -128,7 +128,7 @@ class Planner:
         name = part.operator.name
         if part.attribute.name == "documentId" and name in ("$eq", "$in") and not part.negated:
             values = part.operand if name == "$in" else [part.operand]
-            return Plan(self._by_ids(values))
+            return Plan(self.by_ids(values))
         if not is_orderable(part.attribute):
             return Plan(rest=part)
         if part.attribute.name == "locale":
@@ -175,7 +175,8 @@ class Planner:
         met = some is not None and compile_filter(self.view, part)(some.row, some, self.locale)
         return Plan(None if met else 0)
 
-    def _by_ids(self, ids: Iterable[str]) -> int:
+    def by_ids(self, ids: Iterable[str]) -> int:
+        """The set of the documents that have one of some documentIds."""
         get, here, status = self.view.snapshot.get, self._here, self._status
         return bits_of(d for i in ids if (d := get(self.type, i, here, status)) is not None)
 
@@ -198,7 +199,7 @@ class Planner:
         if other.morph or not attribute.to_many:  # of several that point here, one is shown
             return Plan(rest=part)
         at = part.target.position[other.name]
-        return Plan(self._by_ids({i for t in targets for i in t.row[at]}))
+        return Plan(self.by_ids({i for t in targets for i in t.row[at]}))
 
     def find(self, filter_: Filter) -> Iterable[Document]:
         """The documents that meet a filter, in default order."""

@@ -1,6 +1,6 @@
 """Documents in the order of sort keys, whether what is compared stands in them or elsewhere."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from server.documents.document import Document
@@ -22,10 +22,34 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
     def sort(documents: list[Document]) -> list[Document]:
         if len(documents) > 1:
             for value, descending in values:
-                documents = arranged(documents, value, descending=descending)
+                documents = arranged(documents, lambda d: value(d, d.row[-1]), descending=descending)  # noqa: B023
         return documents
 
     return sort
+
+
+def component_sorter(
+    view: View, keys: tuple[Sort, ...]
+) -> Callable[[Sequence[Component], str], Sequence[Component]]:
+    """What puts the components of a list, in a document of a locale, into the order of keys."""
+    values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
+
+    def sort(components: Sequence[Component], locale: str) -> Sequence[Component]:
+        # A component's number is made from its place, so that the order of numbers is that of the list.
+        place = {id(component): i for i, component in enumerate(components)}
+        for value, descending, by_id in values if len(components) > 1 else ():
+            components = arranged(
+                components,
+                lambda c: place[id(c)] if by_id else value(c, locale),  # noqa: B023
+                descending=descending,
+            )
+        return components
+
+    return sort
+
+
+def _is_id(key: Sort) -> bool:
+    return not key.steps and key.attribute.name == "id"
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
@@ -51,16 +75,19 @@ def _walked_order(view: View, type_: Type, keys: tuple[Sort, ...], default: Orde
     return found
 
 
-def _sort_value(view: View, key: Sort) -> Callable[[Document], Any]:
+def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
+    """What a document or component is sorted by: of several values the first in the order, null included."""
     last = _value_at_the_end(key)
     if not key.steps:
-        return last
-    choose = max if key.descending else min
-    walk = _walker(view, key.steps)
+        return lambda item, locale: last(item)
+    walk, descending = _walker(view, key.steps), key.descending
 
-    def value(document: Document) -> Any:
-        values = [v for item in walk(document) if (v := last(item)) is not None]
-        return choose(values) if values else None
+    def value(item: Item, locale: str) -> Any:
+        values = [last(found) for found in walk(item, locale)]
+        filled = [v for v in values if v is not None]
+        if descending:
+            return max(filled) if filled else None
+        return min(filled) if filled and len(filled) == len(values) else None
 
     return value
 
@@ -71,14 +98,15 @@ def _value_at_the_end(key: Sort) -> Callable[[Any], Any]:
     return value_of(Column(key.attribute, key.at))
 
 
-def _walker(view: View, steps: tuple[Step, ...]) -> Callable[[Document], list[Item]]:
+def _walker(view: View, steps: tuple[Step, ...]) -> Callable[[Item, str], list[Item]]:
     """What finds the documents or components at the end of a way."""
     finders = [_finder(view, step) for step in steps]
 
-    def walk(document: Document) -> list[Item]:
-        here: list[Item] = [document]
+    def walk(start: Item, locale: str) -> list[Item]:
+        here: list[Item] = [start]
         for find in finders:
-            here = [found for item in here for found in find(item, document.row[-1])]
+            # What several paths lead to counts once, so that the cost does not multiply at every step.
+            here = list({id(found): found for item in here for found in find(item, locale)}.values())
         return here
 
     return walk

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from server.documents.document import Document
 from server.index.ordering import Order, bits_of
 from server.index.vocabulary import Vocabulary, Wanted, wanted
+from server.query.operators import text_of
 
 PATIENCE = 20  # so often a chunk is searched before its words are counted
 AT_ONCE = 1  # of so many chunks words are counted in one request
@@ -15,7 +16,7 @@ _BETWEEN = "\0"  # in no document, since no text file has it
 
 
 def containing(order: Order, columns: tuple[int, ...], text: str) -> int:
-    """The set of the documents that contain `text`, which is casefolded, in some column, in any case."""
+    """The set of the documents that contain `text`, casefolded, in some column of text or numbers."""
     if _BETWEEN in text:
         return 0
     sought, built = wanted(text), 0
@@ -70,7 +71,8 @@ def _join(chunk: tuple[Document, ...], columns: tuple[int, ...]) -> tuple[str, l
     length = 0
     for document in chunk:
         row = document.row
-        folded = _BETWEEN + _BETWEEN.join([row[at].casefold() for at in columns if row[at] is not None])
+        texts = [text_of(row[at]).casefold() for at in columns if row[at] is not None]
+        folded = _BETWEEN + _BETWEEN.join(texts)
         starts.append(length)
         parts.append(folded)
         length += len(folded)

@@ -102,12 +102,14 @@ ALL = Selection()
 @dataclass(frozen=True, slots=True)
 class Node:
     """One populated attribute. `selections` says by uid what to show of what it holds; a component
-    or document of a type that it does not have is left out. `attribute` is None for localizations."""
+    or document of a type that it does not have is left out. `attribute` is None for localizations.
+    `count` shows how many there are in their place."""
 
     name: str
     attribute: Attribute | None
     at: int
     selections: Mapping[str, Selection]
+    count: bool = False
 
 
 @dataclass(frozen=True, slots=True)

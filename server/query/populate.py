@@ -13,7 +13,7 @@ from server.query.filters import read_filters
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
-OPTIONS = ("fields", "filters", "sort", "populate")
+OPTIONS = ("fields", "filters", "sort", "populate", "count")
 Way = tuple[str, ...]
 
 
@@ -70,12 +70,13 @@ class _Reader:
             return None
         attribute = type_.attributes.get(name)
         if attribute is None:
-            return Node(name, None, -1, {type_.uid: self.selection(type_, options, way)})
+            selections = {type_.uid: self.selection(type_, options, way)}
+            return Node(name, None, -1, selections, _count(options.get("count"), way))
         targets = targets_of(self.schema, attribute)
         if attribute.type == "dynamiczone" or attribute.relation in ("morphToOne", "morphToMany"):
             return Node(name, attribute, type_.position[name], self.by_type(targets, options, way))
         selections = {target.uid: self.selection(target, options, way) for target in targets}
-        return Node(name, attribute, type_.position[name], selections)
+        return Node(name, attribute, type_.position[name], selections, _count(options.get("count"), way))
 
     def selection(self, type_: Type, options: Mapping[str, Any], way: Way) -> Selection:
         """fields, filters, sort and populate inside of populate; their errors start a way of their own."""
@@ -93,7 +94,7 @@ class _Reader:
     def by_type(self, targets: list[Type], options: Mapping[str, Any], way: Way) -> dict[str, Selection]:
         """What to show of each type in a dynamic zone or morph relation: by `on`, or all the same."""
         for key in options:
-            if key not in ("populate", "on"):
+            if key not in ("populate", "on", "count"):  # Strapi takes `count` here, and does nothing
                 raise invalid_key(key, ".".join(way), "populate")
         if "on" in options:
             return self.on({t.uid: t for t in targets}, options["on"], (*way, "on"))
@@ -107,12 +108,22 @@ class _Reader:
         """`on[category.component]=…`: only the types that it names are shown."""
         found: dict[str, Selection] = {}
         for uid, item in value.items() if isinstance(value, dict) else ():
+            if uid in self.schema.types and uid not in targets:
+                continue  # it is there, but this attribute never holds one
             if uid not in targets:
                 raise invalid_key(uid, ".".join((*way, uid)), "populate")
             options = _options(item, ".".join((*way, uid)))
             if options is not None:
                 found[uid] = self.selection(targets[uid], options, (*way, uid))
         return found
+
+
+def _count(value: Any, way: Way) -> bool:
+    if value is None:
+        return False
+    if value not in (*TRUE, *FALSE):
+        raise invalid_key(str(value), ".".join((*way, "count")), "populate")
+    return value in TRUE
 
 
 def _of(type_: Type, wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -355,6 +355,59 @@ def test_the_other_side_of_a_morph_relation_is_an_ordinary_one(api: Api) -> None
     assert api.get("/api/tags?sort=answer.title:desc").ids == ["red", "blue"]
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "count"),
+    [
+        ("tags", "", 2),
+        ("tags", "&populate[tags][filters][name]=red", 1),
+        ("author", "", 1),
+        ("mentions", "", 0),
+        ("links", "", None),
+        ("gallery", "", 2),
+        ("cover", "", 1),
+        ("parts", "", 2),
+        ("parts", "&populate[parts][filters][n][$gt]=1", 1),
+        ("seo", "", 1),
+        ("zone", "", None),
+    ],
+)
+def test_count_stands_for_what_is_shown(api: Api, name: str, options: str, count: int | None) -> None:
+    found = one(api, f"populate[{name}][count]=true{options}")[name]
+    if count is None:  # where several types may stand, it is not counted
+        assert isinstance(found, list)
+    else:
+        assert found == {"count": count}
+    shown = one(api, f"populate[{name}][count]=false{options}")[name]
+    assert shown == one(api, f"populate[{name}]=true{options}" if not options else options[1:])[name]
+
+
+def test_a_count_in_the_format_of_version_4(api: Api) -> None:
+    headers = {"Strapi-Response-Format": "v4"}
+    found = api.get("/api/articles/one?populate[tags][count]=true", headers=headers).data
+    assert found["attributes"]["tags"] == {"data": {"attributes": {"count": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("sort", "numbers"),
+    [
+        ("[sort]=n", [1, 2]),
+        ("[sort]=n:desc", [2, 1]),
+        ("[sort][n]=desc", [2, 1]),
+        ("[sort][0]=n:asc", [1, 2]),
+        ("[sort]=id", [2, 1]),
+        ("[sort]=id:desc", [1, 2]),
+        ("[sort]=tag.name", [1, 2]),
+        ("[sort]=tag.name:desc", [2, 1]),
+    ],
+)
+def test_components_are_sorted(api: Api, sort: str, numbers: list[int]) -> None:
+    assert [part["n"] for part in one(api, f"populate[parts]{sort}")["parts"]] == numbers
+
+
+def test_a_component_that_the_zone_never_holds_shows_nothing(api: Api) -> None:
+    assert one(api, "populate[zone][on][shared.seo]=true")["zone"] == []
+
+
 # --- errors --------------------------------------------------------------------------------------
 
 
@@ -380,7 +433,8 @@ def test_the_other_side_of_a_morph_relation_is_an_ordinary_one(api: Api) -> None
         ("populate[parts][fields]=hidden", "hidden", "hidden"),
         ("populate[zone][fields]=n", "fields", "zone"),
         ("populate[zone][populate]=zzz", "zzz", "zzz"),
-        ("populate[zone][on][shared.seo]=true", "shared.seo", "zone.on.shared.seo"),
+        ("populate[zone][on][shared.zzz]=true", "shared.zzz", "zone.on.shared.zzz"),
+        ("populate[tags][count]=maybe", "maybe", "tags.count"),
         ("populate[links][on][api::zzz.zzz]=true", "api::zzz.zzz", "links.on.api::zzz.zzz"),
         ("populate[localizations]=true", "localizations", "localizations"),
     ],

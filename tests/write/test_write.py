@@ -305,6 +305,8 @@ def test_a_read_only_file_is_refused_and_left_alone(made: Made) -> None:
         (b'{"data": ' + b"[" * 100_000, "application/json", 400),
         (b'{"data": {"title": "' + b"x" * 20_000_000 + b'"}}', "application/json", 413),
         (b"title=x", "application/x-www-form-urlencoded", 400),
+        (b"data[title]=%zz", "application/x-www-form-urlencoded", 400),
+        (b"data[title]=\xff", "application/x-www-form-urlencoded", 400),
         (b"\xff\xfe", "application/json", 400),
     ],
 )
@@ -313,6 +315,13 @@ def test_bodies_that_are_no_good(made: Made, data: bytes, kind: str, status: int
     body: Any = answer.json
     assert (answer.status_code, body["data"], body["error"]["status"]) == (status, None, status)
     assert made.files == {"posts/hello.md", "tags/a.yaml", "tags/b.yaml"}
+
+
+def test_a_form_is_a_body_too(made: Made) -> None:
+    form = b"data[title]=A+form&data[tags][0]=a&data[tags][1]=b"
+    answer = made.send("POST", "/api/posts", raw=form, content_type="application/x-www-form-urlencoded")
+    assert answer.status_code == 201
+    assert "title: A form" in made.read(f"content/posts/{answer.json['data']['documentId']}.md")
 
 
 def test_an_existing_tree_is_written_in_place(tmp_path: Path) -> None:

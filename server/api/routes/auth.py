@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.forms import read_form, refuse_others
 from server.api.render import dumps
-from server.api.request import Identities, answer, json_body, parameters, state_of
+from server.api.request import Identities, answer, parameters, read_body, state_of
 from server.auth import mail
 from server.auth.accounts import read_span
 from server.auth.sessions import Attempts
@@ -48,7 +48,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/local", strict_slashes=False)
     def login() -> Response:
         identities.permit(request, "auth", "callback")
-        form = read_form(json_body(request), LOGIN)
+        form = read_form(read_body(request), LOGIN)
         who, address = form["identifier"], request.remote_addr or ""
         if attempts.exhausted(who, address):
             raise RateLimitError()
@@ -63,7 +63,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/local/register", strict_slashes=False)
     def register() -> Response:
         identities.permit(request, "auth", "register")
-        body = json_body(request)
+        body = read_body(request)
         refuse_others(body, REGISTER)
         form = read_form(body, REGISTER)
         settings = state_of(request).settings
@@ -87,7 +87,7 @@ def blueprint(identities: Identities) -> Blueprint:
         user = users.get(actor.user_id) if actor.user_id else None
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")
-        form = read_form(json_body(request), CHANGE)
+        form = read_form(read_body(request), CHANGE)
         _same_passwords(form)
         address = request.remote_addr or ""
         if attempts.exhausted(user.email, address):
@@ -102,7 +102,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/forgot-password", strict_slashes=False)
     def forgot_password() -> Response:
         identities.permit(request, "auth", "forgotPassword")
-        email = read_form(json_body(request), {"email": 1})["email"]
+        email = read_form(read_body(request), {"email": 1})["email"]
         count_mail(email)
         settings = state_of(request).settings
         # Neither the answer nor the time that it takes tells who has an account.
@@ -112,7 +112,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/reset-password", strict_slashes=False)
     def reset_password() -> Response:
         identities.permit(request, "auth", "resetPassword")
-        form = read_form(json_body(request), RESET)
+        form = read_form(read_body(request), RESET)
         _same_passwords(form)
         user = users.spend_reset_code(form["code"])
         if user is None:
@@ -125,7 +125,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/send-email-confirmation", strict_slashes=False)
     def send_confirmation() -> Response:
         identities.permit(request, "auth", "sendEmailConfirmation")
-        email = read_form(json_body(request), {"email": 1})["email"]
+        email = read_form(read_body(request), {"email": 1})["email"]
         count_mail(email)
         settings = state_of(request).settings
         outbox.put(lambda: _mail_confirmation(settings, users, users.named(email)))

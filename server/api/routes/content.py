@@ -5,7 +5,7 @@ from dataclasses import replace
 from flask import Blueprint, Response, current_app, request
 
 from server.api.reading import Reader, Shown
-from server.api.request import Identities, answer, is_v4, json_body, parameters, state_of
+from server.api.request import Identities, answer, is_v4, parameters, read_body, state_of
 from server.auth.permissions import require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
@@ -135,7 +135,7 @@ def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
     locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
     draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
     address = Address(ask.type, document_id, locale, draft)
-    return WriteRequest(address, ask.actor, read_data(json_body(request)), request.headers.get("If-Match"))
+    return WriteRequest(address, ask.actor, read_data(read_body(request)), request.headers.get("If-Match"))
 
 
 def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:

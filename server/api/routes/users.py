@@ -13,7 +13,7 @@ from werkzeug.routing import BaseConverter
 
 from server.api.forms import field_error, field_errors, form_error
 from server.api.render import dumps
-from server.api.request import Identities, answer, json_body, parameters, state_of
+from server.api.request import Identities, answer, parameters, read_body, state_of
 from server.api.users_view import (
     describe_role,
     permissions_tree,
@@ -108,7 +108,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def update_me() -> Response:
         actor = identities.permit(request, "user", "updateMe")
         user_id, query = _self(actor), written(actor)
-        values = _read_own(json_body(request), state_of(request).settings)
+        values = _read_own(read_body(request), state_of(request).settings)
         _refuse_unproven(values, users.get(user_id), state_of(request).settings)
         return one(query, users.update(user_id, values))
 
@@ -120,7 +120,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     @bp.post("/users", strict_slashes=False)
     def create_user() -> Response:
         query = written(identities.permit(request, "user", "create"), populate="role")
-        values = _read(json_body(request), state_of(request).settings, creating=True)
+        values = _read(read_body(request), state_of(request).settings, creating=True)
         made = users.create(
             values["username"],
             values["email"],
@@ -137,7 +137,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         user_id = _number(key)
         if users.get(user_id) is None:
             raise NotFoundError()
-        values = _read(json_body(request), state_of(request).settings, creating=False)
+        values = _read(read_body(request), state_of(request).settings, creating=False)
         return one(query, users.update(user_id, values))
 
     @bp.delete("/users/<user:key>", strict_slashes=False)
