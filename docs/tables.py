@@ -5,10 +5,11 @@ A page has `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from docs.packages import PACKAGES, about, modules
 from server.config.export import TYPE_KEYS
-from server.config.model import ACTIONS, KEYS
+from server.config.model import ACTIONS, DEFAULTS, FIELDS
 from server.errors import ApiError
 from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS
@@ -47,8 +48,19 @@ def _publication_filters() -> str:
 
 
 def _settings() -> str:
-    rows = ([f"`{name}`", kind, sentence] for name, (kind, sentence) in KEYS.items())
-    return _table(["key", "holds", "says"], rows)
+    rows = (
+        [f"`{key.name}`", key.holds, key.sentence, key.otherwise or _default(getattr(DEFAULTS, field))]
+        for field, key in FIELDS.items()
+    )
+    return _table(["key", "holds", "says", "without it"], rows)
+
+
+def _default(value: Any) -> str:
+    """A default as site.yaml would have it; nothing where it stands for nothing."""
+    if not value and value is not False:
+        return ""
+    shown = ", ".join(value) if isinstance(value, tuple) else value
+    return f"`{str(shown).lower() if isinstance(shown, bool) else shown}`"
 
 
 def _rules() -> str:

@@ -6,7 +6,6 @@ nobody can guess. Revoking one is seen by the very next request of a running ser
 
 import hashlib
 import hmac
-import re
 import secrets
 import threading
 from collections.abc import Iterable
@@ -39,9 +38,6 @@ from server.paths import state_folder
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
 TRIES = 3
-_SPAN = re.compile(r"([0-9]{1,6})([mhdwy])")
-_LONGEST = timedelta(days=365 * 2000)
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks", "y": "years"}
 
 _metadata = MetaData()
 _tokens = Table(
@@ -241,15 +237,3 @@ def _hash(token: str) -> str:
 
 def _token(row: Any) -> Token:
     return Token(row.name, row.kind, tuple(row.permissions.split()), row.created_at, row.expires_at)
-
-
-def read_span(text: str) -> timedelta:
-    """`30d`, `12h`, `90m`, `2w`, `1y` → a length of time. ValueError for anything else."""
-    found = _SPAN.fullmatch(text.strip())
-    if not found or int(found[1]) == 0:
-        raise ValueError(text)
-    count, unit = int(found[1]), _UNITS[found[2]]
-    span = timedelta(days=365 * count) if unit == "years" else timedelta(**{unit: count})
-    if span > _LONGEST:
-        raise ValueError(text)
-    return span

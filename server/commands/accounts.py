@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from server.auth.accounts import KINDS, Accounts, read_span
+from server.auth.accounts import KINDS, Accounts
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule
+from server.config.durations import read_duration
 from server.config.model import ACTIONS, Settings
 from server.config.reader import read_settings
 from server.errors import ApiError, SetupError
@@ -46,10 +47,10 @@ def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...],
     check_folder(root)
     _check_permissions(root, kind, permissions)
     try:
-        span = read_span(expires) if expires else None
+        span = read_duration(expires) if expires else None
     except ValueError:
         raise SetupError(
-            "--expires", None, f'"{expires}" is no span of time', "write 30d, 12h or 1y"
+            "--expires", None, f'"{expires}" is no length of time', "write 30d, 12h or 1y"
         ) from None
     with accounts_of(root) as (accounts, _):
         made = accounts.create_token(name, kind, permissions, span)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from server.config.model import FILE, LOCALE
+from server.config.model import FILE
 from server.config.reader import read_settings
+from server.config.values import LOCALE
 from server.documents.layout import Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE

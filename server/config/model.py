@@ -1,60 +1,18 @@
 """site.yaml: what a site says of itself. Every key is optional; an unknown one is refused by name.
 
-The table KEYS says what there is; docs/settings.md is checked against it.
+A key is said once, as a field of Settings; docs/settings.md is made from KEYS.
 """
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any
 
-from server.config.export import Export
 from server.formats.positions import Positions
 
 FILE = "site.yaml"
-LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
-# Each key of site.yaml: its dotted path, what it holds, and a sentence.
-KEYS: Mapping[str, tuple[str, str]] = {
-    "name": ("text", "What the site is called."),
-    "locales.default": ("locale", "The locale of files whose name has none."),
-    "locales.available": ("locales", "Every locale that documents can have."),
-    "api.page_size.default": ("count", "Documents on a page when the request does not say."),
-    "api.page_size.max": ("count", "The most documents on a page; larger requests get this many."),
-    "api.populate_with_pagination": (
-        "choice",
-        "`reject` (spec.md 4.4) or `allow` populate and pagination in one request.",
-    ),
-    "api.upload_limit": ("size", "The largest upload, such as `200 MB`."),
-    "api.cors": ("texts", "The origins whose pages may use the API; `*` is any, without credentials."),
-    "api.rate_limit": ("text", "Requests per client, such as `100 per minute`; none where it is not set."),
-    "auth.session": ("text", "How long a login lasts: `30d`, `12h`."),
-    "auth.confirm_email": (
-        "flag",
-        "Whether a new user must confirm the e-mail address before the first login.",
-    ),
-    "auth.url": (
-        "text",
-        "The address of the page that mails lead to, to set a password or confirm an address.",
-    ),
-    "mail.host": ("text", "The SMTP server; where there is none, mails go to the log."),
-    "mail.port": ("count", "Its port."),
-    "mail.user": ("text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD."),
-    "mail.tls": ("flag", "Whether to use STARTTLS."),
-    "mail.from": ("text", "The sender's address."),
-    "check.ignore": ("rules", "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text."),
-    "accounts": ("url", "The accounts database, where it is not `.quire/accounts.db`."),
-    "search.index": (
-        "flag",
-        "Whether search keeps an index; without one, each search looks at all documents.",
-    ),
-    "search.weights": (
-        "weights",
-        "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out of search.",
-    ),
-    "roles": ("roles", "What each role may do: `role: {subject: [actions]}`."),
-    "export.types": ("types", "What `quire export` asks of each type: `article: {populate: author}`."),
-    "export.queries": ("queries", "Further requests that it exports: `NAME: /api/articles?…`."),
-}
+# What may be granted, by subject; "" stands for every content type.
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "": ("find", "findOne", "create", "update", "delete", "readDraft"),
     "upload": ("upload", "find", "findOne", "destroy"),
@@ -70,34 +28,194 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class TypeExport:
+    """What is asked of a type: read parameters as a query string has them, and the line that says so."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryExport:
+    """A further request, `/api/articles?…`, and the line that names it."""
+
+    request: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of site.yaml: its dotted name, what it holds (of `reader.READERS`), and what it is for.
+
+    `otherwise` says what counts where it is not there, if the default has to be told in words.
+    """
+
+    name: str
+    holds: str
+    sentence: str
+    otherwise: str = ""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The keys that lead to it."""
+        return tuple(self.name.split("."))
+
+
+def _key(name: str, holds: str, sentence: str, otherwise: str = "") -> Mapping[str, Key]:
+    return {"key": Key(name, holds, sentence, otherwise)}
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """site.yaml with its defaults filled in. `roles` maps a role to its permissions, `article.find`."""
 
-    name: str = "Quire"
-    default_locale: str = "en"
-    locales: tuple[str, ...] = ("en",)
-    page_size: int = 25
-    max_page_size: int = 100
-    populate_with_pagination: bool = False
-    accounts: str = ""
-    upload_limit: int = 200_000_000
-    cors: tuple[str, ...] = ("*",)
-    rate_limit: str = ""
-    session: str = "30d"
-    confirm_email: bool = False
-    auth_url: str = ""
-    mail_host: str = ""
-    mail_port: int = 25
-    mail_user: str = ""
-    mail_tls: bool = False
-    mail_from: str = "no-reply@localhost"
-    search_index: bool = True
-    search_weights: Mapping[str, float] = field(default_factory=dict)
-    roles: Mapping[str, frozenset[str]] = None  # type: ignore[assignment]
-    ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    lines: Positions = field(default_factory=dict, compare=False, repr=False)
-    export: Export = field(default_factory=Export)
+    name: str = field(default="Quire", metadata=_key("name", "text", "What the site is called."))
+    default_locale: str = field(
+        default="en",
+        metadata=_key(
+            "locales.default",
+            "locale",
+            "The locale of files whose name has none.",
+            "the first of `locales.available`, else `en`",
+        ),
+    )
+    locales: tuple[str, ...] = field(
+        default=("en",),
+        metadata=_key(
+            "locales.available",
+            "locales",
+            "Every locale that documents can have.",
+            "`locales.default` alone",
+        ),
+    )
+    page_size: int = field(
+        default=25,
+        metadata=_key("api.page_size.default", "count", "Documents on a page when the request does not say."),
+    )
+    max_page_size: int = field(
+        default=100,
+        metadata=_key(
+            "api.page_size.max", "count", "The most documents on a page; larger requests get this many."
+        ),
+    )
+    populate_with_pagination: bool = field(
+        default=False,
+        metadata=_key(
+            "api.populate_with_pagination",
+            "choice",
+            "`reject` (spec.md 4.4) or `allow` populate and pagination in one request.",
+            "`reject`",
+        ),
+    )
+    upload_limit: int = field(
+        default=200_000_000,
+        metadata=_key("api.upload_limit", "size", "The largest upload, such as `50 MB`.", "`200 MB`"),
+    )
+    cors: tuple[str, ...] = field(
+        default=("*",),
+        metadata=_key(
+            "api.cors",
+            "texts",
+            "The origins whose pages may use the API; `*` is any, without credentials.",
+        ),
+    )
+    rate_limit: str = field(
+        default="",
+        metadata=_key("api.rate_limit", "rate", "Requests per client, such as `100 per minute`."),
+    )
+    session: timedelta = field(
+        default=timedelta(days=30),
+        metadata=_key("auth.session", "duration", "How long a login lasts, such as `12h`.", "`30d`"),
+    )
+    confirm_email: bool = field(
+        default=False,
+        metadata=_key(
+            "auth.confirm_email",
+            "flag",
+            "Whether a new user must confirm the e-mail address before the first login.",
+        ),
+    )
+    auth_url: str = field(
+        default="",
+        metadata=_key(
+            "auth.url",
+            "text",
+            "The address of the page that mails lead to, to set a password or confirm an address.",
+        ),
+    )
+    mail_host: str = field(
+        default="",
+        metadata=_key("mail.host", "text", "The SMTP server; where there is none, mails go to the log."),
+    )
+    mail_port: int = field(default=25, metadata=_key("mail.port", "count", "Its port."))
+    mail_user: str = field(
+        default="",
+        metadata=_key("mail.user", "text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD."),
+    )
+    mail_tls: bool = field(default=False, metadata=_key("mail.tls", "flag", "Whether to use STARTTLS."))
+    mail_from: str = field(
+        default="no-reply@localhost", metadata=_key("mail.from", "text", "The sender's address.")
+    )
+    ignored: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict,
+        metadata=_key(
+            "check.ignore",
+            "rules",
+            "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text.",
+        ),
+    )
+    accounts: str = field(
+        default="",
+        metadata=_key(
+            "accounts",
+            "url",
+            "The accounts database; several machines can share one at `postgresql://…`.",
+            "SQLite in `.quire/accounts.db`",
+        ),
+    )
+    search_index: bool = field(
+        default=True,
+        metadata=_key(
+            "search.index",
+            "flag",
+            "Whether search keeps an index; without one, each search looks at all documents.",
+        ),
+    )
+    search_weights: Mapping[str, float] = field(
+        default_factory=dict,
+        metadata=_key(
+            "search.weights",
+            "weights",
+            "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out.",
+        ),
+    )
+    roles: Mapping[str, frozenset[str]] = field(
+        default_factory=lambda: {"public": frozenset(), "authenticated": frozenset()},
+        metadata=_key(
+            "roles",
+            "roles",
+            "What each role may do: `role: {subject: [actions]}`.",
+            "`public` and `authenticated`, which may do nothing",
+        ),
+    )
+    exported_types: Mapping[str, TypeExport] = field(
+        default_factory=dict,
+        metadata=_key(
+            "export.types",
+            "types",
+            "What `quire export` asks of each type: `article: {populate: author}` ([more](static.md)).",
+        ),
+    )
+    exported_queries: Mapping[str, QueryExport] = field(
+        default_factory=dict,
+        metadata=_key(
+            "export.queries", "queries", "Further requests that it exports: `NAME: /api/articles?…`."
+        ),
+    )
+    positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        roles = {"public": frozenset[str](), "authenticated": frozenset[str](), **(self.roles or {})}
-        object.__setattr__(self, "roles", roles)
+
+DEFAULTS = Settings()
+# The key behind each field that has one.
+FIELDS: Mapping[str, Key] = {f.name: f.metadata["key"] for f in fields(Settings) if "key" in f.metadata}
+KEYS: Mapping[str, Key] = {key.name: key for key in FIELDS.values()}

@@ -1,108 +1,20 @@
 """Reads site.yaml into Settings, or refuses it with the line of what is wrong."""
 
-import re
-from collections.abc import Iterator, Mapping
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from server.config.export import read_export
-from server.config.model import ACTIONS, FILE, KEYS, LOCALE, Settings
+from server.config import values
+from server.config.export import read_query, read_type
+from server.config.model import ACTIONS, DEFAULTS, FIELDS, FILE, KEYS, Key, Settings
 from server.errors import SetupError, noting
-from server.formats.positions import Positions, nearest
-from server.formats.scalars import is_null, typed
-from server.formats.tree import SyntaxProblem
-from server.formats.yaml_reader import read_yaml
+from server.formats.config_file import ConfigFile, read_config_file
+from server.formats.positions import nearest
+from server.formats.scalars import is_null
 from server.problems import RULES, Problem
 from server.spelling import suggestion
 
-_SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 MAX_WEIGHT = 100
-_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
-_RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
-_SPAN = re.compile(r"[1-9]\d{0,4}[mhdw]|[1-9]\d{0,2}y")
-
-
-class _Reader:
-    """Takes values out of the tree of site.yaml and remembers which keys nobody asked for."""
-
-    def __init__(self, data: Any, lines: Positions) -> None:
-        self.data, self.lines = data, lines
-
-    def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        position = nearest(self.lines, at)
-        return SetupError(
-            FILE, position.line if position else 1, message, fix, position.column if position else 1
-        )
-
-    def line(self, *at: str | int) -> int | None:
-        """The line of a path of keys, or of the nearest one above it."""
-        position = nearest(self.lines, at)
-        return position.line if position else None
-
-    def forget(self, error: SetupError) -> bool:
-        """Take out the key that a refusal is about, so that what else is wrong is found as well."""
-        marks = ((at, (position.line, position.column)) for at, position in self.lines.items())
-        found = next((at for at, place in marks if place == (error.line, error.column)), ())
-        keys = list(takewhile(lambda key: isinstance(key, str), found))
-        around = self.get(*map(str, keys[:-1]))
-        return bool(keys) and isinstance(around, dict) and around.pop(keys[-1], None) is not None
-
-    def section(self, *at: str) -> Mapping[str, Any]:
-        value = self.get(*at)
-        if is_null(value):
-            return {}
-        if not isinstance(value, dict):
-            raise self.refuse(f'"{".".join(at)}" must be a mapping', "write it as key: value lines", *at)
-        return value
-
-    def get(self, *at: str) -> Any:
-        value = self.data
-        for key in at:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value
-
-    def text(self, default: str, *at: str) -> str:
-        value = self.get(*at)
-        if value is None:
-            return default
-        if not isinstance(value, str):
-            raise self.refuse(f'"{".".join(at)}" must be text', "write one word", *at)
-        return str(value)
-
-    def count(self, default: int, *at: str) -> int:
-        value = typed(self.get(*at))
-        if value is None:
-            return default
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise self.refuse(f'"{".".join(at)}" must be a whole number above 0', f"such as {default}", *at)
-        return value
-
-    def flag(self, default: bool, *at: str) -> bool:
-        value = typed(self.get(*at))
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise self.refuse(f'"{".".join(at)}" must be true or false', "write true or false", *at)
-        return value
-
-    def size(self, default: int, *at: str) -> int:
-        """A number of bytes: `200 MB`, `512 kB`, `1000`."""
-        text = self.text(str(default), *at)
-        found = _SIZE.fullmatch(text.strip())
-        if not found:
-            raise self.refuse(f'"{".".join(at)}" must be a size', "such as 200 MB", *at)
-        return int(found[1]) * _UNITS[found[2].lower()]
-
-    def texts(self, *at: str, default: list[str] | None = None) -> list[str]:
-        value = self.get(*at)
-        if is_null(value):
-            return default or []
-        if isinstance(value, str) and default is not None:
-            return [str(value)]
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.refuse(f'"{".".join(at)}" must be a list', "write it as [a, b]", *at)
-        return [str(item) for item in value]
 
 
 def read_settings(root: Path) -> Settings:
@@ -114,178 +26,154 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """The settings of the site at `root`, or the default ones, and what is wrong with site.yaml."""
-    settings, wrong = Settings(), list[SetupError]()
-    with noting(wrong):
-        reader = _read(root)
-        wrong.extend(_unknown(reader))
-        while (error := _try(reader)) is not None:
-            wrong.append(error)
-            if not reader.forget(error):
-                break
-        else:
-            settings = _settings(reader)
+    """The settings of the site at `root`, with defaults for what is wrong, and all that is wrong."""
+    wrong: list[SetupError] = []
+    try:
+        file = read_config_file(root, FILE, optional=True)
+    except SetupError as error:
+        return DEFAULTS, [error]
+    wrong.extend(_unknown_keys(file))
+    settings = _settings(file, wrong)
+    wrong.extend(error for check in _CHECKS for error in check(file, settings))
     return settings, wrong
 
 
-def _try(reader: _Reader) -> SetupError | None:
-    """The first thing that is wrong with the settings, or None."""
-    try:
-        _settings(reader)
-    except SetupError as error:
-        return error
-    return None
-
-
-def _read(root: Path) -> _Reader:
-    lines: Positions = {}
-    try:
-        text = (root / FILE).read_bytes().decode("utf-8-sig")
-        data = read_yaml(text, lines)
-    except FileNotFoundError:
-        return _Reader({}, lines)
-    except OSError as error:
-        raise SetupError(FILE, None, f"can't be read: {error.strerror}", "look at its permissions") from error
-    except UnicodeDecodeError as error:
-        raise SetupError(FILE, None, "is not UTF-8", "save it as UTF-8") from error
-    except SyntaxProblem as error:
-        raise SetupError(FILE, error.line, error.message, error.fix, error.column) from error
-    reader = _Reader({} if is_null(data) else data, lines)
-    if not isinstance(reader.data, dict):
-        raise reader.refuse("is no mapping", "write it as key: value lines")
-    return reader
-
-
-def _unknown(reader: _Reader) -> Iterator[SetupError]:
+def _unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
     """A refusal of each key that the table KEYS does not have."""
-    known = {tuple(key.split(".")[:end]) for key in KEYS for end in range(1, key.count(".") + 2)}
-    leaves = {tuple(key.split(".")) for key in KEYS}
-    for at in reader.lines:
-        names = tuple(str(part) for part in at)
+    leaves = {key.path for key in KEYS.values()}
+    known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
+    for at in file.positions:
+        names = tuple(map(str, at))
         inside_leaf = any(names[:end] in leaves for end in range(1, len(names)))
         if names not in known and not inside_leaf and (not names[:-1] or names[:-1] in known):
             siblings = [key[-1] for key in known if len(key) == len(names) and key[:-1] == names[:-1]]
             fix = suggestion(names[-1], siblings) or "known here: " + ", ".join(sorted(siblings))
-            yield reader.refuse(f'the key "{".".join(names)}" is not known', fix, *at)
+            yield file.refuse_key(f'the key "{".".join(names)}" is not known', fix, *at)
 
 
-def _settings(reader: _Reader) -> Settings:
-    for at in (("api",), ("api", "page_size"), ("auth",), ("mail",), ("search",)):
-        reader.section(*at)
-    default, available = _locales(reader)
-    page_size = reader.count(25, "api", "page_size", "default")
-    largest = reader.count(max(100, page_size), "api", "page_size", "max")
-    if page_size > largest:
-        raise reader.refuse(
-            f"page_size.default {page_size} is above page_size.max {largest}", "raise max", "api", "page_size"
-        )
-    choice = reader.text("reject", "api", "populate_with_pagination")
+def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
+    """The settings that a file says; what is wrong with a value is noted, and the default stays."""
+    for path in _SECTIONS:
+        with noting(wrong):
+            values.section(file, *path)
+    read: dict[str, Any] = {}
+    for field, key in FIELDS.items():
+        with noting(wrong):
+            if not is_null(file.get(*key.path)):
+                read[field] = _read(file, key, getattr(DEFAULTS, field), wrong)
+    if "locales" in read:
+        read.setdefault("default_locale", read["locales"][0])
+    elif "default_locale" in read:
+        read["locales"] = (read["default_locale"],)
+    if "page_size" in read:
+        read.setdefault("max_page_size", max(DEFAULTS.max_page_size, read["page_size"]))
+    return Settings(**read, positions=file.positions)
+
+
+# Every path of keys that others stand below, the outer before the inner.
+_SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
+
+
+def _read(file: ConfigFile, key: Key, default: Any, wrong: list[SetupError]) -> Any:
+    """The value of a key; of a section whose keys are names, the default entries and those of the file."""
+    if key.holds in READERS:
+        return READERS[key.holds](file, default, *key.path)
+    entries = dict(default)
+    for name in values.section(file, *key.path):
+        with noting(wrong):
+            entries[str(name)] = ENTRIES[key.holds](file, *key.path, name)
+    return entries
+
+
+def _choice(file: ConfigFile, default: bool, *at: str) -> bool:
+    choice = values.text(file, "", *at)
     if choice not in ("reject", "allow"):
-        raise reader.refuse(
-            f'populate_with_pagination is "{choice}"',
-            "use reject or allow",
-            "api",
-            "populate_with_pagination",
-        )
-    return Settings(
-        name=reader.text("Quire", "name"),
-        default_locale=default,
-        locales=available,
-        page_size=page_size,
-        max_page_size=largest,
-        populate_with_pagination=choice == "allow",
-        accounts=reader.text("", "accounts"),
-        upload_limit=reader.size(200_000_000, "api", "upload_limit"),
-        cors=tuple(reader.texts("api", "cors", default=["*"])),
-        rate_limit=_rate(reader),
-        session=_span(reader),
-        confirm_email=reader.flag(False, "auth", "confirm_email"),
-        auth_url=reader.text("", "auth", "url"),
-        mail_host=reader.text("", "mail", "host"),
-        mail_port=reader.count(25, "mail", "port"),
-        mail_user=reader.text("", "mail", "user"),
-        mail_tls=reader.flag(False, "mail", "tls"),
-        mail_from=reader.text("no-reply@localhost", "mail", "from"),
-        search_index=reader.flag(True, "search", "index"),
-        search_weights=_weights(reader),
-        roles=_roles(reader),
-        ignored=_ignored(reader),
-        lines=reader.lines,
-        export=read_export(reader, largest),
+        raise file.refuse(f'{at[-1]} is "{choice}"', "use reject or allow", *at)
+    return choice == "allow"
+
+
+def _weight(file: ConfigFile, *at: str) -> float:
+    weight = values.scalar(file, *at)
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= MAX_WEIGHT:
+        fix = f"write a number from 0 to {MAX_WEIGHT}"
+        raise file.refuse(f'the weight of "{at[-1]}" is no such number', fix, *at)
+    return float(weight)
+
+
+def _role(file: ConfigFile, *at: str) -> frozenset[str]:
+    return frozenset(
+        f"{subject}.{action}"
+        for subject in values.section(file, *at)
+        for action in values.texts(file, (), *at, subject)
     )
 
 
-def _weights(reader: _Reader) -> Mapping[str, float]:
-    found: dict[str, float] = {}
-    for attribute in reader.section("search", "weights"):
-        value = typed(reader.get("search", "weights", attribute))
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_WEIGHT:
-            fix = f"write a number from 0 to {MAX_WEIGHT}"
-            raise reader.refuse(
-                f'the weight of "{attribute}" is no such number', fix, "search", "weights", attribute
-            )
-        found[str(attribute)] = float(value)
-    return found
+def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
+    return values.text_or_texts(file, (), *at)
 
 
-def _rate(reader: _Reader) -> str:
-    text = reader.text("", "api", "rate_limit")
-    if text and not _RATE.fullmatch(text):
-        raise reader.refuse(f'the rate "{text}" is not known', "write 100 per minute", "api", "rate_limit")
-    return text
+# What reads each kind of value: (file, default, *path of keys) → value.
+READERS: Mapping[str, Callable[..., Any]] = {
+    "text": values.text,
+    "texts": values.text_or_texts,
+    "url": values.text,
+    "locale": values.locale,
+    "locales": values.locales,
+    "count": values.count,
+    "size": values.size,
+    "duration": values.duration,
+    "rate": values.rate,
+    "flag": values.flag,
+    "choice": _choice,
+}
+# What reads one entry of a section whose keys are names: (file, *path of keys) → value.
+ENTRIES: Mapping[str, Callable[..., Any]] = {
+    "weights": _weight,
+    "roles": _role,
+    "rules": _paths,
+    "types": read_type,
+    "queries": read_query,
+}
 
 
-def _span(reader: _Reader) -> str:
-    text = reader.text("30d", "auth", "session")
-    if not _SPAN.fullmatch(text):
-        raise reader.refuse(f'"{text}" is no span of time', "write 30d, 12h or 1y", "auth", "session")
-    return text
+def _check_locales(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
+    if settings.default_locale not in settings.locales:
+        what = f'the default locale "{settings.default_locale}" is not among the available'
+        yield file.refuse(what, "add it to locales.available", "locales", "default")
 
 
-def _locales(reader: _Reader) -> tuple[str, tuple[str, ...]]:
-    reader.section("locales")
-    available = reader.texts("locales", "available")
-    default = reader.text(available[0] if available else "en", "locales", "default")
-    for i, code in enumerate([default, *available]):
-        if not LOCALE.fullmatch(code):
-            at = ("locales", "available", i - 1) if i else ("locales", "default")
-            raise reader.refuse(f'"{code}" is no locale code', "use codes such as en or pt-BR", *at)
-    if not available:
-        available = [default]
-    if default not in available:
-        raise reader.refuse(
-            f'the default locale "{default}" is not among the available',
-            "add it to locales.available",
-            "locales",
-            "default",
-        )
-    return default, tuple(dict.fromkeys(available))
+def _check_page_sizes(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
+    most = settings.max_page_size
+    if settings.page_size > most:
+        what = f"page_size.default {settings.page_size} is above page_size.max {most}"
+        yield file.refuse(what, "raise max", "api", "page_size")
+    for name, wanted in settings.exported_types.items():
+        size = wanted.parameters.get("pagination", {}).get("pageSize", "1")
+        if int(size) > most:
+            at = ("export", "types", name, "page_size")
+            what = f"page_size {size} is above api.page_size.max {most}"
+            yield file.refuse(what, "raise api.page_size.max", *at)
 
 
-def _roles(reader: _Reader) -> Mapping[str, frozenset[str]]:
-    roles: dict[str, frozenset[str]] = {}
-    for role in reader.section("roles"):
-        granted: list[str] = []
-        for subject in reader.section("roles", role):
+def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
+    for role, permissions in settings.roles.items():
+        for permission in sorted(permissions):
+            subject, _, action = permission.rpartition(".")
             known = ACTIONS.get(subject, ACTIONS[""])
-            for i, action in enumerate(reader.texts("roles", role, subject)):
-                if action not in known:
-                    fix = suggestion(action, known) or "use " + ", ".join(known)
-                    raise reader.refuse(
-                        f'the action "{action}" of {subject} is not known', fix, "roles", role, subject, i
-                    )
-                granted.append(f"{subject}.{action}")
-        roles[role] = frozenset(granted)
-    return roles
+            if action not in known:
+                at = ("roles", role, subject, file.get("roles", role, subject).index(action))
+                fix = suggestion(action, known) or "use " + ", ".join(known)
+                yield file.refuse(f'the action "{action}" of {subject} is not known', fix, *at)
 
 
-def _ignored(reader: _Reader) -> Mapping[str, tuple[str, ...]]:
-    at = ("check", "ignore")
-    for rule in reader.section("check") and reader.section(*at):
+def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
+    for rule in settings.ignored:
         if rule not in RULES:
             fix = suggestion(rule, RULES) or "known are " + ", ".join(RULES)
-            raise reader.refuse(f'there is no rule "{rule}" of quire check', fix, *at, rule)
-    return {rule: tuple(reader.texts(*at, rule, default=[])) for rule in reader.section(*at)}
+            yield file.refuse_key(f'there is no rule "{rule}" of quire check', fix, "check", "ignore", rule)
+
+
+_CHECKS = (_check_locales, _check_page_sizes, _check_actions, _check_rules)
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
@@ -296,10 +184,10 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
             if subject not in singulars and subject not in ACTIONS:
                 what = f'role {role} names "{subject}", which is no content type'
                 fix = suggestion(subject, [*singulars, *ACTIONS]) or "fix the name"
-                position = nearest(settings.lines, ("roles", role, subject))
+                position = nearest(settings.positions, ("roles", role, subject))
                 line, column = (position.line, position.column) if position else (None, None)
                 wrong.append(Problem(FILE, line, what, fix, "warning", column, "settings"))
-    for name, wanted in settings.export.types.items():
+    for name, wanted in settings.exported_types.items():
         if name not in singulars:
             what = f'export.types names "{name}", which is no content type'
             fix = suggestion(name, singulars) or "fix the name"

@@ -7,7 +7,8 @@ unknown keys inside of known ones are refused, by name and path.
 from collections.abc import Mapping
 from typing import Any
 
-from server.config.model import LOCALE, Settings
+from server.config.model import Settings
+from server.config.values import LOCALE
 from server.errors import ValidationError
 from server.query.ast import Page, Query, Selection
 from server.query.filters import read_filters

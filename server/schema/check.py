@@ -5,11 +5,9 @@ Every refusal names file and line, says what is wrong and how to fix it.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from server.errors import SetupError, noting
-from server.formats.positions import Positions, nearest
+from server.formats.config_file import ConfigFile
 from server.schema.model import MIRROR, RELATIONS, Attribute, Schema, Type
 from server.spelling import suggestion
 
@@ -17,41 +15,26 @@ RESERVED = ("upload", "auth", "users", "users-permissions", "i18n", "content-typ
 _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One schema file as it was read: where, what, and the line of everything in it."""
-
-    path: str
-    data: Mapping[str, Any]
-    lines: Positions
-
-    def refuse(self, message: str, fix: str, *at: str) -> SetupError:
-        """An error at the line of the innermost part of the path `at` that the file has."""
-        position = nearest(self.lines, at)
-        line, column = (position.line, position.value or position.column) if position else (1, 1)
-        return SetupError(self.path, line, message, fix, column)
-
-
-def check_type(source: Source, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
+def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
     """Note what of a type's API ids and attributes does not fit the others."""
     with noting(wrong):
-        _check_api_ids(source, type_, schema)
+        _check_api_ids(file, type_, schema)
     for attribute in type_.attributes.values():
         with noting(wrong):
-            _check_attribute(source, type_, attribute, schema.types)
+            _check_attribute(file, type_, attribute, schema.types)
 
 
-def _check_api_ids(source: Source, type_: Type, schema: Schema) -> None:
+def _check_api_ids(file: ConfigFile, type_: Type, schema: Schema) -> None:
     if type_.kind == "component":
         return
     for key, value in (("singularName", type_.singular), ("pluralName", type_.plural)):
         if value in RESERVED or value == "uploads":
-            raise source.refuse(
+            raise file.refuse(
                 f'the API id "{value}" is reserved', "reserved are " + ", ".join(RESERVED), "info", key
             )
         for other in schema.content_types:
             if other is not type_ and value in (other.singular, other.plural):
-                raise source.refuse(
+                raise file.refuse(
                     f'the API id "{value}" belongs to {other.path} as well',
                     "rename one of the two",
                     "info",
@@ -59,19 +42,19 @@ def _check_api_ids(source: Source, type_: Type, schema: Schema) -> None:
                 )
 
 
-def _check_attribute(source: Source, type_: Type, attribute: Attribute, types: Mapping[str, Type]) -> None:
+def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types: Mapping[str, Type]) -> None:
     at = ("attributes", attribute.name)
     if attribute.type == "relation":
-        _check_relation(source, type_, attribute, types)
+        _check_relation(file, type_, attribute, types)
     elif attribute.type == "component":
-        _check_component(source, attribute.component, types, *at, "component")
+        _check_component(file, attribute.component, types, *at, "component")
     elif attribute.type == "dynamiczone":
         for uid in attribute.components:
-            _check_component(source, uid, types, *at, "components")
+            _check_component(file, uid, types, *at, "components")
     elif attribute.type == "enumeration" and not attribute.enum:
-        raise source.refuse(f'"{attribute.name}" has no values', 'add "enum": ["…"]', *at)
+        raise file.refuse(f'"{attribute.name}" has no values', 'add "enum": ["…"]', *at)
     elif attribute.target_field and attribute.target_field not in type_.attributes:
-        raise source.refuse(
+        raise file.refuse(
             f'"{attribute.name}" is made from "{attribute.target_field}", which the type does not have',
             suggestion(attribute.target_field, type_.attributes) or "name an attribute of this type",
             *at,
@@ -81,25 +64,25 @@ def _check_attribute(source: Source, type_: Type, attribute: Attribute, types: M
         try:
             re.compile(attribute.regex)
         except re.error as error:
-            raise source.refuse(f"the regex is broken: {error}", "fix it", *at, "regex") from error
+            raise file.refuse(f"the regex is broken: {error}", "fix it", *at, "regex") from error
 
 
-def _check_component(source: Source, uid: str | None, types: Mapping[str, Type], *at: str) -> None:
+def _check_component(file: ConfigFile, uid: str | None, types: Mapping[str, Type], *at: str) -> None:
     if uid is None:
-        raise source.refuse("it names no component", 'add "component": "category.name"', *at)
+        raise file.refuse("it names no component", 'add "component": "category.name"', *at)
     if uid not in types or types[uid].kind != "component":
         known = [t.uid for t in types.values() if t.kind == "component"]
-        raise source.refuse(
+        raise file.refuse(
             f'there is no component "{uid}"',
             suggestion(uid, known) or f"add content-types/components/{uid.replace('.', '/', 1)}.json",
             *at,
         )
 
 
-def _check_relation(source: Source, type_: Type, attribute: Attribute, types: Mapping[str, Type]) -> None:
+def _check_relation(file: ConfigFile, type_: Type, attribute: Attribute, types: Mapping[str, Type]) -> None:
     at = ("attributes", attribute.name)
     if attribute.relation not in RELATIONS:
-        raise source.refuse(
+        raise file.refuse(
             f'the relation "{attribute.relation}" is not known',
             suggestion(str(attribute.relation), RELATIONS)
             or "use oneToOne, oneToMany, manyToOne or manyToMany",
@@ -113,29 +96,27 @@ def _check_relation(source: Source, type_: Type, attribute: Attribute, types: Ma
         return
     if target is None or target.kind == "component":
         known = [t.uid for t in types.values() if t.kind != "component"]
-        raise source.refuse(
+        raise file.refuse(
             f'there is no content type "{attribute.target}"',
             suggestion(str(attribute.target), known) or "add it to content-types/",
             *at,
             "target",
         )
     if attribute.inversed_by and attribute.mapped_by:
-        raise source.refuse(
-            "both inversedBy and mappedBy", "one side has inversedBy, the other mappedBy", *at
-        )
+        raise file.refuse("both inversedBy and mappedBy", "one side has inversedBy, the other mappedBy", *at)
     other_name = attribute.inversed_by or attribute.mapped_by
     if other_name:
-        _check_inverse(source, type_, attribute, target, other_name)
+        _check_inverse(file, type_, attribute, target, other_name)
 
 
-def _check_inverse(source: Source, type_: Type, attribute: Attribute, target: Type, name: str) -> None:
+def _check_inverse(file: ConfigFile, type_: Type, attribute: Attribute, target: Type, name: str) -> None:
     key = "inversedBy" if attribute.inversed_by else "mappedBy"
     at = ("attributes", attribute.name, key)
     if type_.kind == "component":
-        raise source.refuse("a relation of a component is one-way", f"remove {key}", *at)
+        raise file.refuse("a relation of a component is one-way", f"remove {key}", *at)
     other = target.attributes.get(name)
     if other is None or other.type != "relation":
-        raise source.refuse(
+        raise file.refuse(
             f'{target.uid} has no relation "{name}"',
             suggestion(name, target.attributes) or f"add it to {target.path}",
             *at,
@@ -145,13 +126,13 @@ def _check_inverse(source: Source, type_: Type, attribute: Attribute, target: Ty
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"
-        raise source.refuse(
+        raise file.refuse(
             f'"{name}" of {target.uid} does not point back',
             f'give it "target": "{type_.uid}" and "{want}": "{attribute.name}" in {target.path}',
             *at,
         )
     if MIRROR[attribute.relation or ""] != other.relation:
-        raise source.refuse(
+        raise file.refuse(
             f"{attribute.relation} here and {other.relation} in {target.path} don't fit",
             f"the other side of {attribute.relation} is {MIRROR[attribute.relation or '']}",
             *at[:2],
@@ -159,7 +140,7 @@ def _check_inverse(source: Source, type_: Type, attribute: Attribute, target: Ty
         )
 
 
-def check_cycles(types: Mapping[str, Type], sources: Mapping[str, Source]) -> None:
+def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
     """Refuse components that need each other: no value of such a type could ever end."""
     needs = {
         uid: {
@@ -179,7 +160,7 @@ def check_cycles(types: Mapping[str, Type], sources: Mapping[str, Source]) -> No
             elif step == start:
                 chain = " → ".join([*path, start])
                 name = needs[start][path[1] if len(path) > 1 else start]
-                raise sources[start].refuse(
+                raise files[start].refuse(
                     f"components that require each other without end: {chain}",
                     "make one of them not required",
                     "attributes",

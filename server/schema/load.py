@@ -3,16 +3,14 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from server.errors import SetupError, noting
-from server.formats.json_reader import json_positions, read_json
-from server.formats.positions import Positions
+from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.scalars import typed
-from server.formats.tree import SyntaxProblem
-from server.formats.yaml_reader import read_yaml
-from server.schema.check import Source, check_cycles, check_type
+from server.schema.check import check_cycles, check_type
 from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Attribute, Kind, Schema, Type
 from server.spelling import suggestion
 
@@ -32,24 +30,24 @@ def read_content_types(root: Path) -> Schema:
 def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
     """The schema of the site at `root`, as far as it can be read, and everything that is wrong with it."""
     types: dict[str, Type] = dict(BUILT_IN)
-    sources: dict[str, Source] = {}
+    files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
     folder = root / "content-types"
     for path in _schema_files(folder):
         with noting(wrong):
-            source = _read(root, path)
-            made = _read_type(source, path.relative_to(folder), wrong)
+            file = _read(root, path)
+            made = _read_type(file, path.relative_to(folder), wrong)
             if made.uid in types:
                 what = f"{made.uid} is defined in {types[made.uid].path} as well"
-                raise source.refuse(what, "remove one of the two", "info")
+                raise file.refuse(what, "remove one of the two", "info")
             types[made.uid] = made
-            sources[made.uid] = source
+            files[made.uid] = file
     schema = Schema(types)
     if not wrong:  # what could not be read would seem to be missing
-        for uid, source in sources.items():
-            check_type(source, types[uid], schema, wrong)
+        for uid, file in files.items():
+            check_type(file, types[uid], schema, wrong)
         with noting(wrong):
-            check_cycles(types, sources)
+            check_cycles(types, files)
     return schema, wrong
 
 
@@ -64,72 +62,49 @@ def _schema_files(folder: Path) -> Iterator[Path]:
     return iter(sorted(found))
 
 
-def _read(root: Path, path: Path) -> Source:
-    shown = path.relative_to(root).as_posix()
-    lines: Positions = {}
+def _read(root: Path, path: Path) -> ConfigFile:
+    file = read_config_file(root, path.relative_to(root).as_posix())
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        if path.suffix == ".json":
-            data = typed(read_json(text))
-            lines = _json_positions(text)
-        else:
-            data = typed(read_yaml(text, lines))
-    except OSError as error:
-        raise SetupError(
-            shown, None, f"can't be read: {error.strerror}", "look at its permissions"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SetupError(shown, None, "is not UTF-8", "save it as UTF-8") from error
-    except SyntaxProblem as error:
-        raise SetupError(shown, error.line, error.message, error.fix, error.column) from error
-    if not isinstance(data, dict):
-        raise SetupError(shown, 1, "a schema is an object", "write it as { … }", 1)
-    return Source(shown, data, lines)
+        return replace(file, data=typed(file.data))
+    except ValueError as error:
+        raise file.refuse(str(error), "write another value") from error
 
 
-def _json_positions(text: str) -> Positions:
-    """The place of every key of JSON text, as far as it can be told."""
-    try:
-        return json_positions(text)
-    except SyntaxProblem:
-        return {}
-
-
-def _read_type(source: Source, place: Path, wrong: list[SetupError]) -> Type:
-    attributes = _section(source, source.data, "attributes")
+def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
+    attributes = _section(file, "attributes")
     if place.parts[0] == "components":
         if len(place.parts) != 3:
-            raise source.refuse(
+            raise file.refuse(
                 "a component needs a category", "put it at content-types/components/CATEGORY/NAME.json"
             )
         uid = f"{place.parts[1]}.{place.stem}"
-        display = str(_section(source, source.data, "info").get("displayName", place.stem))
-        made = _read_attributes(source, attributes, False, wrong)
-        return Type(uid, "component", place.stem, "", display, made, path=source.path, raw=source.data)
-    localized = _is_localized(source.data)
-    return _read_content_type(source, _read_attributes(source, attributes, localized, wrong), localized)
+        display = str(_section(file, "info").get("displayName", place.stem))
+        made = _read_attributes(file, attributes, False, wrong)
+        return Type(uid, "component", place.stem, "", display, made, path=file.path, raw=file.data)
+    localized = _is_localized(file.data)
+    return _read_content_type(file, _read_attributes(file, attributes, localized, wrong), localized)
 
 
 def _read_attributes(
-    source: Source, names: Iterable[str], localized: bool, wrong: list[SetupError]
+    file: ConfigFile, names: Iterable[str], localized: bool, wrong: list[SetupError]
 ) -> dict[str, Attribute]:
     made = {}
     for name in names:
         with noting(wrong):
-            made[name] = _read_attribute(source, name, localized)
+            made[name] = _read_attribute(file, name, localized)
     return made
 
 
-def _read_content_type(source: Source, attributes: Mapping[str, Attribute], localized: bool) -> Type:
-    kind: Kind = source.data.get("kind", "collectionType")
+def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], localized: bool) -> Type:
+    kind: Kind = file.data.get("kind", "collectionType")
     if kind not in ("collectionType", "singleType"):
-        raise source.refuse(f'the kind "{kind}" is not known', "use collectionType or singleType", "kind")
-    info = _section(source, source.data, "info")
-    options = _section(source, source.data, "options")
-    singular, plural = (_api_id(source, info, key) for key in ("singularName", "pluralName"))
+        raise file.refuse(f'the kind "{kind}" is not known', "use collectionType or singleType", "kind")
+    info = _section(file, "info")
+    options = _section(file, "options")
+    singular, plural = (_api_id(file, info, key) for key in ("singularName", "pluralName"))
     format_ = options.get("format", "md")
     if format_ not in FORMATS:
-        raise source.refuse(
+        raise file.refuse(
             f'the format "{format_}" is not known', f"use {', '.join(FORMATS)}", "options", "format"
         )
     return Type(
@@ -141,21 +116,21 @@ def _read_content_type(source: Source, attributes: Mapping[str, Attribute], loca
         attributes=attributes,
         draft_publish=bool(options.get("draftAndPublish", False)),
         localized=localized,
-        files=_patterns(source, options, kind, localized),
+        files=_patterns(file, options, kind, localized),
         format=format_,
-        body=_body(source, options, attributes),
-        path=source.path,
-        raw=source.data,
+        body=_body(file, options, attributes),
+        path=file.path,
+        raw=file.data,
     )
 
 
-def _section(source: Source, data: Mapping[str, Any], key: str, *at: str) -> Mapping[str, Any]:
-    found = data.get(key)
-    if found is None:
+def _section(file: ConfigFile, *at: str) -> Mapping[str, Any]:
+    value = file.get(*at)
+    if value is None:
         return {}
-    if not isinstance(found, dict):
-        raise source.refuse(f'"{key}" must be an object', "write it as { … }", *at, key)
-    return found
+    if not isinstance(value, dict):
+        raise file.refuse(f'"{at[-1]}" must be an object', "write it as { … }", *at)
+    return value
 
 
 def _is_localized(data: Mapping[str, Any], default: bool = False) -> bool:
@@ -164,45 +139,43 @@ def _is_localized(data: Mapping[str, Any], default: bool = False) -> bool:
     return bool(i18n.get("localized", default)) if isinstance(i18n, dict) else default
 
 
-def _api_id(source: Source, info: Mapping[str, Any], key: str) -> str:
+def _api_id(file: ConfigFile, info: Mapping[str, Any], key: str) -> str:
     value = info.get(key)
     if value is None:
-        raise source.refuse(f"info.{key} is missing", f'add "{key}": "…"', "info")
+        raise file.refuse(f"info.{key} is missing", f'add "{key}": "…"', "info")
     if not isinstance(value, str) or not _API_ID.fullmatch(value):
-        raise source.refuse(
-            f'info.{key} "{value}" is no API id', "use letters, digits and dashes", "info", key
-        )
+        raise file.refuse(f'info.{key} "{value}" is no API id', "use letters, digits and dashes", "info", key)
     return value
 
 
-def _patterns(source: Source, options: Mapping[str, Any], kind: Kind, localized: bool) -> tuple[str, ...]:
+def _patterns(file: ConfigFile, options: Mapping[str, Any], kind: Kind, localized: bool) -> tuple[str, ...]:
     value = options.get("files", [])
     patterns = [value] if isinstance(value, str) else value
     at = ("options", "files")
     for pattern in patterns:
         if not isinstance(pattern, str) or pattern.startswith("/") or ".." in pattern.split("/"):
-            raise source.refuse(
+            raise file.refuse(
                 f'the pattern "{pattern}" leaves the site', "write it relative to the site", *at
             )
         if not pattern.endswith((".md", ".mdx", ".markdown", ".json", ".yaml", ".yml")):
-            raise source.refuse(
+            raise file.refuse(
                 f'the pattern "{pattern}" has no ending that is read',
                 "end it with .md, .mdx, .json or .yaml",
                 *at,
             )
         fields = re.findall(r"\{(.*?)\}", pattern)
         if any(f not in ("name", "locale") for f in fields) or len(set(fields)) != len(fields):
-            raise source.refuse(
+            raise file.refuse(
                 f'the pattern "{pattern}" has a part that is not known',
                 "use {name} and {locale}, once each",
                 *at,
             )
         if kind == "collectionType" and "name" not in fields:
-            raise source.refuse(
+            raise file.refuse(
                 f'the pattern "{pattern}" has no {{name}}', "say where the documents' names stand", *at
             )
         if "locale" in fields and not localized:
-            raise source.refuse(
+            raise file.refuse(
                 f'the pattern "{pattern}" has a locale, the type has none',
                 "set pluginOptions.i18n.localized to true",
                 *at,
@@ -210,13 +183,13 @@ def _patterns(source: Source, options: Mapping[str, Any], kind: Kind, localized:
     return tuple(patterns)
 
 
-def _body(source: Source, options: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> str | None:
+def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> str | None:
     name = options.get("body")
     if name is None:
         return next((a.name for a in attributes.values() if a.type == "richtext"), None)
     found = attributes.get(name)
     if found is None or found.type not in ("richtext", "text", "string"):
-        raise source.refuse(
+        raise file.refuse(
             f'options.body names "{name}", which is no text attribute',
             "name a richtext attribute",
             "options",
@@ -250,27 +223,27 @@ _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
 )
 
 
-def _read_attribute(source: Source, name: str, type_localized: bool) -> Attribute:
+def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attribute:
     at = ("attributes", name)
-    data = _section(source, source.data["attributes"], name, "attributes")
+    data = _section(file, *at)
     kind = data.get("type")
     if kind not in ATTRIBUTE_TYPES:
         hint = suggestion(str(kind), ATTRIBUTE_TYPES)
-        raise source.refuse(
+        raise file.refuse(
             f'"{name}" has the type "{kind}", which is not known',
             hint or "use one of " + ", ".join(ATTRIBUTE_TYPES),
             *at,
             "type",
         )
     if name in _OURS or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
-        raise source.refuse(f'an attribute can\'t be named "{name}"', "choose another name", *at)
+        raise file.refuse(f'an attribute can\'t be named "{name}"', "choose another name", *at)
     values: dict[str, Any] = {"name": name, "type": kind}
     for ours, theirs, want in _OPTIONS:
         value = data.get(theirs)
         if value is None:
             continue
         if not isinstance(value, want) or (isinstance(value, bool) and want is int):
-            raise source.refuse(
+            raise file.refuse(
                 f'"{theirs}" of "{name}" has a value of the wrong kind', "see docs/modelling.md", *at, theirs
             )
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value

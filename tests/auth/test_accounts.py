@@ -1,6 +1,5 @@
 """API tokens: kinds, expiry, revocation under a running app, and what is kept of them."""
 
-import re
 import sqlite3
 import stat
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from server.auth import passwords
-from server.auth.accounts import Accounts, read_span
+from server.auth.accounts import Accounts
 from server.errors import SetupError
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, documents, load
@@ -181,49 +180,6 @@ def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
     assert len(accounts.tokens()) == 20
     assert all(accounts.find_token(token) for token in made)
     accounts.close()
-
-
-# --- spans of time -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "span"),
-    [
-        ("30d", timedelta(days=30)),
-        ("12h", timedelta(hours=12)),
-        ("90m", timedelta(minutes=90)),
-        ("2w", timedelta(weeks=2)),
-        ("1y", timedelta(days=365)),
-        (" 1d ", timedelta(days=1)),
-    ],
-)
-def test_spans(text: str, span: timedelta) -> None:
-    assert read_span(text) == span
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "d",
-        "1",
-        "0d",
-        "-1d",
-        "1.5d",
-        "1 d",
-        "1s",
-        "1D",
-        "d1",
-        "9999y",
-        "999999y",
-        "999999999w",
-        "9" * 20 + "w",
-        "9" * 5000 + "m",
-    ],
-)
-def test_no_spans(text: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(text) or "^$"):
-        read_span(text)
 
 
 def test_where_nobody_is_the_password_takes_as_long() -> None:

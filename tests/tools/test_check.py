@@ -315,7 +315,7 @@ def test_everything_wrong_with_the_configuration_is_told(tmp_path: Path) -> None
         ("site.yaml", 2, 27, "error", "settings"),
         ("site.yaml", 4, 25, "error", "settings"),
         ("site.yaml", 5, 3, "error", "settings"),
-        ("site.yaml", 6, 11, "error", "settings"),
+        ("site.yaml", 6, 20, "error", "settings"),
     ]
 
 
@@ -335,6 +335,8 @@ def test_a_broken_configuration_is_a_problem_in_every_format(tmp_path: Path, for
         ("site.yaml", "- a", "settings"),
         ("site.yaml", b"\xff", "settings"),
         ("site.yaml", "check: {ignore: {unclaimd: [a]}}", "settings"),
+        ("site.yaml", "api: {page_size: {max: .inf}}", "settings"),
+        ("content-types/extra.yaml", "info: .inf", "schema"),
         ("content-types/page.json", "[]", "schema"),
         ("content-types/page.json", '{"info": 3}', "schema"),
     ],

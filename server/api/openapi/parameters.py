@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.api.openapi.types import Schema, TypeSchemas, ref
-from server.config.model import LOCALE, Settings
+from server.config.model import Settings
+from server.config.values import LOCALE
 from server.query.booleans import FALSE, TRUE
 from server.query.fields import selectable
 from server.query.parse import PUBLICATION_FILTERS, STATUSES

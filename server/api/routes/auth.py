@@ -10,7 +10,6 @@ from server.api.forms import read_form, refuse_others
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, read_body, state_of
 from server.auth import mail
-from server.auth.accounts import read_span
 from server.auth.sessions import Attempts
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, public_fields
 from server.config.model import Settings
@@ -158,7 +157,7 @@ def blueprint(identities: Identities) -> Blueprint:
 
 def session_seconds(settings: Settings) -> float:
     """How long a login lasts."""
-    return read_span(settings.session).total_seconds()
+    return settings.session.total_seconds()
 
 
 def _same_passwords(form: Mapping[str, str]) -> None:

@@ -13,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from server.config.model import FILE, LOCALE, Settings
+from server.config.model import FILE, Settings
+from server.config.values import LOCALE
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.layout import CONTENT, ENDINGS, MARKDOWN, UPLOADS, Claim, Layout
 from server.documents.locales import is_language

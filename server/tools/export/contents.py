@@ -9,8 +9,7 @@ from urllib.parse import unquote
 from server.api.reading import Reader
 from server.api.render import render_files
 from server.auth.permissions import Actor
-from server.config.export import QueryExport
-from server.config.model import FILE
+from server.config.model import FILE, QueryExport
 from server.documents.document import Document
 from server.errors import ApiError, ForbiddenError, NotFoundError, SetupError
 from server.index.snapshot import View
@@ -42,7 +41,7 @@ class Contents:
     @cached_property
     def queries(self) -> Sequence[Response]:
         """The answers of the named queries."""
-        return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
+        return [self._query(name, wanted) for name, wanted in self.state.settings.exported_queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:

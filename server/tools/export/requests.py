@@ -11,8 +11,7 @@ from urllib.parse import quote
 from server.api.reading import Reader
 from server.api.render import Renderer, list_answer, one_answer
 from server.auth.permissions import Actor
-from server.config.export import TypeExport
-from server.config.model import FILE
+from server.config.model import FILE, TypeExport
 from server.documents.document import Document
 from server.errors import ApiError, SetupError
 from server.index.find import find, find_single
@@ -127,7 +126,7 @@ def parts(state: State, access: Access) -> Iterator[Part]:
     Raises SetupError where `export.types` asks for what can't be asked.
     """
     for type_ in state.schema.content_types:
-        wanted = state.settings.export.types.get(type_.singular, TypeExport())
+        wanted = state.settings.exported_types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
             continue
         for locale in state.settings.locales if type_.localized else (state.settings.default_locale,):

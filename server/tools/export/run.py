@@ -114,7 +114,7 @@ def _actor(settings: Settings, options: Options) -> Actor:
 def _check_types(state: State) -> None:
     """Refuse types that `export.types` names and that are not there."""
     subjects = state.schema.subjects
-    for name, wanted in state.settings.export.types.items():
+    for name, wanted in state.settings.exported_types.items():
         if name not in subjects:
             fix = suggestion(name, subjects) or "use the singular API id of a content type"
             what = f'export.types names "{name}", which is no content type'

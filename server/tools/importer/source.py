@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from server.config.model import LOCALE
+from server.config.values import LOCALE
 from server.documents.timestamps import read_timestamp
 from server.formats.tree import Tree
 

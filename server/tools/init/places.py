@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from server.config.model import LOCALE
+from server.config.values import LOCALE
 from server.documents.locales import is_language
 
 _BASES = ("src/content", "src/data", "content", "src/pages", "pages")

@@ -1,0 +1,131 @@
+"""What a key of site.yaml can hold: text, numbers, lists.
+
+Each function takes the file, the value that counts where the key is not there, and the path of keys.
+It raises SetupError, with the line, for a value of another form.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from server.config.durations import read_duration
+from server.formats.config_file import ConfigFile
+from server.formats.scalars import is_null, typed
+from server.formats.tree import Tree
+
+LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+_SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
+_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
+_RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
+
+
+def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
+    """The mapping at a path of keys; an empty one where there is none."""
+    value = file.get(*at)
+    if is_null(value):
+        return {}
+    if not isinstance(value, dict):
+        raise file.refuse(f'"{".".join(at)}" must be a mapping', "write it as key: value lines", *at)
+    return value
+
+
+def text(file: ConfigFile, default: str, *at: str) -> str:
+    """A text."""
+    value = file.get(*at)
+    if is_null(value):
+        return default
+    if not isinstance(value, str):
+        raise file.refuse(f'"{".".join(at)}" must be text', "write one word", *at)
+    return str(value)
+
+
+def count(file: ConfigFile, default: int, *at: str) -> int:
+    """A whole number above 0."""
+    value = scalar(file, *at)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise file.refuse(f'"{".".join(at)}" must be a whole number above 0', f"such as {default}", *at)
+    return value
+
+
+def flag(file: ConfigFile, default: bool, *at: str) -> bool:
+    """`true` or `false`."""
+    value = scalar(file, *at)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise file.refuse(f'"{".".join(at)}" must be true or false', "write true or false", *at)
+    return value
+
+
+def scalar(file: ConfigFile, *at: str) -> Any:
+    """A value with the type that it has in YAML itself, None where there is none."""
+    try:
+        return typed(file.get(*at))
+    except ValueError as error:
+        raise file.refuse(f'"{".".join(at)}": {error}', "write another value", *at) from error
+
+
+def size(file: ConfigFile, default: int, *at: str) -> int:
+    """A number of bytes: `200 MB`, `512 kB`, `1000`."""
+    matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
+    if not matched:
+        raise file.refuse(f'"{".".join(at)}" must be a size', "such as 200 MB", *at)
+    return int(matched[1]) * _UNITS[matched[2].lower()]
+
+
+def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
+    """A length of time: `30d`, `12h`."""
+    if not (written := text(file, "", *at)):
+        return default
+    try:
+        return read_duration(written)
+    except ValueError as error:
+        raise file.refuse(f'"{written}" is no length of time', "write 30d, 12h or 1y", *at) from error
+
+
+def rate(file: ConfigFile, default: str, *at: str) -> str:
+    """A number of requests in a length of time: `100 per minute`."""
+    written = text(file, default, *at)
+    if written and not _RATE.fullmatch(written):
+        raise file.refuse(f'the rate "{written}" is not known', "write 100 per minute", *at)
+    return written
+
+
+def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """A list of texts."""
+    value = file.get(*at)
+    if is_null(value):
+        return default
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise file.refuse(f'"{".".join(at)}" must be a list', "write it as [a, b]", *at)
+    return tuple(map(str, value))
+
+
+def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """A text, or a list of them."""
+    value = file.get(*at)
+    one = isinstance(value, str) and not is_null(value)
+    return (str(value),) if one else texts(file, default, *at)
+
+
+def locale(file: ConfigFile, default: str, *at: str) -> str:
+    """The code of a locale: `en`, `pt-BR`."""
+    code = text(file, default, *at)
+    _check_locale(file, code, *at)
+    return code
+
+
+def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """A list of codes of locales, each once; the default one where the list is empty."""
+    codes = texts(file, (), *at)
+    for i, code in enumerate(codes):
+        _check_locale(file, code, *at, i)
+    return tuple(dict.fromkeys(codes)) or default
+
+
+def _check_locale(file: ConfigFile, code: str, *at: str | int) -> None:
+    if not LOCALE.fullmatch(code):
+        raise file.refuse(f'"{code}" is no locale code', "use codes such as en or pt-BR", *at)

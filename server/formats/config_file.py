@@ -1,0 +1,78 @@
+"""A file that configures a site, site.yaml or a schema: a tree, and the line of everything in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from server.errors import SetupError
+from server.formats.json_reader import json_positions, read_json
+from server.formats.positions import Position, Positions, nearest
+from server.formats.scalars import is_null
+from server.formats.tree import SyntaxProblem, Tree
+from server.formats.yaml_reader import read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """One file as it was read: its path in the site, its mapping, and where everything in it stands."""
+
+    path: str
+    data: Mapping[str, Any]
+    positions: Positions
+
+    def get(self, *at: str) -> Tree:
+        """The value at a path of keys, None where there is none."""
+        value: Tree = self.data
+        for key in at:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    def position(self, *at: str | int) -> Position | None:
+        """Where a path of keys stands, or the innermost part of it that the file has."""
+        return nearest(self.positions, at)
+
+    def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
+        """An error at the value of a path of keys, or at the innermost part of it that the file has."""
+        line, column, value = self.position(*at) or Position(1, 1)
+        return SetupError(self.path, line, message, fix, value or column)
+
+    def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
+        """An error at a key, where it is the key that is wrong, not its value."""
+        line, column, _ = self.position(*at) or Position(1, 1)
+        return SetupError(self.path, line, message, fix, column)
+
+
+def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
+    """A YAML file, or a JSON file where it ends with .json, of the site at `root`.
+
+    An empty file is an empty mapping, and so is an optional one that is not there. Raises SetupError
+    for what can't be read or is no mapping.
+    """
+    positions: Positions = {}
+    try:
+        text = (root / path).read_bytes().decode("utf-8-sig")
+        if path.endswith(".json"):
+            data, positions = read_json(text), _json_positions(text)
+        else:
+            data = read_yaml(text, positions)
+    except OSError as error:
+        if optional and isinstance(error, FileNotFoundError):
+            return ConfigFile(path, {}, {})
+        raise SetupError(path, None, f"can't be read: {error.strerror}", "look at its permissions") from error
+    except UnicodeDecodeError as error:
+        raise SetupError(path, None, "is not UTF-8", "save it as UTF-8") from error
+    except SyntaxProblem as error:
+        raise SetupError(path, error.line, error.message, error.fix, error.column) from error
+    file = ConfigFile(path, {} if is_null(data) else data, positions)
+    if not isinstance(file.data, dict):
+        raise file.refuse("is no mapping", "write it as keys with values")
+    return file
+
+
+def _json_positions(text: str) -> Positions:
+    """The position of every key of JSON text, as far as it can be told."""
+    try:
+        return json_positions(text)
+    except SyntaxProblem:
+        return {}

@@ -1,0 +1,107 @@
+"""site.yaml becomes settings, or every line of it that is wrong is named."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from server.config.model import DEFAULTS, FIELDS, KEYS, Settings
+from server.config.reader import ENTRIES, READERS, survey_settings
+from server.errors import SetupError
+
+
+def read(root: Path, text: str) -> tuple[Settings, list[SetupError]]:
+    (root / "site.yaml").write_text(text)
+    return survey_settings(root)
+
+
+def lines(wrong: list[SetupError]) -> list[tuple[int | None, str]]:
+    return [(error.line, error.message) for error in wrong]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "name:\napi: ~\n", "api: {page_size: {}, cors: null}\n"])
+def test_what_is_not_said_has_its_default(tmp_path: Path, text: str) -> None:
+    assert read(tmp_path, text) == (DEFAULTS, [])
+
+
+def test_a_site_without_the_file_has_the_defaults(tmp_path: Path) -> None:
+    assert survey_settings(tmp_path) == (DEFAULTS, [])
+
+
+# A line of site.yaml, the field that it sets, and its value.
+SAID = {
+    "name: Slack Water": ("name", "Slack Water"),
+    "api: {page_size: {default: 7}}": ("page_size", 7),
+    "api: {page_size: {max: 30}}": ("max_page_size", 30),
+    "api: {page_size: {default: 300}}": ("max_page_size", 300),
+    "api: {populate_with_pagination: allow}": ("populate_with_pagination", True),
+    "api: {upload_limit: 3 kB}": ("upload_limit", 3000),
+    "api: {upload_limit: 3}": ("upload_limit", 3),
+    "api: {cors: https://a.example}": ("cors", ("https://a.example",)),
+    "api: {cors: [https://a.example, https://b.example]}": (
+        "cors",
+        ("https://a.example", "https://b.example"),
+    ),
+    "api: {rate_limit: 10 per minute}": ("rate_limit", "10 per minute"),
+    "auth: {session: 12h}": ("session", timedelta(hours=12)),
+    "auth: {confirm_email: true}": ("confirm_email", True),
+    "mail: {port: 587}": ("mail_port", 587),
+    "locales: {available: [fr, en, fr]}": ("locales", ("fr", "en")),
+    "locales: {available: [fr]}": ("default_locale", "fr"),
+    "locales: {default: fr}": ("locales", ("fr",)),
+    "check: {ignore: {unclaimed: a/*}}": ("ignored", {"unclaimed": ("a/*",)}),
+    "search: {weights: {title: 6, article.summary: 0.5}}": (
+        "search_weights",
+        {"title": 6.0, "article.summary": 0.5},
+    ),
+    "roles: {public: {article: [find]}, staff: {}}": (
+        "roles",
+        {"public": frozenset({"article.find"}), "authenticated": frozenset(), "staff": frozenset()},
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_is_said_counts(tmp_path: Path, text: str) -> None:
+    settings, wrong = read(tmp_path, text)
+    field, value = SAID[text]
+    assert wrong == []
+    assert getattr(settings, field) == value
+
+
+# A text that is wrong, and the lines and messages that say so.
+WRONG = {
+    "name: [a]": [(1, '"name" must be text')],
+    "api: 3": [(1, '"api" must be a mapping')],
+    "api:\n  cors: {}": [(2, '"api.cors" must be a list')],
+    "api: {page_size: {max: 0}}": [(1, '"api.page_size.max" must be a whole number above 0')],
+    "api: {page_size: {max: .inf}}": [(1, '"api.page_size.max": .inf has no place in JSON')],
+    "auth: {session: 30}": [(1, '"30" is no length of time')],
+    "auth: {confirm_email: no}": [(1, '"auth.confirm_email" must be true or false')],
+    "search:\n  weights:\n    title: 101\n    body: .nan": [
+        (3, 'the weight of "title" is no such number'),
+        (4, '"search.weights.body": .nan has no place in JSON'),
+    ],
+    "roles:\n  public:\n    a: [fnd]\n    b: [find, creat]\n  x: [a]": [
+        (5, '"roles.x" must be a mapping'),
+        (3, 'the action "fnd" of a is not known'),
+        (4, 'the action "creat" of b is not known'),
+    ],
+    "locales: {default: '!', available: [en]}": [(1, '"!" is no locale code')],
+    "locales:\n  available: [en, '!']": [(2, '"!" is no locale code')],
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path, text: str) -> None:
+    assert lines(read(tmp_path, text)[1]) == WRONG[text]
+
+
+def test_what_is_wrong_leaves_the_rest_as_it_is_said(tmp_path: Path) -> None:
+    settings, _ = read(tmp_path, "name: Slack Water\napi: {page_size: {max: many}}\n")
+    assert (settings.name, settings.max_page_size) == ("Slack Water", DEFAULTS.max_page_size)
+
+
+def test_every_key_says_what_it_holds_in_a_word_that_has_a_reader() -> None:
+    assert {key.holds for key in KEYS.values()} == READERS.keys() | ENTRIES.keys()
+    assert len(KEYS) == len(FIELDS)
