@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from server.formats.edit_yaml import REMOVE, Cut, apply_cuts, same
+from server.formats.json_writer import json_text
 from server.formats.syntax_tree import Node, outline_json
 from server.formats.tree import Tree
-from server.formats.yaml_writer import json_text
 
 _INDENT = re.compile(r"\n([ \t]+)\S")
 

@@ -22,7 +22,7 @@ from server.formats.positions import Positions
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
-from server.formats.yaml_writer import yaml_entry
+from server.formats.yaml_writer import yaml_mapping
 
 
 class Handler(BaseHandler):
@@ -76,7 +76,7 @@ class YamlHandler(Handler):
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
         """A mapping → new front matter, without the lines around it."""
-        return "".join(yaml_entry(key, value) for key, value in metadata.items())
+        return yaml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
         """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""

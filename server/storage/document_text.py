@@ -14,9 +14,10 @@ from server.formats import frontmatter
 from server.formats.edit_json import edit_json
 from server.formats.edit_yaml import REMOVE, edit_yaml, same
 from server.formats.json_reader import read_json
+from server.formats.json_writer import json_text
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
-from server.formats.yaml_writer import json_text, yaml_entry
+from server.formats.yaml_writer import yaml_mapping
 from server.storage.store import parse
 
 BOM = "\ufeff"
@@ -27,7 +28,7 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any]) -> str:
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
     if not path.endswith(MARKDOWN):
-        return "".join(yaml_entry(key, value) for key, value in trees.items())
+        return yaml_mapping(trees)
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
     if text == "" and body:

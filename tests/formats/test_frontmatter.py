@@ -50,6 +50,7 @@ def test_a_file_without_front_matter_is_all_body() -> None:
     assert split("# Title\n\n---\n\nText.\n").body == "# Title\n\n---\n\nText."
     assert split("-- -\na: b\n---\n").matter == ""
     assert split("").body == ""
+    assert split("+++ x\ny\n").body == "+++ x\ny"
     assert split("    code first\n").body == "    code first"
 
 

@@ -1,15 +1,17 @@
-"""What is written without ruamel.yaml is what ruamel.yaml writes, to the byte."""
+"""What is written as YAML: the same value for every reader, in the form that people write."""
 
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
-from server.formats import yaml_writer as emit
+from server.formats.edit_yaml import same
 from server.formats.tree import Plain
 from server.formats.yaml_reader import read_yaml
-from server.formats.yaml_writer import yaml_entry
+from server.formats.yaml_writer import ESCAPED, yaml_entry, yaml_mapping
 
 WORDS = [
     "no",
@@ -84,24 +86,57 @@ value = st.recursive(
 )
 
 
-@given(text, value, st.sampled_from([0, 2]))
-def test_the_short_way_and_the_long_way_write_the_same(key: str, value: Any, offset: int) -> None:
-    assert yaml_entry(key, value, offset=offset) == emit._written_by_ruamel(key, value, offset, False, "")
+@given(text, value, st.sampled_from([0, 1, 2, 4]), st.booleans())
+def test_a_value_reads_back(key: str, value: Any, offset: int, flow: bool) -> None:
+    entry = yaml_entry(key, value, offset=offset, flow=flow)
+    assert entry.endswith("\n")
+    assert same(read_yaml(entry), {key: value})
+
+
+@given(st.dictionaries(text, value, max_size=4))
+def test_a_mapping_is_its_entries(values: dict[str, Any]) -> None:
+    assert yaml_mapping(values) == "".join(yaml_entry(key, item) for key, item in values.items())
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_word_reads_back(word: str) -> None:
-    entry = yaml_entry("key", [word, {word: word}])
-    assert read_yaml(entry) == {"key": [word, {word: word}]}
+@pytest.mark.parametrize("flow", [False, True])
+def test_a_word_is_that_word_to_every_reader(word: str, flow: bool) -> None:
+    entry = yaml_entry("key", [word, {word: word}], flow=flow)
+    expected = {"key": [word, {word: word}]}
+    assert read_yaml(entry) == expected
+    assert yaml.safe_load(entry) == expected
+    assert YAML(typ="safe", pure=True).load(entry) == expected
 
 
-def test_ordinary_content_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emit, "YAML", None)
-    said = {
-        "title": "It is high: water",
-        "tags": ["sea", "salt"],
-        "seo": {"at": Plain("2024-01-01"), "count": 1},
-    }
-    lines = ["said:", "  title: 'It is high: water'", "  tags:", "    - sea", "    - salt"]
-    lines += ["  seo:", "    at: 2024-01-01", "    count: 1"]
-    assert yaml_entry("said", said) == "\n".join(lines) + "\n"
+WRITTEN = {
+    "nested": (
+        {
+            "title": "It is high: water",
+            "tags": ["sea", "salt"],
+            "seo": {"on": Plain("2024-01-01"), "count": 1},
+        },
+        {},
+        "key:\n  title: 'It is high: water'\n  tags:\n    - sea\n    - salt\n"
+        "  seo:\n    'on': 2024-01-01\n    count: 1\n",
+    ),
+    "dashes below the key": (
+        ["a", ["b"], {"c": "d", "e": ["f"]}],
+        {"offset": 0},
+        "key:\n- a\n- - b\n- c: d\n  e:\n  - f\n",
+    ),
+    "in brackets": (["a", "b, c", {"d": 1}], {"flow": True}, "key: [a, 'b, c', {d: 1}]\n"),
+    "nothing": ({"a": [], "b": {}, "c": None, "d": ""}, {}, "key:\n  a: []\n  b: {}\n  c: null\n  d: ''\n"),
+    "lines": ("one\n\ntwo: x\n", {}, "key: |\n  one\n\n  two: x\n"),
+    "lines without a last newline": ("one\ntwo", {}, "key: |-\n  one\n  two\n"),
+    "lines on one": ("one\ntwo", {"quote": ESCAPED}, 'key: "one\\ntwo"\n'),
+    "single quotes stay": ("sea", {"quote": "'"}, "key: 'sea'\n"),
+    "double quotes stay": ("sea", {"quote": '"'}, 'key: "sea"\n'),
+    "an apostrophe": ("it's: so", {}, 'key: "it\'s: so"\n'),
+    "a long line is not wrapped": ("word " * 100 + "end", {}, f"key: {'word ' * 100}end\n"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_values_are_written_as_people_write_them(name: str) -> None:
+    value, options, expected = WRITTEN[name]
+    assert yaml_entry("key", value, **options) == expected

@@ -17,10 +17,10 @@ from server.config.reader import read_settings
 from server.errors import ConflictError, SetupError
 from server.formats.edit_yaml import REMOVE
 from server.formats.json_reader import read_json
+from server.formats.json_writer import json_text
 from server.formats.scalars import typed
 from server.formats.tree import SyntaxProblem
 from server.formats.yaml_reader import read_yaml
-from server.formats.yaml_writer import json_text
 from server.schema.load import read_content_types
 from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Schema
 from server.storage.document_text import changed_text
