@@ -4,14 +4,13 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from server.auth.accounts import Accounts
-from tests.commands.test_cli import free_port, start, wait
+from tests.git import commit_all, git
+from tests.servers import free_port, serving
 from tests.sites import STRING, collection, documents, write
 from tests.test_static_servers import ask, needs_nginx, run_nginx
 
@@ -44,17 +43,6 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 
 
 # --- nginx ----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def serving(root: Path, port: int) -> Iterator[None]:
-    process = start(root, port)
-    try:
-        wait(process, port)
-        yield
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
 
 
 @needs_nginx
@@ -109,22 +97,14 @@ def test_nginx_answers_what_it_has_kept_while_quire_is_away(tmp_path: Path) -> N
 # --- git ------------------------------------------------------------------------------------------
 
 
-def git(folder: Path, *arguments: str) -> str:
-    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-    done = subprocess.run(["git", *who, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
 @pytest.fixture
 def clones(tmp_path: Path) -> tuple[Path, Path]:
     """The clone of the machine that is written to, and that of an editor."""
     first, editor = tmp_path / "first", tmp_path / "editor"
     write(first, FILES)
-    git(first, "init", "-q", "-b", "main")
+    commit_all(first)
     for setting in ("user.name", "user.email"):
         git(first, "config", setting, "x@example.org")
-    git(first, "add", "-A")
-    git(first, "commit", "-qm", "all")
     git(tmp_path, "clone", "-q", "--bare", str(first), str(tmp_path / "remote.git"))
     git(first, "remote", "add", "origin", str(tmp_path / "remote.git"))
     git(first, "fetch", "-q")

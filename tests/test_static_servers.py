@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from server.site.site import Site
-from tests.commands.test_cli import free_port
+from tests.servers import free_port
 from tests.sites import Api
 from tests.tools.test_export import exported
 

@@ -2,18 +2,16 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
 from tests.ci import skipped
 from tests.making import schema, write
+from tests.servers import free_port, serving
 
 HERE = Path(__file__).parent
 ROLES = """
@@ -104,20 +102,11 @@ def _run(node: str, root: Path) -> int:
     token = accounts.create_token("clients", "full-access")
     Users(accounts).create("ann", "ann@example.org", "secret12", role="authenticated", confirmed=True)
     accounts.close()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        _wait(port)
-        environment = {**os.environ, "QUIRE_URL": f"http://127.0.0.1:{port}", "QUIRE_TOKEN": token}
+    with serving(root, free_port(), output=subprocess.DEVNULL) as url:
+        environment = {**os.environ, "QUIRE_URL": url, "QUIRE_TOKEN": token}
         return subprocess.run(
             [node, "--test", "clients.mjs", str(typed)], cwd=HERE, env=environment, check=False
         ).returncode
-    finally:
-        server.terminate()
-        server.wait(10)
 
 
 def _make_site(root: Path) -> None:
@@ -141,16 +130,6 @@ def _make_site(root: Path) -> None:
             },
         },
     )
-
-
-def _wait(port: int) -> None:
-    for _ in range(200):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/_health", timeout=2).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise SystemExit("test-clients: the server did not start")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from server.auth.accounts import Accounts
 from server.commands.cli import COMMANDS, main
+from tests.servers import free_port, get, start, wait
 from tests.sites import STRING, collection, documents, write
 
 ROOT = Path(__file__).parents[2]
@@ -137,46 +136,6 @@ def test_a_site_that_is_not_there(tmp_path: Path) -> None:
 
 
 # --- serve ---------------------------------------------------------------------------------------
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def start(root: Path, port: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def get(port: int, path: str) -> tuple[int, bytes]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
-
-
-def wait(process: subprocess.Popen[str], port: int) -> None:
-    """Until the server answers."""
-    deadline = time.monotonic() + 30
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            assert get(port, "/_health")[0] == 204
-        except OSError:
-            time.sleep(0.03)
-        else:
-            return
-    process.kill()
-    raise AssertionError(process.communicate())
 
 
 @pytest.fixture

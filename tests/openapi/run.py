@@ -10,12 +10,9 @@ import importlib.util
 import io
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
 from PIL import Image
@@ -24,6 +21,7 @@ from server.auth.accounts import Accounts
 from server.auth.users import Users
 from tests.ci import skipped
 from tests.making import schema, write
+from tests.servers import free_port, serving
 
 HERE = Path(__file__).parent
 TYPES = HERE.parent / "conformance" / "site" / "content-types"
@@ -81,21 +79,12 @@ def main() -> int:
         root = Path(folder, "site")
         _make_site(root)
         token = _make_accounts(root)
-        port = _free_port()
-        command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)]
         log = Path(folder, "serve.log")
-        with log.open("w") as out:
-            server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=out)
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait(url)
+        with log.open("wb") as out, serving(root, free_port(), output=out) as url:
             status = _ask(url, folder, token) or _ask(url, folder, None)
-            if status:
-                print(log.read_text()[-4000:])
-            return status
-        finally:
-            server.terminate()
-            server.wait(10)
+        if status:
+            print(log.read_text()[-4000:])
+        return status
 
 
 def _ask(url: str, folder: str, token: str | None) -> int:
@@ -142,22 +131,6 @@ def _make_accounts(root: Path) -> str:
         Users(accounts).create(name, f"{name}@example.org", "secret12", role="authenticated", confirmed=True)
     accounts.close()
     return token
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait(url: str) -> None:
-    for _ in range(200):
-        try:
-            urllib.request.urlopen(f"{url}/_health", timeout=2).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise SystemExit("test-openapi: the server did not start")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from server.search.status import DAMAGED, read_status
 from server.search.sync import Sync
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, documents, load, write
+from tests.waiting import until
 
 FILES: Files = {
     "site.yaml": "name: Search\n",
@@ -40,14 +40,6 @@ def ask(search: Search, site: Site, q: str) -> Found:
 
 def ids(found: Found) -> list[str]:
     return [document.document_id for _, document in found.documents]
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for something that is to come true soon."""
-    end = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.02)
 
 
 def indexed(search: Search, site: Site, q: str, expected: list[str]) -> Callable[[], bool]:

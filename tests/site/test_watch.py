@@ -1,17 +1,18 @@
 """Files that change under a loaded site show changed; what is broken takes nothing else down."""
 
 import os
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from server.site.site import Change
 from server.site.watch import Watcher
+from tests.git import commit_all, git
 from tests.making import Made, make, schema, write
+from tests.waiting import until
 
 POST = schema("post", {"title": "string", "count": "integer", "body": "richtext"}, drafts=True)
 FILES: dict[str, str | bytes] = {
@@ -20,24 +21,6 @@ FILES: dict[str, str | bytes] = {
     "content/posts/one.md": "---\ntitle: One\n---\n",
     "content/posts/two.md": "---\ntitle: Two\n---\n",
 }
-
-
-def git(root: Path, *arguments: str, at: str = "2024-01-01T00:00:00Z") -> None:
-    environment = {
-        **os.environ,
-        "GIT_AUTHOR_DATE": at,
-        "GIT_COMMITTER_DATE": at,
-        "GIT_CONFIG_GLOBAL": os.devnull,
-    }
-    for who in ("AUTHOR", "COMMITTER"):
-        environment |= {f"GIT_{who}_NAME": "T", f"GIT_{who}_EMAIL": "t@example.org"}
-    subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True, env=environment)
-
-
-def committed(root: Path) -> None:
-    git(root, "init", "-q", "-b", "main")
-    git(root, "add", "content", "content-types", "site.yaml")
-    git(root, "commit", "-qm", "first")
 
 
 def titles(made: Made) -> list[str]:
@@ -57,13 +40,6 @@ def watched(made: Made) -> Iterator[Made]:
     time.sleep(0.3)
     yield made
     watcher.stop()
-
-
-def until(what: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it never showed"
-        time.sleep(0.005)
 
 
 def test_edits_of_every_kind_show(watched: Made) -> None:
@@ -106,7 +82,7 @@ def test_content_types_and_roles_are_live(watched: Made) -> None:
 def test_a_checkout_is_one_step(made: Made) -> None:
     old = {f"content/posts/{i}.md": f"---\ntitle: old\ncount: {i}\n---\n" for i in range(1500)}
     write(made.root, old)
-    committed(made.root)
+    commit_all(made.root)
     git(made.root, "checkout", "-qb", "other")
     write(made.root, {path: str(text).replace("old", "new") for path, text in old.items()})
     git(made.root, "commit", "-qam", "second")
@@ -130,7 +106,7 @@ def test_a_checkout_is_one_step(made: Made) -> None:
     looker = threading.Thread(target=look)
     looker.start()
     git(made.root, "checkout", "-q", "other")
-    until(lambda: (0, 1500) in seen, 30)
+    until(lambda: (0, 1500) in seen)
     stop.set()
     looker.join()
     watcher.stop()
@@ -138,7 +114,7 @@ def test_a_checkout_is_one_step(made: Made) -> None:
 
 
 def test_timestamps_come_from_git_and_follow_it(made: Made) -> None:
-    committed(made.root)
+    commit_all(made.root)
     site = make_again(made)
     one = site.get("/api/posts/one")
     assert one["createdAt"] == one["updatedAt"] == one["publishedAt"] == "2024-01-01T00:00:00.000Z"

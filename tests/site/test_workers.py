@@ -3,15 +3,13 @@
 import json
 import os
 import signal
-import socket
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,8 @@ import pytest
 
 from server.auth.accounts import Accounts
 from tests.making import schema, write
+from tests.servers import free_port, start, stop, wait
+from tests.waiting import until
 
 WORKERS = 4
 FILES: dict[str, str | bytes] = {
@@ -32,7 +32,7 @@ FILES: dict[str, str | bytes] = {
 class Server:
     """A running server; each request has a connection of its own, so that any worker may get it."""
 
-    process: "subprocess.Popen[bytes]"
+    process: "subprocess.Popen[str]"
     port: int
     root: Path
     token: str
@@ -65,42 +65,20 @@ class Server:
 
 
 @pytest.fixture
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-@pytest.fixture
-def server(tmp_path: Path, free_port: int) -> Iterator[Server]:
-    root, log = tmp_path / "site", tmp_path / "log"
+def server(tmp_path: Path) -> Iterator[Server]:
+    root, log, port = tmp_path / "site", tmp_path / "log", free_port()
     root.mkdir()
     write(root, FILES)
     accounts = Accounts(root)
     token = accounts.create_token("full", "full-access")
     accounts.close()
-    command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(free_port)]
     with log.open("wb") as out:
-        process = subprocess.Popen([*command, f"--workers={WORKERS}"], stdout=out, stderr=out)
-    found = Server(process, free_port, root, token, log)
+        process = start(root, port, f"--workers={WORKERS}", output=out)
     try:
-        until(lambda: found.send("GET", "/_health")[0] == 204)
-        yield found
+        wait(process, port)
+        yield Server(process, port, root, token, log)
     finally:
-        process.terminate()
-        process.wait(10)
-
-
-def until(met: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if met():
-                return
-        except (OSError, HTTPException):
-            pass
-        time.sleep(0.02)
-    raise AssertionError(f"not so after {seconds} s")
+        stop(process)
 
 
 def test_a_write_is_in_the_next_answer_of_every_worker(server: Server) -> None:
@@ -156,7 +134,7 @@ def test_a_killed_worker_is_replaced_and_catches_up(server: Server) -> None:
         os.kill(worker, signal.SIGKILL)
         written = {"count": i * 100}
         until(lambda: server.send("PUT", "/api/notes/a", written)[0] == 200)  # noqa: B023
-        until(lambda: len(server.workers) == WORKERS)
+        until(lambda: len(server.workers - {worker}) == WORKERS)  # noqa: B023
     assert len(server.workers - before) == 2
     until(lambda: [server.count("a") for _ in range(20)] == [200] * 20)
     (server.root / "content/notes/b.md").write_text("---\ncount: 7\n---\n")  # somebody still watches

@@ -12,7 +12,6 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from server.site.site import Site
 from server.storage.journal import Journal, Write
 from server.write.context import Context
 from tests.making import Made, make, schema
+from tests.servers import free_port, serving, start, wait
 
 THING = schema(
     "thing",
@@ -142,23 +142,6 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new(name: str, tmp_path: Path)
     assert outcomes == {True, False}
 
 
-def start(root: Path) -> tuple["subprocess.Popen[bytes]", int]:
-    """A real server of a site, and its port."""
-    for _ in range(5):
-        port = random.randint(20_000, 60_000)
-        command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_health", timeout=2).close()
-                return process, port
-            except (OSError, HTTPException):  # a socket may have found itself
-                if process.poll() is not None:
-                    break
-                time.sleep(0.05)
-    raise AssertionError("the server did not start")
-
-
 def send(port: int, token: str, path: str, data: dict[str, Any], method: str = "PUT") -> int:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = json.dumps({"data": data}).encode()
@@ -177,7 +160,9 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
     chance = random.Random(7)
     answered, number = 0, 0
     for _ in range(6):
-        process, port = start(made.root)
+        port = free_port()
+        process = start(made.root, port)
+        wait(process, port)
         stop = time.monotonic() + chance.uniform(0.05, 0.6)
         killer = threading.Timer(
             stop - time.monotonic(),
@@ -192,7 +177,7 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
         except (OSError, ValueError):
             pass
         killer.join()
-        process.wait()
+        process.communicate()
         made.site.recover()
         made.site.refresh()
         body = made.get("/api/things/one")["body"]
@@ -204,8 +189,8 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
 
 def test_two_servers_on_one_site_lose_no_update(tmp_path: Path) -> None:
     made = make(tmp_path, FILES)
-    servers = [start(made.root) for _ in range(2)]
-    try:
+    ports = [free_port() for _ in range(2)]
+    with serving(made.root, ports[0]), serving(made.root, ports[1]):
 
         def add(port: int, names: list[str]) -> None:
             for name in names:
@@ -214,16 +199,12 @@ def test_two_servers_on_one_site_lose_no_update(tmp_path: Path) -> None:
         batches = [[f"s{i}-{n}" for n in range(15)] for i in range(2)]
         threads = [
             threading.Thread(target=add, args=(port, batch))
-            for (_, port), batch in zip(servers, batches, strict=True)
+            for port, batch in zip(ports, batches, strict=True)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    finally:
-        for process, _ in servers:
-            process.terminate()
-            process.wait(10)
     made.site.refresh()
     found = {d["name"] for d in made.get("/api/things?fields=name&pagination[pageSize]=100")}
     assert found >= {name for batch in batches for name in batch}

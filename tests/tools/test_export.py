@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from server.commands.cli import main
 from server.query import qs
 from tests.api.test_upload import picture
+from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, documents, load, relation, translated, write
 
 ROOT = Path(__file__).parents[2]
@@ -222,9 +223,7 @@ def test_pages_of_populated_lists_are_there_where_requests_may_not_ask_for_both(
 def test_two_exports_have_the_same_bytes_whatever_the_machine(tmp_path: Path) -> None:
     one = tmp_path / "one" / "site"
     write(one, FILES)
-    git(one, "init", "-q")
-    git(one, "add", "-A")
-    git(one, "commit", "-q", "-m", "all")
+    commit_all(one)
     git(tmp_path, "clone", "-q", str(one), str(tmp_path / "two"))
     for path in (tmp_path / "two").rglob("*.png"):
         os.utime(path, (1, 1))
@@ -232,15 +231,8 @@ def test_two_exports_have_the_same_bytes_whatever_the_machine(tmp_path: Path) ->
     assert first == second
 
 
-def git(root: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-    subprocess.run(["git", *who, *arguments], cwd=root, check=True)
-
-
 def test_a_shallow_clone_is_named(root: Path, tmp_path: Path) -> None:
-    git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", "one")
+    commit_all(root)
     git(root, "commit", "-q", "--allow-empty", "-m", "two")
     git(tmp_path, "clone", "-q", "--depth", "1", root.as_uri(), str(tmp_path / "clone"))
     assert "git fetch --unshallow" in run(tmp_path / "clone", tmp_path / "out").stdout

@@ -1,0 +1,21 @@
+"""Waiting for what other threads and processes are about to do."""
+
+import time
+from collections.abc import Callable
+from http.client import HTTPException
+
+LONGEST_S = 30.0
+
+
+def until(met: Callable[[], bool]) -> None:
+    """Wait until something is so; a server that can't be reached meanwhile may be about to start."""
+    deadline = time.monotonic() + LONGEST_S
+    while True:
+        try:
+            if met():
+                return
+        except (OSError, HTTPException):
+            if time.monotonic() > deadline:
+                raise
+        assert time.monotonic() < deadline, f"not so after {LONGEST_S:.0f} s"
+        time.sleep(0.01)
