@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from server.documents.document import Document
+from server.documents.document import LOCALE, Document
 from server.documents.values import Component
 from server.index.find import Found
 from server.index.predicates import all_of, compile_filter, components_in
@@ -52,10 +52,10 @@ class Renderer:
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
         """What renders documents with one selection; `known` ones are taken as they were rendered."""
         if self.known is None or not selection.populate:
-            return lambda document: self.document(document, selection, document.row[-1])
+            return lambda document: self.document(document, selection, document.row[LOCALE])
         get = self.view.snapshot.shown.of(self.known)
         return lambda document: get(
-            document, lambda document: self.document(document, selection, document.row[-1])
+            document, lambda document: self.document(document, selection, document.row[LOCALE])
         )
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
@@ -79,7 +79,7 @@ class Renderer:
 
         def write(item: Item, locale: str, out: list[bytes]) -> None:
             out.append(first + start(item)[1:] if first else start(item))
-            inside = item.row[-1] if localized else locale
+            inside = item.row[LOCALE] if localized else locale
             owner = item if document else None
             for name, member in members:
                 out.append(name)

@@ -7,7 +7,7 @@ from typing import Any
 from server.api.render import Renderer
 from server.auth.users import User
 from server.config.model import Settings
-from server.documents.document import PUBLISHED, Document
+from server.documents.document import Document, make
 from server.index.find import find
 from server.index.snapshot import View, build
 from server.query.ast import Query
@@ -60,23 +60,14 @@ def view_of(schema: Schema, settings: Settings, users: list[User], timestamp: st
 
 def _user_document(type_: Type, user: User, locale: str) -> Document:
     values = (user.username, user.email, user.provider, user.confirmed, user.blocked, (f"role-{user.role}",))
-    row = (user.id, user.document_id, *values, user.created_at, user.updated_at, user.created_at, locale)
-    return Document(type_, row, PUBLISHED, f"user {user.id}")
+    timestamps = (user.created_at, user.updated_at, user.created_at)
+    return make(type_, user.document_id, values, timestamps, locale, f"user {user.id}", number=user.id)
 
 
 def _role_document(type_: Type, role: Role, timestamp: str, locale: str) -> Document:
-    row = (
-        role.id,
-        role.document_id,
-        role.name,
-        role.description,
-        role.type,
-        timestamp,
-        timestamp,
-        timestamp,
-        locale,
-    )
-    return Document(type_, row, PUBLISHED, f"role {role.type}")
+    values = (role.name, role.description, role.type)
+    timestamps = (timestamp, timestamp, timestamp)
+    return make(type_, role.document_id, values, timestamps, locale, f"role {role.type}", number=role.id)
 
 
 def render_users(view: View, query: Query) -> list[bytes]:

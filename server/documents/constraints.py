@@ -35,10 +35,10 @@ def broken_within(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[P
         for sentence in broken_options(attribute, value):
             yield at, sentence
         if isinstance(value, Component):
-            yield from broken_within(value.type, value.row[1:], at)
+            yield from broken_within(value.type, value.values, at)
         elif attribute.type in ("component", "dynamiczone"):
             for i, component in enumerate(value or ()):
-                yield from broken_within(component.type, component.row[1:], (*at, i))
+                yield from broken_within(component.type, component.values, (*at, i))
 
 
 def unique_values(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -48,10 +48,10 @@ def unique_values(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[P
         if (attribute.unique or attribute.type == "uid") and value is not None and attribute.scalar:
             yield at, value if isinstance(value, str | int | float | Decimal) else str(value)
         elif isinstance(value, Component):
-            yield from unique_values(value.type, value.row[1:], at)
+            yield from unique_values(value.type, value.values, at)
         elif attribute.type in ("component", "dynamiczone"):
             for i, component in enumerate(value or ()):
-                yield from unique_values(component.type, component.row[1:], (*at, i))
+                yield from unique_values(component.type, component.values, (*at, i))
 
 
 def _lengths(attribute: Attribute, value: Any) -> Iterator[str]:

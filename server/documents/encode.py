@@ -33,7 +33,7 @@ def _target(target: Any) -> Any:
 
 
 def _component(component: Component) -> dict[str, Any]:
-    return encode_attributes(component.type, component.row[1:])
+    return encode_attributes(component.type, component.values)
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:

@@ -37,8 +37,18 @@ class Component:
     def __init__(self, type_: Type, row: tuple[Any, ...]) -> None:
         self.type, self.row = type_, row
 
+    @property
+    def id(self) -> int:
+        """The derived number (spec.md 2.2)."""
+        return int(self.row[0])
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values of the attributes, in the order of `type.attributes`."""
+        return self.row[1:]
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Component) and self.type is other.type and self.row[1:] == other.row[1:]
+        return isinstance(other, Component) and self.type is other.type and self.values == other.values
 
     def __hash__(self) -> int:
         return hash(self.type.uid)
@@ -47,7 +57,7 @@ class Component:
         return Component, (self.type, self.row)
 
     def __repr__(self) -> str:
-        return f"{self.type.uid}{self.row[1:]!r}"
+        return f"{self.type.uid}{self.values!r}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ class _Feed:
 
 def _newest_first(changed: dict[str, Version | None]) -> dict[str, Version | None]:
     def age(item: tuple[str, Version | None]) -> str:
-        return str(item[1].document.get("updatedAt")) if item[1] else "~"
+        return item[1].document.updated_at if item[1] else "~"
 
     return dict(sorted(changed.items(), key=age, reverse=True))
 

@@ -84,8 +84,8 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
     if attribute.group in ("component", "dynamiczone"):
         for component in value if isinstance(value, tuple) else (value,):
             assert isinstance(component, Component)
-            for i, inner in enumerate(component.type.attributes.values()):
-                yield from _values(inner, component.row[i + 1])
+            for inner, held in zip(component.type.attributes.values(), component.values, strict=True):
+                yield from _values(inner, held)
     else:
         yield attribute, value
 

@@ -59,5 +59,5 @@ class Context:
 
 
 def values_of(document: Document) -> Values:
-    """A document's attributes by name, as its row holds them."""
-    return {name: document.row[document.type.position[name]] for name in document.type.attributes}
+    """A document's attributes by name."""
+    return dict(zip(document.type.attributes, document.values, strict=True))

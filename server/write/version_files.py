@@ -38,7 +38,7 @@ def write_draft(context: Context, update: Update) -> None:
         return
     timestamps: Values = {"updatedAt": Plain(context.now)}
     if draft is None and update.published is not None:
-        timestamps["createdAt"] = Plain(base.get("createdAt"))
+        timestamps["createdAt"] = Plain(base.created_at)
         timestamps["publishedAt"] = REMOVE
     text = context.changed(base, {**changes, **timestamps})
     context.changeset.put(draft.path if draft else context.sibling(base.path, draft=True), text)
@@ -64,7 +64,7 @@ def write_published(context: Context, update: Update) -> None:
 
 def _timestamps(context: Context, document: Document) -> Values:
     """The timestamps that the file of a published version says."""
-    timestamps: Values = {"createdAt": Plain(document.get("createdAt")), "updatedAt": Plain(context.now)}
+    timestamps: Values = {"createdAt": Plain(document.created_at), "updatedAt": Plain(context.now)}
     if document.type.draft_publish:
         timestamps["publishedAt"] = Plain(context.now)
     return timestamps

@@ -268,14 +268,14 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
         if live and _timestamp(document) + COPYING < _timestamp(live):
             position = audit.position(document.path, ("updatedAt",))
             line, column = (position.line, position.value or position.column) if position else (None, None)
-            drafted, published = (d.get("updatedAt")[:16].replace("T", " ") for d in (document, live))
+            drafted, published = (d.updated_at[:16].replace("T", " ") for d in (document, live))
             what = f"is a draft of {drafted}, older than {live.path} of {published}"
             fix = "bring it up to date, or remove it"
             yield Problem(document.path, line, what, fix, "warning", column, "stale-draft")
 
 
 def _timestamp(document: Document) -> datetime:
-    return datetime.fromisoformat(document.get("updatedAt"))
+    return datetime.fromisoformat(document.updated_at)
 
 
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (

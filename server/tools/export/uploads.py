@@ -41,12 +41,9 @@ def with_base_url(state: State, base: str) -> State:
 
 
 def _with_base(file: Document, base: str) -> Document:
-    row = list(file.row)
-    url, formats = file.type.position["url"], file.type.position["formats"]
-    row[url] = base + row[url]
-    if row[formats]:
-        row[formats] = {k: {**entry, "url": base + entry["url"]} for k, entry in row[formats].items()}
-    return Document(file.type, tuple(row), file.status, file.path)
+    formats = file.get("formats") or {}
+    moved = {key: {**entry, "url": base + entry["url"]} for key, entry in formats.items()}
+    return file.with_values({"url": base + file.get("url"), "formats": moved or None})
 
 
 def named_in(body: bytes) -> Iterator[str]:
