@@ -6,6 +6,7 @@
         ├── ValidationError      400
         │   └── PaginationError  400
         ├── ApplicationError     400  a rule of users that is not about the form of the request
+        │   └── TakenError       400  another user has the name or the address
         ├── UnauthorizedError    401
         ├── ForbiddenError       403
         ├── NotFoundError        404
@@ -89,6 +90,14 @@ class ApplicationError(ApiError):
     """Something that can't be done as things are: a name that is taken, a blocked account."""
 
     status, name, default = 400, "ApplicationError", "An application error occurred"
+
+
+class TakenError(ApplicationError):
+    """Another user has the name or the address."""
+
+    def __init__(self, field: str) -> None:
+        """`field` is what is taken: `username` or `email`."""
+        super().__init__(f"{field.capitalize()} already taken")
 
 
 class RateLimitError(ApiError):

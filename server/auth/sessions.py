@@ -96,14 +96,14 @@ class Attempts:
     def exhausted(self, account: str, address: str) -> bool:
         """Whether an account has been tried too often from an address."""
         with self._lock:
-            times = self._counted.get((account.lower(), address), deque())
+            times = self._counted.get((account, address), deque())
             while times and times[0] < time.monotonic() - self.window_s:
                 times.popleft()
             return len(times) >= self.most
 
     def count(self, account: str, address: str) -> None:
         """Count an attempt."""
-        key = (account.lower(), address)
+        key = (account, address)
         with self._lock:
             times = self._counted.pop(key, deque(maxlen=self.most))
             times.append(time.monotonic())
@@ -114,4 +114,4 @@ class Attempts:
     def forget(self, account: str, address: str) -> None:
         """Begin to count anew."""
         with self._lock:
-            self._counted.pop((account.lower(), address), None)
+            self._counted.pop((account, address), None)

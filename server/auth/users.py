@@ -2,35 +2,39 @@
 database, never in git.
 
 A user's `sessions` number is part of every JSON web token: a changed password raises it, which ends
-all tokens given out before.
+all tokens given out before. `version` counts what can be seen of users, whoever changes it.
 """
 
 import hashlib
 import hmac
 import re
 import secrets
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import Connection, func, or_, select
-from sqlalchemy.exc import IntegrityError
 
-from server.auth.accounts import Accounts, users_table
+from server.auth.accounts import Accounts
+from server.auth.database import users_table, versions_table
+from server.auth.names import name_key, plain_address, plain_name
 from server.auth.passwords import check_password, hash_password
 from server.documents.constraints import LONGEST_EMAIL, is_email
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
-from server.errors import ApplicationError
+from server.errors import ApplicationError, TakenError
 
 RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long the codes in mails are good
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
 LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # as the columns are
 LONGEST_OTHER = 1024
-TAKEN = "Email or Username are already taken"
 _LARGEST_ID = 2**31 - 1
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _u = users_table.c
+_number = select(versions_table.c.number).where(versions_table.c.name == users_table.name).scalar_subquery()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,24 @@ class Users:
 
     def __init__(self, accounts: Accounts) -> None:
         self.engine = accounts.engine
+        self._watch, self._lock, self._version = accounts.watch(), threading.Lock(), 0
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every change of what can be seen of some user."""
+        with self._lock:
+            if self._watch.changed():
+                with self.engine.connect() as connection:
+                    self._version = int(connection.execute(select(_number)).scalar_one())
+            return self._version
+
+    @contextmanager
+    def _changing(self) -> Iterator[Connection]:
+        """A transaction that changes what can be seen of users: one at a time, and each is counted."""
+        with self.engine.begin() as connection:
+            counted = versions_table.update().where(versions_table.c.name == users_table.name)
+            connection.execute(counted.values(number=versions_table.c.number + 1))
+            yield connection
 
     def all(self) -> list[User]:
         """Every user, in the order of their creation."""
@@ -85,8 +107,8 @@ class Users:
 
     def _named(self, identifier: str) -> Any:
         """The row of a name or address; an address is its owner's, whatever others call themselves."""
-        email = _address(identifier)
-        found = users_table.select().where(or_(_u.username == identifier, _u.email == email))
+        name, email = plain_name(identifier), plain_address(identifier)
+        found = users_table.select().where(or_(_u.username == name, _u.email == email))
         with self.engine.connect() as connection:
             return connection.execute(found.order_by((_u.email == email).desc())).first()
 
@@ -100,13 +122,14 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Make a user. Raises ApplicationError where name or address are taken."""
+        """Make a user. Raises TakenError where another has the name or address."""
         timestamp = now()
         row = {
             "document_id": new_document_id(),
-            "username": username,
-            "email": _address(email),
-            "password": hash_password(password) if password else None,
+            "username": plain_name(username),
+            "name_key": name_key(username),
+            "email": plain_address(email),
+            "password": hash_password(password) if password else None,  # before others have to wait
             "provider": "local",
             "confirmed": confirmed,
             "blocked": blocked,
@@ -115,41 +138,46 @@ class Users:
             "created_at": timestamp,
             "updated_at": timestamp,
         }
+        with self._changing() as connection:
+            _refuse_taken(connection, 0, row)
+            made = users_table.insert().values(**row, version=_number)
+            key = connection.execute(made).inserted_primary_key
+            assert key is not None
+            return _user(connection.execute(users_table.select().where(_u.id == key[0])).one())
+
+    def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
+        """Make a user who asks to be one. Raises ApplicationError, which does not tell what is taken."""
         try:
-            with self.engine.begin() as connection:
-                key = connection.execute(users_table.insert(), row).inserted_primary_key
-                assert key is not None
-                return _sole(connection, int(key[0]))
-        except IntegrityError as error:
-            raise ApplicationError(TAKEN) from error
+            return self.create(username, email, password, role="authenticated", confirmed=confirmed)
+        except TakenError as error:
+            raise ApplicationError("Email or Username are already taken") from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change some columns of a user. Raises ApplicationError where name or address are taken.
+        """Change some columns of a user. Raises TakenError where another has the name or address.
 
         A new password ends its sessions; what was mailed before a new password or address is void.
         """
-        changes: dict[str, Any] = {**values, "updated_at": now()}
+        changes: dict[str, Any] = {**values, "updated_at": now(), "version": _number}
+        if "username" in changes:
+            name = str(changes["username"])
+            changes["username"], changes["name_key"] = plain_name(name), name_key(name)
         if "email" in changes:
-            changes["email"] = _address(str(changes["email"]))
+            changes["email"] = plain_address(str(changes["email"]))
             changes["reset_hash"] = changes["confirm_hash"] = None
         if changes.get("password"):
-            changes["password"] = hash_password(str(changes["password"]))
+            changes["password"] = hash_password(str(changes["password"]))  # before others have to wait
             changes["sessions"] = _u.sessions + 1
             changes["reset_hash"] = None
-        try:
-            with self.engine.begin() as connection:
-                update = users_table.update().where(_u.id == user_id).values(**changes)
-                if connection.execute(update).rowcount and ("username" in changes or "email" in changes):
-                    _sole(connection, user_id)
-        except IntegrityError as error:
-            raise ApplicationError(TAKEN) from error
+        with self._changing() as connection:
+            _refuse_taken(connection, user_id, changes)
+            connection.execute(users_table.update().where(_u.id == user_id).values(**changes))
         return self.get(user_id)
 
     def delete(self, user_id: int) -> User | None:
         """Remove a user; returns who it was."""
         found = self.get(user_id)
         if found:
-            with self.engine.begin() as connection:
+            with self._changing() as connection:
                 connection.execute(users_table.delete().where(_u.id == user_id))
         return found
 
@@ -188,27 +216,29 @@ class Users:
 
     def _spend(self, code: str, column: Any, values: dict[str, Any]) -> User | None:
         hashed = _hash(code)
-        with self.engine.begin() as connection:
+        with self.engine.connect() as connection:
             row = connection.execute(users_table.select().where(column == hashed)).first()
-            if row is None or not hmac.compare_digest(getattr(row, column.name), hashed):
-                return None
-            if int(code.rpartition(".")[2]) <= time.time():
-                return None
-            update = users_table.update().where(_u.id == row.id, column == hashed)
-            done = connection.execute(update.values({**values, column.name: None}))
-            return _user(row) if done.rowcount else None
+        if row is None or not hmac.compare_digest(getattr(row, column.name), hashed):
+            return None
+        if int(code.rpartition(".")[2]) <= time.time():
+            return None
+        update = users_table.update().where(_u.id == row.id, column == hashed)
+        with self._changing() as connection:
+            done = connection.execute(update.values({**values, column.name: None, "version": _number}))
+        return _user(row) if done.rowcount else None
 
 
-def _sole(connection: Connection, user_id: int) -> User:
-    """A user just written. Raises ApplicationError where another has its name for an address.
+def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
+    """Raise TakenError where another user has the name or address of a row, as a name or an address.
 
     Both are identifiers to log in with: each must lead to one account only.
     """
-    row = connection.execute(users_table.select().where(_u.id == user_id)).one()
-    same = or_(func.lower(_u.username) == row.email, _u.email == _address(row.username))
-    if connection.execute(select(_u.id).where(_u.id != user_id, same)).first():
-        raise ApplicationError(TAKEN)
-    return _user(row)
+    for field in ("email", "username"):
+        if field in row:
+            same = (row[field], name_key(row[field]), plain_address(row[field]))
+            anywhere = or_(_u.email.in_(same), _u.username.in_(same), _u.name_key.in_(same))
+            if connection.execute(select(_u.id).where(_u.id != user_id, anywhere)).first():
+                raise TakenError(field)
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
@@ -217,18 +247,14 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
     The length is looked at first, since what else is looked at takes long for a long text.
     """
     longest = LONGEST.get(name, LONGEST_OTHER)
-    if len(value) > longest:
+    if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
         return f"must be at most {longest} characters"
     if _CONTROL.search(value):
         return "must not have control characters"
     if name == "email" and not is_email(value):
         return "must be a valid email"
-    return f"must be at least {least} characters" if len(value) < least else ""
-
-
-def _address(text: str) -> str:
-    """An e-mail address as it is kept and compared."""
-    return text.strip().lower()
+    length = len(value.strip()) if name == "username" else len(value)
+    return f"must be at least {least} characters" if length < least else ""
 
 
 def _hash(code: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
-from server.errors import SetupError
+from server.errors import SetupError, TakenError
 
 BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
 
@@ -66,3 +66,14 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="the accounts database can't be used") as caught:
         Accounts(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
     assert "\n" not in str(caught.value)
+
+
+def test_names_are_one_and_changes_are_counted_there_too(url: str, tmp_path: Path) -> None:
+    here, there = Accounts(tmp_path, url), Accounts(tmp_path, url)
+    before = Users(there).version
+    Users(here).create("zoë", "zoe@example.org", "secret12", role="authenticated", confirmed=True)
+    assert Users(there).version == Users(here).version > before
+    with pytest.raises(TakenError):
+        Users(there).create("ZOË", "other@example.org", "secret12", role="authenticated", confirmed=True)
+    here.close()
+    there.close()

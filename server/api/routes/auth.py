@@ -10,6 +10,7 @@ from server.api.forms import read_form, refuse_others
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, read_body, state_of
 from server.auth import mail
+from server.auth.names import name_key, plain_address
 from server.auth.sessions import Attempts
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, public_fields
 from server.config.model import Settings
@@ -36,10 +37,10 @@ def blueprint(identities: Identities) -> Blueprint:
     attempts, mailed = Attempts(), Attempts(MAILS)
 
     def count_mail(email: str) -> None:
-        address = request.remote_addr or ""
-        if mailed.exhausted(email, address):
+        account, address = plain_address(email), request.remote_addr or ""
+        if mailed.exhausted(account, address):
             raise RateLimitError()
-        mailed.count(email, address)
+        mailed.count(account, address)
 
     def logged_in(user: User) -> Response:
         return answer(dumps({"jwt": identities.sessions.token(user), "user": public_fields(user)}))
@@ -48,10 +49,10 @@ def blueprint(identities: Identities) -> Blueprint:
     def login() -> Response:
         identities.permit(request, "auth", "callback")
         form = read_form(read_body(request), LOGIN)
-        who, address = form["identifier"], request.remote_addr or ""
+        who, address = name_key(form["identifier"]), request.remote_addr or ""
         if attempts.exhausted(who, address):
             raise RateLimitError()
-        user = users.with_password(who, form["password"])
+        user = users.with_password(form["identifier"], form["password"])
         if user is None:
             attempts.count(who, address)
             raise ValidationError(WRONG)
@@ -66,13 +67,8 @@ def blueprint(identities: Identities) -> Blueprint:
         refuse_others(body, REGISTER)
         form = read_form(body, REGISTER)
         settings = state_of(request).settings
-        user = users.create(
-            form["username"],
-            form["email"],
-            form["password"],
-            role="authenticated",
-            confirmed=not settings.confirm_email,
-        )
+        confirmed = not settings.confirm_email
+        user = users.register(form["username"], form["email"], form["password"], confirmed=confirmed)
         if settings.confirm_email:
             outbox.put(lambda: _mail_confirmation(settings, users, user))
             return answer(dumps({"user": public_fields(user)}))
@@ -80,9 +76,8 @@ def blueprint(identities: Identities) -> Blueprint:
 
     @bp.post("/auth/change-password", strict_slashes=False)
     def change_password() -> Response:
-        actor = identities.permit(
-            request, "auth", "changePassword", ended=True
-        )  # it is the current password that counts here
+        # It is the current password that counts here, not when the session began.
+        actor = identities.permit(request, "auth", "changePassword", ended=True)
         user = users.get(actor.user_id) if actor.user_id else None
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")

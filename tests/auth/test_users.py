@@ -1,0 +1,155 @@
+"""Users in the database: names that are the same, versions, and databases that an older release made."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from server.auth.accounts import Accounts
+from server.auth.names import name_key, plain_name
+from server.auth.users import LONGEST, User, Users, broken_rule
+from server.errors import ApplicationError, TakenError
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Iterator[Users]:
+    accounts = Accounts(tmp_path)
+    yield Users(accounts)
+    accounts.close()
+
+
+def create(users: Users, username: str, email: str = "") -> User:
+    return users.create(
+        username, email or f"{username.strip()}@example.org", "secret12", role="authenticated", confirmed=True
+    )
+
+
+@pytest.mark.parametrize("other", ["ann", "Ann", "ANN", " ann", "ann\u2003", "ａｎｎ", "aⁿn"])
+def test_two_names_that_nobody_can_tell_apart_are_one(users: Users, other: str) -> None:
+    create(users, "ann")
+    with pytest.raises(TakenError, match="Username already taken"):
+        create(users, other, "other@example.org")
+    bob = create(users, "bob")
+    with pytest.raises(TakenError):
+        users.update(bob.id, {"username": other})
+    with pytest.raises(ApplicationError, match="Email or Username are already taken"):
+        users.register(other, "other@example.org", "secret12", confirmed=True)
+
+
+@pytest.mark.parametrize("other", ["ann@example.org", "ANN@example.org", " ann@example.org"])
+def test_an_address_belongs_to_one_user(users: Users, other: str) -> None:
+    create(users, "ann")
+    with pytest.raises(TakenError, match="Email already taken"):
+        create(users, "bob", other)
+    with pytest.raises(TakenError):
+        create(users, other, "other@example.org")  # as a name, with which one could log in as well
+    bob = create(users, "bob")
+    with pytest.raises(TakenError):
+        users.update(bob.id, {"email": other})
+
+
+def test_a_user_may_keep_and_change_the_spelling_of_a_name(users: Users) -> None:
+    ann = create(users, "ann")
+    changed = users.update(ann.id, {"username": " Ann ", "email": "ANN@example.org"})
+    assert changed is not None
+    assert (changed.username, changed.email) == ("Ann", "ann@example.org")
+
+
+def test_one_logs_in_by_the_name_as_it_is_written_or_the_address_in_any_case(users: Users) -> None:
+    create(users, "Zoe\u0308", "zoe@example.org")
+    for identifier in ("Zoë", " Zoë ", "Zoe\u0308", "zoe@example.org", " ZOE@Example.org"):
+        assert users.with_password(identifier, "secret12") is not None, identifier
+    for identifier in ("zoë", "Zoe", "ZOË", ""):
+        assert users.with_password(identifier, "secret12") is None, identifier
+
+
+def test_names_are_measured_as_they_are_kept() -> None:
+    assert broken_rule("username", "  a  ", 3)
+    assert not broken_rule("username", " abc ", 3)
+    assert broken_rule("username", "\ufdfa" * 100)  # a letter that stands for eighteen
+    assert len(name_key("ß" * (LONGEST["username"] // 2))) == LONGEST["username"]
+    assert plain_name(" Zoe\u0308 ") == "Zoë"
+
+
+def test_the_version_grows_with_what_can_be_seen_of_users(tmp_path: Path) -> None:
+    here, there = Accounts(tmp_path), Accounts(tmp_path)
+    users, others = Users(here), Users(there)
+    seen = [others.version]
+
+    def grows() -> bool:
+        seen.append(others.version)
+        return seen[-1] > seen[-2] and seen[-1] == users.version
+
+    ann = create(users, "ann")
+    assert grows()
+    users.update(ann.id, {"blocked": True})
+    assert grows()
+    code, reset = users.confirm_code(ann), users.reset_code(ann)
+    users.with_password("ann", "secret12")
+    users.spend_confirm_code("nothing")
+    here.create_token("one", "read-only")
+    assert not grows()
+    users.spend_confirm_code(code)
+    assert grows()
+    users.spend_reset_code(reset)
+    users.delete(ann.id)
+    assert grows()
+    users.delete(ann.id)
+    assert not grows()
+    here.close()
+    there.close()
+
+
+def test_of_many_who_want_a_name_at_once_one_gets_it(tmp_path: Path) -> None:
+    accounts = [Accounts(tmp_path) for _ in range(4)]
+    made: list[User] = []
+
+    def try_to(users: Users, name: str) -> None:
+        with suppress(TakenError):
+            made.append(create(users, name, f"{len(name)}@example.org"))
+
+    names = ("ann", "ANN ", " aNN  ", "Ann   ")
+    threads = [
+        threading.Thread(target=try_to, args=(Users(each), name))
+        for each, name in zip(accounts, names, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == len(Users(accounts[0]).all()) == 1
+    for each in accounts:
+        each.close()
+
+
+OLD = """
+CREATE TABLE users (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, document_id VARCHAR(24) NOT NULL UNIQUE,
+    username VARCHAR(200) NOT NULL UNIQUE, email VARCHAR(320) NOT NULL UNIQUE, password VARCHAR(200),
+    provider VARCHAR(40) NOT NULL, confirmed BOOLEAN NOT NULL, blocked BOOLEAN NOT NULL,
+    role VARCHAR(100) NOT NULL, sessions INTEGER NOT NULL, reset_hash VARCHAR(64),
+    confirm_hash VARCHAR(64), created_at VARCHAR(24) NOT NULL, updated_at VARCHAR(24) NOT NULL
+)
+"""
+
+
+def test_a_database_of_an_older_release_is_brought_up_to_date(tmp_path: Path) -> None:
+    (tmp_path / ".quire").mkdir()
+    row = "'local', 1, 0, 'editor', 0, NULL, NULL, '2024-01-01T00:00:00.000Z', '2024-01-01T00:00:00.000Z'"
+    with sqlite3.connect(tmp_path / ".quire/accounts.db") as database:
+        database.execute(OLD)
+        for i, name in enumerate(("ann", "Ann", "bob"), 1):
+            database.execute(f"INSERT INTO users VALUES ({i}, 'd{i}', '{name}', '{i}@x.org', NULL, {row})")
+    database.close()
+    for _ in range(2):
+        accounts = Accounts(tmp_path)
+        users = Users(accounts)
+        assert [user.username for user in users.all()] == ["ann", "Ann", "bob"]
+        for taken in ("ANN", "Ann", "BOB", "1@x.org"):
+            with pytest.raises(TakenError):
+                create(users, taken, "new@example.org")
+        assert users.update(2, {"blocked": True}) is not None
+        accounts.close()
