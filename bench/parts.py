@@ -22,7 +22,6 @@ from server.api import cache as answers
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.index import planner as plan
-from server.index import text_search as containing
 from server.index.fragments import Fragments
 from server.index.planner import Plan
 from server.site.site import Site
@@ -63,19 +62,15 @@ PARTS = (
         lambda: _out(plan.Planner, "plan", lambda self, filter_: Plan(rest=filter_)),
     ),
     Part(
-        "words of texts, counted",
+        "texts searched by the chunk",
         "$containsi in the body",
-        lambda: _out(containing.Texts, "with_text", _searched),
+        lambda: _out(plan, "_TEXTUAL", frozenset()),
     ),
 )
 
 
 def _unread(*_: Any) -> None:
     return None
-
-
-def _searched(self: containing.Texts, sought: Any) -> list[int]:
-    return self._search(sought.text)
 
 
 def measure(root: Path, articles: int) -> None:

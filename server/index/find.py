@@ -12,10 +12,9 @@ from server.index.predicates import Test, all_of, compile_filter
 from server.index.publication import publication_test
 from server.index.snapshot import View
 from server.index.sort import order_for, sorter
-from server.index.text_search import containing
-from server.query.ast import EVERYTHING, Compare, Filter, Or, Query
+from server.query.ast import EVERYTHING, And, Compare, Filter, Or, Query
 from server.query.operators import OPERATORS
-from server.schema.model import Attribute, Type
+from server.schema.model import Attribute
 
 # The types of attributes that `_q` looks into.
 SEARCHED = ("string", "text", "richtext", "enumeration", "email", "uid")
@@ -66,8 +65,8 @@ def find_single(view: View, query: Query) -> Document | None:
 
 
 def _if_matching(view: View, query: Query, document: Document | None) -> Document | None:
-    test = _query_test(view, query)
-    if document is None or (test and not test(document.row, document, document.locale)):
+    test = _test(view, query, _filter(query))
+    if document is None or (test is not None and not test(document.row, document, document.locale)):
         return None
     return document
 
@@ -91,38 +90,32 @@ def _locale(view: View, query: Query) -> str | None:
 
 def _find_everywhere(view: View, query: Query) -> Found:
     """Documents of all locales: everything is looked at."""
-    documents, test = candidates(view, query), _query_test(view, query)
-    if test:
+    documents, test = candidates(view, query), _test(view, query, _filter(query))
+    if test is not None:
         documents = [d for d in documents if test(d.row, d, d.locale)]
     ordered = sorter(view, query.selection.sort)(documents)
     return Found(ordered[query.page.start : query.page.start + query.page.limit], len(ordered))
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """The set of documents that a query's filters, `_q` and publicationFilter leave; None for all."""
+    """The set of documents that meet a query's conditions; None for all."""
     planner = Planner(view, query.type, locale)
-    plan = planner.plan(query.selection.filter)
-    bits = plan.bits
-    if query.text:
-        texts = _text_bits(planner, query)
-        bits = texts if bits is None else bits & texts
-    tests = [] if plan.rest is None else [compile_filter(view, plan.rest)]
-    publication = publication_test(view, query.type)
-    if publication:
-        tests.append(publication)
-    if not tests:
-        return bits
-    test = all_of(tests)
-    return bits_of(d for d in planner.documents(bits) if test(d.row, d, locale))
+    plan = planner.plan(_filter(query))
+    test = _test(view, query, plan.rest or EVERYTHING)
+    if test is None:
+        return plan.bits
+    return bits_of(d for d in planner.documents(plan.bits) if test(d.row, d, locale))
 
 
-def _query_test(view: View, query: Query) -> Test | None:
-    """Filters, `_q` and publicationFilter as one test; None where everything passes."""
-    tests = []
-    if query.selection.filter != EVERYTHING:
-        tests.append(compile_filter(view, query.selection.filter))
-    if query.text:
-        tests.append(compile_filter(view, _text_filter(query)))
+def _filter(query: Query) -> Filter:
+    """The filters of a query and its `_q`, as one filter."""
+    filters = query.selection.filter
+    return And((filters, _text_filter(query))) if query.text else filters
+
+
+def _test(view: View, query: Query, filter_: Filter) -> Test | None:
+    """A filter and the view's publicationFilter as one test; None where everything passes."""
+    tests = [] if filter_ == EVERYTHING else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:
         tests.append(publication)
@@ -132,30 +125,19 @@ def _query_test(view: View, query: Query) -> Test | None:
 # --- _q ----------------------------------------------------------------------------------------
 
 
-def _text_bits(planner: Planner, query: Query) -> int:
-    """The documents that `_q` finds: all their texts are searched in one go."""
-    type_, bits = query.type, planner.by_ids([query.text])
-    for attributes in (_texts(type_), _numbers(query)):
-        columns = tuple(type_.position[attribute.name] for attribute in attributes)
-        if columns:
-            bits |= containing(planner.order, columns, query.text.casefold())
-    return bits
-
-
 def _text_filter(query: Query) -> Filter:
     """`_q` as a filter: some visible text or number contains the text, or the documentId is the text."""
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
-    parts = [Compare(a, at[a.name], contains, text) for a in (*_texts(query.type), *_numbers(query))]
+    parts = [Compare(a, at[a.name], contains, text) for a in _searched(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
     return Or((*parts, by_id))
 
 
-def _texts(type_: Type) -> list[Attribute]:
-    return [a for a in type_.attributes.values() if a.type in SEARCHED and not a.private]
-
-
-def _numbers(query: Query) -> list[Attribute]:
-    """The visible numbers of a document, whose digits are searched where the text is a number."""
-    if not _NUMBER.fullmatch(query.text.strip()):
-        return []
-    return [a for a in query.type.attributes.values() if a.group == "number" and not a.private]
+def _searched(query: Query) -> list[Attribute]:
+    """The visible texts of a type; where the text is a number, its numbers as well."""
+    numbers = _NUMBER.fullmatch(query.text.strip()) is not None
+    return [
+        a
+        for a in query.type.attributes.values()
+        if not a.private and (a.type in SEARCHED or (numbers and a.group == "number"))
+    ]

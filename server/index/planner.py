@@ -62,6 +62,8 @@ _TEXTUAL = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsW
 
 def _cost(part: Filter) -> int:
     """Which part to plan first: what an order answers, then relations, then what searches texts."""
+    if isinstance(part, And | Or):
+        return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
         return 3 if part.operator.name in _TEXTUAL else 0 if part.operator.name in ("$eq", "$in") else 1
     return 2
@@ -149,11 +151,11 @@ class Planner:
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
             return _RANGES[name](self._by(part), part.operand), True
-        if name in _TEXTUAL and textual:
+        if name in _TEXTUAL:
             text = part.operand.casefold()
             if not text:
                 return filled(self._by(part)), name != "$eqi"
-            return containing(self.order, (part.at,), text), name == "$containsi"
+            return containing(self.order, part.at, text), name == "$containsi"
         return None, False
 
     def _flagged(self, part: Compare) -> int:

@@ -85,6 +85,8 @@ filters: Any = st.sampled_from(
         {"year": {"$gt": "0"}, "out": {"$ne": "true"}},
         {"year": {"$between": ["0", "1"]}},
         {"year": {"$notIn": ["0", "2"]}},
+        {"year": {"$contains": "1"}},
+        {"year": {"$notContainsi": "1"}, "out": {"$endsWith": "e"}},
         {"$not": {"year": {"$between": ["1", "0"]}}},
         {"$or": [{"title": {"$contains": "b"}}, {"writer": {"name": "Ann"}}]},
         {"others": {"books": {"year": "1"}}},

@@ -1,0 +1,48 @@
+"""Searching the joined texts of chunks finds what searching each document finds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.documents.document import Document, default_order, make
+from server.index import sorted_chunks
+from server.index.ordering import Order, bits_of
+from server.index.text_search import containing
+from server.schema.model import Attribute, Type
+
+NOTE = Type("api::note.note", "collectionType", "note", "notes", "Note", {"text": Attribute("text", "text")})
+AT = NOTE.position["text"]
+LETTERS = "ab -\n.é_1ßẞ漢"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_chunks() -> object:
+    """Chunks of four, so that a handful of documents has several."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(sorted_chunks, "CHUNK", 4)
+    yield
+    patch.undo()
+
+
+def note(i: int, text: str | None) -> Document:
+    timestamp = f"2024-01-01T00:00:{i:02d}.000Z"
+    document = make(NOTE, f"n{i}", [text], (timestamp,) * 3, "en", f"n{i}.md")
+    document.slot = i
+    return document
+
+
+@given(
+    st.lists(st.none() | st.text(LETTERS, max_size=12), max_size=20), st.text(LETTERS, min_size=1, max_size=4)
+)
+def test_it_finds_every_document_whose_text_contains_another(texts: list[str | None], text: str) -> None:
+    documents = [note(i, one) for i, one in enumerate(texts)]
+    order = Order.presorted(documents, default_order)
+    sought = text.casefold()
+    expected = bits_of(d for d, one in zip(documents, texts, strict=True) if sought in (one or "").casefold())
+    assert containing(order, AT, sought) == expected
+
+
+def test_no_text_reaches_from_one_document_into_the_next() -> None:
+    order = Order.presorted([note(0, "low"), note(1, "tide")], default_order)
+    assert containing(order, AT, "lowtide") == 0
+    assert containing(order, AT, "low\0tide") == 0
