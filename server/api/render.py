@@ -69,7 +69,7 @@ class Renderer:
     def _compile(self, type_: Type, selection: Selection, first: bytes, last: bytes) -> Write:
         document = type_.kind != "component"
         wrapped = self.v4 and document
-        names = type_.visible if selection.fields is None else selection.fields
+        names = type_.default_fields if selection.fields is None else selection.fields
         start = self._start(type_, selection.fields, names, wrapped=wrapped)
         members = [(b',"%b":' % n.name.encode(), self._member(n)) for n in selection.populate]
         if wrapped and members and not names:
@@ -125,7 +125,7 @@ class Renderer:
         write = (
             self._count(self._arrangement(node))
             if node.count
-            else self._list(node, many=attribute.to_many, morph=attribute.morph and not attribute.derived)
+            else self._list(node, many=attribute.to_many, morph=attribute.polymorphic)
         )
         related = self.view.resolver(attribute)
 
@@ -172,7 +172,7 @@ class Renderer:
     def _arrangement(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
         """What leaves out and sorts the documents of a node; None where all are shown as they come."""
         attribute, selections = node.attribute, node.selections
-        one_type = len(selections) == 1 and (attribute is None or not attribute.morph or attribute.derived)
+        one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
         keep = {uid: self._keep(uid, s) for uid, s in selections.items()}
         sorts = [sorter(self.view, s.sort) for s in selections.values() if s.sort]
         if one_type and not sorts and not any(keep.values()):
@@ -351,6 +351,6 @@ def list_answer(rendered: bytes, page: Page, total: int) -> bytes:
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
     """Media files as the upload API shows them, which has no locale and no envelope."""
-    fields = query.selection.fields or tuple(n for n in query.type.visible if n != "locale")
+    fields = query.selection.fields or tuple(n for n in query.type.default_fields if n != "locale")
     selection, renderer = replace(query.selection, fields=fields), Renderer(view)
     return [renderer.document(file, selection, file.locale) for file in files]

@@ -12,7 +12,7 @@ from typing import Any
 import regex
 from email_validator import EmailNotValidError, validate_email
 
-from server.documents.values import Component, Path
+from server.documents.values import Component, Path, is_empty
 from server.schema.model import Attribute, Type
 
 MATCH_S = 0.1
@@ -22,7 +22,7 @@ UID = r"^[A-Za-z0-9-_.~]*$"
 
 def broken_options(attribute: Attribute, value: Any) -> list[str]:
     """The sentences that say which options of an attribute a value breaks, without its name."""
-    if value is None or value == ():
+    if is_empty(value):
         return ["is required"] if attribute.required and not attribute.derived else []
     return [*_lengths(attribute, value), *_bounds(attribute, value), *_patterns(attribute, value)]
 

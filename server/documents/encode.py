@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from server.documents.values import Component
+from server.documents.values import Component, is_empty
 from server.formats.tree import Plain
 from server.schema.model import Attribute, Type
 
@@ -40,19 +40,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
     """The attributes of a row that a file has to name: those with a value, or without their default."""
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        if has_value(value) or needs_null(attribute):
+        if not is_empty(value) or attribute.has_default:  # a missing key would mean the default
             found[attribute.name] = encode(attribute, value)
     return found
-
-
-def has_value(value: Any) -> bool:
-    """Whether a value is more than nothing."""
-    return value is not None and value != ()
-
-
-def needs_null(attribute: Attribute) -> bool:
-    """Whether a missing key would not mean null, because it would mean the default."""
-    return attribute.default is not None and attribute.scalar
 
 
 def changed_keys(type_: Type, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,12 +113,9 @@ def read_value(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -
     """One attribute's value. An absent key has the attribute's default, an explicit null is None."""
     kind = attribute.type
     if tree is _ABSENT:
-        if attribute.default is not None and attribute.scalar:
-            tree = attribute.default
-        else:
-            return _EMPTY.get(kind) if not attribute.repeatable else ()
+        tree = attribute.default if attribute.has_default else None
     if is_null(tree):
-        return _EMPTY.get(kind) if not attribute.repeatable else ()
+        return empty_value(attribute)
     if kind == "component":
         return _read_component(attribute, tree, path, reading)
     if kind == "dynamiczone":
@@ -130,8 +127,14 @@ def read_value(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -
         return None
 
 
-# What an attribute holds that has no value: an empty tuple where it may hold several things.
-_EMPTY: Mapping[str, Any] = {"relation": (), "media": (), "dynamiczone": ()}
+def empty_value(attribute: Attribute) -> Any:
+    """What an attribute holds that has no value: relations, media and lists an empty tuple, others None."""
+    return () if attribute.repeatable or attribute.type in ("relation", "media", "dynamiczone") else None
+
+
+def is_empty(value: Any) -> bool:
+    """Whether an attribute that holds this has no value."""
+    return value is None or value == ()
 
 
 def _shown(tree: Tree) -> str:

@@ -14,7 +14,7 @@ from server.documents.values import READERS, Unreadable
 from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
-from server.query.booleans import FALSE, TRUE
+from server.query.booleans import read_boolean
 from server.query.fields import queried, target_of
 from server.query.operators import LOGIC, OPERATORS, text_of
 from server.schema.model import Attribute, Schema, Type
@@ -182,8 +182,8 @@ def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text
-    if attribute.type == "boolean" and text.lower() in (*TRUE, *FALSE):
-        return text.lower() in TRUE
+    if attribute.type == "boolean" and (boolean := read_boolean(text.lower())) is not None:
+        return boolean
     try:
         if attribute.type in ("datetime", "timestamp"):
             return _timestamp(text)
@@ -219,7 +219,7 @@ def _text(value: Any, dotted: str) -> str:
 
 
 def _flag(value: Any, name: str, dotted: str) -> bool:
-    text = value.lower() if isinstance(value, str) else ""
-    if text not in (*TRUE, *FALSE):
+    flag = read_boolean(value.lower() if isinstance(value, str) else value)
+    if flag is None:
         raise _bad_value(value, dotted, f"true or false for {name}")
-    return text in TRUE
+    return flag

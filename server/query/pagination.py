@@ -7,7 +7,7 @@ from typing import Any
 from server.config.model import Settings
 from server.errors import PaginationError, ValidationError
 from server.query.ast import Page
-from server.query.booleans import FALSE, TRUE
+from server.query.booleans import read_boolean
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 
@@ -43,9 +43,10 @@ def refuse_outside(params: Mapping[str, Any]) -> None:
 def _with_count(value: Any) -> bool:
     if value is None or value == "":
         return True
-    if value not in (*TRUE, *FALSE):
+    with_count = read_boolean(value)
+    if with_count is None:
         raise ValidationError('Invalid withCount parameter. Expected "t","1","true","false","0","f"')
-    return value in TRUE
+    return with_count
 
 
 def _number(value: Mapping[str, Any], key: str, default: int) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Node, Selection
-from server.query.booleans import FALSE, TRUE
-from server.query.fields import populatable, selectable, targets_of
+from server.query.booleans import read_boolean
+from server.query.fields import targets_of
 from server.query.filters import read_filters
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
@@ -26,7 +26,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
         return None
     for name in names:
         attribute = type_.columns.get(name)
-        if attribute is None or not selectable(attribute):
+        if attribute is None or not attribute.selectable:
             raise invalid_key(name, name if attribute else None, param)
     return tuple(dict.fromkeys(name for name in names if name not in ("id", "documentId")))
 
@@ -55,7 +55,7 @@ class _Reader:
         """The nodes of one level."""
         wanted = _as_object(value)
         if "*" in wanted:
-            wanted = {**dict.fromkeys(populatable(type_), True), **wanted}
+            wanted = {**dict.fromkeys(type_.populatable, True), **wanted}
             del wanted["*"]
         nodes = (self.node(type_, name, options, way) for name, options in wanted.items())
         return tuple(node for node in nodes if node is not None)
@@ -63,7 +63,7 @@ class _Reader:
     def node(self, type_: Type, name: str, value: Any, way: Way) -> Node | None:
         """One attribute of a level; None where it is switched off."""
         way = (*way, name)
-        if name not in populatable(type_):
+        if name not in type_.populatable:
             raise invalid_key(name, ".".join(way), "populate")
         options = _options(value, ".".join(way))
         if options is None:
@@ -73,7 +73,7 @@ class _Reader:
             selections = {type_.uid: self.selection(type_, options, way)}
             return Node(name, None, -1, selections, _count(options.get("count"), way))
         targets = targets_of(self.schema, attribute)
-        if attribute.type == "dynamiczone" or attribute.relation in ("morphToOne", "morphToMany"):
+        if attribute.type == "dynamiczone" or attribute.polymorphic:
             return Node(name, attribute, type_.position[name], self.by_type(targets, options, way))
         selections = {target.uid: self.selection(target, options, way) for target in targets}
         return Node(name, attribute, type_.position[name], selections, _count(options.get("count"), way))
@@ -100,7 +100,7 @@ class _Reader:
             return self.on({t.uid: t for t in targets}, options["on"], (*way, "on"))
         wanted = _as_object(options.get("populate"))
         for name in wanted:
-            if name != "*" and not any(name in populatable(t) for t in targets):
+            if name != "*" and not any(name in t.populatable for t in targets):
                 raise invalid_key(name, name, "populate")
         return {t.uid: Selection(populate=self.nodes(t, _of(t, wanted), ())) for t in targets}
 
@@ -121,13 +121,14 @@ class _Reader:
 def _count(value: Any, way: Way) -> bool:
     if value is None:
         return False
-    if value not in (*TRUE, *FALSE):
+    counted = read_boolean(value)
+    if counted is None:
         raise invalid_key(str(value), ".".join((*way, "count")), "populate")
-    return value in TRUE
+    return counted
 
 
 def _of(type_: Type, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in wanted.items() if name == "*" or name in populatable(type_)}
+    return {name: value for name, value in wanted.items() if name == "*" or name in type_.populatable}
 
 
 def _as_object(value: Any) -> dict[str, Any]:
@@ -161,10 +162,10 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 
 def _options(value: Any, dotted: str) -> Mapping[str, Any] | None:
     """What stands behind one attribute of populate: None where it is switched off."""
-    if value is True or value is None or value == "*" or value in TRUE:
-        return {}
     if isinstance(value, dict):
         return value
-    if isinstance(value, str) and value in FALSE:
+    if value is True or value is None or value == "*" or read_boolean(value):
+        return {}
+    if read_boolean(value) is False:
         return None
     raise invalid_key(str(value), dotted, "populate")

@@ -89,7 +89,7 @@ def _check_relation(file: ConfigFile, type_: Type, attribute: Attribute, types: 
             *at,
             "relation",
         )
-    if attribute.relation in ("morphToOne", "morphToMany"):
+    if attribute.polymorphic:
         return
     target = types.get(attribute.target or "")
     if target is None and attribute.target and _EXTERNAL.match(attribute.target):

@@ -55,7 +55,8 @@ ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
 }
 
 TO_MANY = frozenset({"oneToMany", "manyToMany", "morphToMany", "morphMany"})
-MORPH = frozenset({"morphToOne", "morphToMany", "morphOne", "morphMany"})
+POLYMORPHIC = frozenset({"morphToOne", "morphToMany"})
+MORPH = POLYMORPHIC | {"morphOne", "morphMany"}
 # What the other side of a two-way relation must be.
 MIRROR: Mapping[str, str] = {
     "oneToOne": "oneToOne",
@@ -105,14 +106,44 @@ class Attribute:
         return self.group in ("string", "date", "number", "generic")
 
     @property
+    def visible(self) -> bool:
+        """Whether anybody may see it: private attributes and passwords are never in answers or queries."""
+        return not self.private and self.type != "password"
+
+    @property
+    def selectable(self) -> bool:
+        """Whether `fields` may name it (spec.md 2.3)."""
+        return self.scalar and self.visible
+
+    @property
+    def populatable(self) -> bool:
+        """Whether `populate` may name it."""
+        return not self.scalar and self.visible
+
+    @property
+    def queryable(self) -> bool:
+        """Whether filters and sort keys may name it; a dynamic zone has no attributes to go on with."""
+        return self.visible and self.type != "dynamiczone"
+
+    @property
+    def has_default(self) -> bool:
+        """Whether it holds its default where nobody gave it a value; only scalar attributes do."""
+        return self.default is not None and self.scalar
+
+    @property
     def derived(self) -> bool:
         """Whether it is the side of a relation that the index derives from the other side."""
         return self.mapped_by is not None
 
     @property
     def morph(self) -> bool:
-        """Whether its targets may be of any type."""
+        """Whether it is a side of a relation whose targets may be of any type."""
         return self.relation in MORPH
+
+    @property
+    def polymorphic(self) -> bool:
+        """Whether each of its targets says its own type: the side of a morph relation that is stored."""
+        return self.relation in POLYMORPHIC
 
     @property
     def to_many(self) -> bool:
@@ -166,13 +197,16 @@ class Type:
         return {name: i for i, name in enumerate(self.columns)}
 
     @cached_property
-    def visible(self) -> tuple[str, ...]:
+    def default_fields(self) -> tuple[str, ...]:
         """The names that an answer shows when no `fields` are asked for, in order."""
-        return tuple(
-            name
-            for name, a in self.columns.items()
-            if a.scalar and not a.private and a.type != "password" and name not in ("id", "documentId")
-        )
+        ids = ("id", "documentId")
+        return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
+
+    @cached_property
+    def populatable(self) -> tuple[str, ...]:
+        """The names that `populate` may have, in the order of `*`."""
+        names = tuple(name for name, a in self.attributes.items() if a.populatable)
+        return (*names, "localizations") if self.localized else names
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:

@@ -57,7 +57,7 @@ def _options(attribute: Attribute) -> Iterator[str]:
     yield from _bounds(attribute.min, attribute.max, " entries" if many else "")
     if attribute.regex:
         yield f"Matches `{attribute.regex}`."
-    if attribute.default is not None and attribute.scalar:
+    if attribute.has_default:
         yield f"Default: {_shown(attribute.default)}."
     if attribute.unique or attribute.type == "uid":
         yield "Unique."

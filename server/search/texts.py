@@ -92,7 +92,7 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
 
 def searchable(attribute: Attribute) -> bool:
     """Whether an attribute has text that anyone may find by."""
-    return not attribute.private and (
+    return attribute.visible and (
         attribute.type in READERS or attribute.group in ("component", "dynamiczone")
     )
 
@@ -100,9 +100,7 @@ def searchable(attribute: Attribute) -> bool:
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
     """The attribute that a document is called by: what its uid is made from, or is named like a title."""
-    shown = {
-        name: a for name, a in type_.attributes.items() if not a.private and a.type in ("string", "text")
-    }
+    shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
     return next((name for name in (*targets, *_TITLES, *shown) if name in shown), None)
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from server.auth.passwords import hash_password
-from server.documents.values import READERS, Path, Unreadable
+from server.documents.values import READERS, Path, Unreadable, empty_value
 from server.formats.tree import Plain, Tree
+from server.query.booleans import read_boolean
 from server.schema.model import Attribute
 from server.write.faults import Fault
 
@@ -15,25 +16,24 @@ BLOCK_TYPES = ("paragraph", "heading", "list", "list-item", "quote", "code", "im
 TOP_BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
 _TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(\.\d{1,3})?")
 _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
-_BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
 def default_of(attribute: Attribute) -> Any:
     """What an attribute holds when nobody gave it a value. A default of the wrong type is ignored."""
-    if attribute.default is not None and attribute.scalar:
+    if attribute.has_default:
         reading: Any = None
         try:
             return READERS[attribute.type](attribute.default, attribute)
         except Unreadable:
             return reading
-    return () if attribute.repeatable or attribute.type in ("relation", "media", "dynamiczone") else None
+    return empty_value(attribute)
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
     """A JSON value as its attribute's type holds it. Raises Unreadable."""
     kind = attribute.type
     if kind == "boolean":
-        value = _BOOLEANS.get(tree.lower()) if isinstance(tree, str) else tree
+        value = read_boolean(tree.lower()) if isinstance(tree, str) else tree
         if not isinstance(value, bool):
             raise Unreadable("true or false")
         return value

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.constraints import broken_within
-from server.documents.values import Component, Path, Unreadable, identify
+from server.documents.values import Component, Path, Unreadable, empty_value, identify
 from server.errors import ApiError, ValidationError
 from server.formats.tree import Plain, Tree
 from server.index.snapshot import Snapshot
@@ -104,7 +104,7 @@ class Validator:
 
     def _value(self, attribute: Attribute, tree: Tree, path: Path) -> Any:
         if tree is None:
-            return () if attribute.repeatable or attribute.type in ("dynamiczone", "media") else None
+            return empty_value(attribute)
         if attribute.type == "component":
             return self._component(attribute, tree, path)
         if attribute.type == "dynamiczone":
@@ -168,7 +168,7 @@ class Validator:
         """The target that an item of a relation names. Raises ValidationError where there is none."""
         document_id = item.get("documentId") if isinstance(item, dict) else item
         uid = attribute.target
-        if attribute.relation in ("morphToOne", "morphToMany"):
+        if attribute.polymorphic:
             uid = item.get("__type") if isinstance(item, dict) else None
         if not isinstance(document_id, str) or type(document_id) is Plain or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
@@ -178,7 +178,7 @@ class Validator:
                 f'Document with id "{document_id}", locale "null" not found',
                 {"path": ".".join(map(str, path))},
             )
-        return (uid, document_id) if attribute.morph and not attribute.derived else document_id
+        return (uid, document_id) if attribute.polymorphic else document_id
 
     def _exists(self, uid: str, document_id: str) -> bool:
         table = self.snapshot.tables.get(uid)

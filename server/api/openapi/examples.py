@@ -8,7 +8,7 @@ from server.api.render import Renderer
 from server.auth.permissions import Actor, narrow
 from server.documents.constraints import broken_options
 from server.documents.document import Document
-from server.documents.encode import has_value
+from server.documents.values import is_empty
 from server.index.find import find, find_single
 from server.index.snapshot import View
 from server.query.parse import read_query
@@ -31,7 +31,7 @@ def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
     if document is None:
         return _invented(type_)
     found = {"plain": _shown(state, public, document, {})}
-    if any(not a.scalar and not a.private for a in type_.attributes.values()):
+    if any(a.populatable for a in type_.attributes.values()):
         found["populated"] = _shown(state, public, document, {"populate": "*"})
     found["input"] = _input(type_, lambda a: document.get(a.name))
     return {name: example for name, example in found.items() if example is not None}
@@ -101,9 +101,9 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
     """A body of the scalar values that are good; None where something that is needed is not."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
-        secret = attribute.private or attribute.type == "password"
-        value = (_sample if secret else value_of)(attribute) if attribute.scalar else None
-        if has_value(value) and not broken_options(attribute, value):
+        known = value_of if attribute.visible else _sample
+        value = known(attribute) if attribute.scalar else None
+        if not is_empty(value) and not broken_options(attribute, value):
             found[attribute.name] = _written(attribute, value)
         elif attribute.required and not attribute.derived:
             return None

@@ -10,8 +10,7 @@ from typing import Any
 from server.api.openapi.types import Schema, TypeSchemas, ref
 from server.config.model import Settings
 from server.config.values import LOCALE
-from server.query.booleans import FALSE, TRUE
-from server.query.fields import selectable
+from server.query.booleans import BOOLEANS
 from server.query.parse import PUBLICATION_FILTERS, STATUSES
 from server.query.sorting import ORDERS
 from server.schema.model import Type
@@ -78,7 +77,7 @@ def _locale_sentence(settings: Settings) -> str:
 
 
 def _pagination(sizes: str, settings: Settings) -> Schema:
-    words: list[Any] = [*TRUE, *FALSE]
+    words: list[Any] = [*BOOLEANS]
     properties = {
         "page": {**_WHOLE, "description": "The first page is 1."},
         "pageSize": {**_WHOLE, "description": f"Documents on a page: {sizes}."},
@@ -132,7 +131,7 @@ def name_in_path(name: str, description: str) -> Schema:
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Schema]]:
     """The parameters of a type, by their names in the document: `Article.fields`, …."""
     name = schemas.names[type_.uid]
-    columns = [a.name for a in type_.columns.values() if selectable(a)]
+    columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
         f"{name}.fields",
         _listed(
@@ -187,8 +186,8 @@ def _nested(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
     """Patterns of the sort keys one level below: `author\\.(name|slug)`."""
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
-        if link.type == "dynamiczone" or (link.morph and not link.derived):
+        if link.type == "dynamiczone" or link.polymorphic:
             continue
         (target,) = targets.values()
-        below = [a.name for a in target.columns.values() if selectable(a)]
+        below = [a.name for a in target.columns.values() if a.selectable]
         yield rf"{link.name}\.({'|'.join(below)})"

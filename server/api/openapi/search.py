@@ -7,7 +7,7 @@ from server.api.openapi.operations import answer, operation
 from server.api.openapi.types import Schema
 from server.auth.permissions import Actor
 from server.config.model import Settings
-from server.query.booleans import FALSE, TRUE
+from server.query.booleans import BOOLEANS
 from server.schema.model import Type
 from server.search.question import LONGEST
 
@@ -46,7 +46,7 @@ def _parameters(names: list[str], settings: Settings) -> list[Schema]:
         ("status", {"enum": ["published", "draft"]}, "What drafts say, where the caller may read them."),
         ("limit", whole, f"Hits on a page, at most {settings.max_page_size}."),
         ("page", whole, "Which page, from 1."),
-        ("prefix", {"enum": [*TRUE, *FALSE], "default": "true"}, "Whether the last word may be unfinished."),
+        ("prefix", {"enum": [*BOOLEANS], "default": "true"}, "Whether the last word may be unfinished."),
     )
     return [
         {"name": name, "in": "query", "schema": schema, "description": text}

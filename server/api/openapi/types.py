@@ -10,7 +10,7 @@ from typing import Any
 
 from server.api.openapi.values import OPERAND_KINDS, count_bounds, described, shown_value, written_value
 from server.auth.permissions import Actor, subject_of
-from server.query.fields import selectable, targets_of
+from server.query.fields import targets_of
 from server.schema.model import ROLE, UPLOAD, Attribute, Type
 from server.schema.model import Schema as Types
 from server.schema.sentences import describe_type
@@ -58,7 +58,7 @@ class TypeSchemas:
 
     def links(self, type_: Type) -> list[Attribute]:
         """The attributes that `populate` can show to the actor."""
-        found = (a for a in type_.attributes.values() if not a.scalar and not a.private)
+        found = (a for a in type_.attributes.values() if a.populatable)
         return [a for a in found if self.may_find(a)]
 
     # --- answers -------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class TypeSchemas:
             if self._named_in_relations():
                 properties["__type"] = {"const": type_.uid, "description": "In relations to any type."}
         for name, attribute in type_.columns.items():
-            if name not in properties and selectable(attribute):
+            if name not in properties and attribute.selectable:
                 properties[name] = _formats(type_, name) or shown_value(attribute)
         for link in self.links(type_):
             properties[link.name] = described(self._held(link), link)
@@ -90,12 +90,12 @@ class TypeSchemas:
 
     def _named_in_relations(self) -> bool:
         every = (a for t in self.types.types.values() for a in t.attributes.values())
-        return any(a.morph and not a.derived for a in every)
+        return any(a.polymorphic for a in every)
 
     def _held(self, attribute: Attribute) -> Schema:
         """What a populated attribute holds."""
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
-        if attribute.type == "dynamiczone" or (attribute.morph and not attribute.derived):
+        if attribute.type == "dynamiczone" or attribute.polymorphic:
             key = "__component" if attribute.type == "dynamiczone" else "__type"
             mapping = {t.uid: self._pointer(t) for t in self.targets(attribute)}
             told = {"propertyName": key, "mapping": mapping}
@@ -136,7 +136,7 @@ class TypeSchemas:
     def _written(self, attribute: Attribute) -> Schema:
         match attribute.type:
             case "relation":
-                named = attribute.morph and not attribute.derived
+                named = attribute.polymorphic
                 return described(ref("MorphInput" if named else "RelationInput"), attribute)
             case "media":
                 return described(ref("MediaInput"), attribute)
@@ -166,11 +166,11 @@ class TypeSchemas:
         own = ref(f"{self.names[type_.uid]}Filters")
         properties: Schema = {}
         for name, attribute in type_.columns.items():
-            if attribute.private or attribute.type in ("password", "dynamiczone"):
+            if not attribute.queryable:
                 continue
             if attribute.scalar:
                 properties[name] = ref(f"{OPERAND_KINDS.get(attribute.type, 'Text')}Filter")
-            elif (not attribute.morph or attribute.derived) and self.may_find(attribute):
+            elif not attribute.polymorphic and self.may_find(attribute):
                 (target,) = self.targets(attribute)
                 properties[name] = {"anyOf": [ref("LinkFilter"), ref(f"{self.names[target.uid]}Filters")]}
         properties |= {"$and": {**_LIST, "items": own}, "$or": {**_LIST, "items": own}, "$not": own}
@@ -179,8 +179,7 @@ class TypeSchemas:
 
 def _needed(attribute: Attribute) -> bool:
     """Whether a body that makes a document has to have an attribute."""
-    has_default = attribute.default is not None and attribute.scalar
-    return attribute.required and not attribute.derived and not has_default
+    return attribute.required and not attribute.derived and not attribute.has_default
 
 
 def _formats(type_: Type, name: str) -> Schema | None:

@@ -14,7 +14,7 @@ from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError
-from server.query.booleans import FALSE, TRUE
+from server.query.booleans import read_boolean
 from server.query.parse import read_locale, read_status
 from server.schema.model import Type
 from server.search.find import Found, Scope, Search, facets, total
@@ -76,11 +76,12 @@ def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question
 
 
 def _flag(value: Any, param: str) -> bool:
-    if value in (None, "", *TRUE):
+    if value is None or value == "":
         return True
-    if value not in FALSE:
+    flag = read_boolean(value)
+    if flag is None:
         raise _invalid(param, "true or false is expected")
-    return False
+    return flag
 
 
 def _number(params: Mapping[str, Any], param: str, default: int) -> int:

@@ -73,7 +73,7 @@ class Shapes:
         return f"  {prop(key_of(type_))}: {{ {shape} }};\n"
 
     def _shown(self, type_: Type) -> Iterator[str]:
-        for name in type_.visible:
+        for name in type_.default_fields:
             attribute = type_.columns[name]
             if type_.kind != "component" and name in _OF_VERSION:
                 continue
@@ -85,7 +85,7 @@ class Shapes:
 
     def _links(self, type_: Type) -> Iterator[str]:
         for attribute in type_.attributes.values():
-            if not attribute.private and not attribute.scalar and (link := self._link(attribute)):
+            if attribute.populatable and (link := self._link(attribute)):
                 yield _member(attribute, link)
         if type_.localized:
             yield comment(["The document in its other locales."], "  ")
@@ -95,7 +95,7 @@ class Shapes:
         """What an attribute leads to; nothing for a relation to a type that is not here."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
-        if attribute.relation in ("morphToOne", "morphToMany"):
+        if attribute.polymorphic:
             every = union(key_of(t) for t in (*self.schema.content_types, self.schema.types[UPLOAD]))
             return f"{'ManyOf' if attribute.to_many else 'OneOf'}<{every}>"
         uid = {"media": UPLOAD, "component": attribute.component}.get(attribute.type, attribute.target)
@@ -123,7 +123,7 @@ class Shapes:
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)
-            case "relation" if attribute.relation in ("morphToOne", "morphToMany"):
+            case "relation" if attribute.polymorphic:
                 return "RelationInput<TypedReference>"
             case "relation":
                 return "RelationInput" if attribute.target in self.schema.types else ""
