@@ -258,9 +258,7 @@ def test_only_what_the_caller_may_find_is_searched(api: Api) -> None:
 def test_what_can_not_be_meant_is_refused(api: Api, query: str, message: str) -> None:
     answer = api.get(f"/search?{query}")
     assert answer.status == 400
-    assert message.partition(":")[0] in answer.error["message"]
-    if '"' in message:
-        assert answer.error["message"] == message
+    assert message in answer.error["message"]
 
 
 def test_other_methods_are_refused_in_the_envelope(api: Api) -> None:

@@ -181,7 +181,7 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
         made.site.recover()
         made.site.refresh()
         body = made.get("/api/things/one")["body"]
-        assert int(body if body.isdigit() else 0) in (answered, answered + 1, number)
+        assert int(body if body.isdigit() else 0) in (answered, number)  # the last may not have been told
         assert made.read("content/things/one.md").startswith("---\nname: one # kept\n")
         assert not list((made.root / ".quire" / "journal").iterdir())
     assert answered > 5
@@ -312,5 +312,5 @@ def test_names_that_leave_the_site_are_never_written(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="leads out of the site"), journal.writing():
             journal.commit([Write(path, b"x", None)])
     assert list((tmp_path / "outside").iterdir()) == []
-    for name in ("..%2f..%2fx", "..", "%2e%2e"):
-        assert made.send("PUT", f"/api/things/{name}", {"name": "x"}).status_code in (404, 405)
+    for name, status in (("..%2f..%2fx", 405), ("..", 404), ("%2e%2e", 404)):
+        assert made.send("PUT", f"/api/things/{name}", {"name": "x"}).status_code == status

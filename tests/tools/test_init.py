@@ -618,11 +618,11 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), files)
         done = init(Path(folder))
-        if done.exit_code:
-            assert (
-                "no Markdown file in it can be taken" in done.stderr or "wrote content-types" in done.stdout
-            )
+        if "no Markdown file in it can be taken" in done.stderr:
+            assert done.exit_code == 1
+            assert not Path(folder, "content-types").exists()
             return
+        assert done.exit_code == 0, done.stderr
         found = survey(Path(folder), lambda load: load(lambda done, total: None))
         wrong = [str(p) for p in found.problems if p.severity == "error" and p.rule != "duplicate-id"]
         assert wrong == []
