@@ -19,7 +19,7 @@ from server.documents.values import Component
 from server.index.find import Found
 from server.index.predicates import all_of, compile_filter, components_in
 from server.index.publication import publication_test
-from server.index.snapshot import View
+from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.sort import component_sorter, sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection
 from server.query.pagination import pagination
@@ -28,7 +28,7 @@ from server.schema.model import Type
 Row = tuple[Any, ...]
 Item = Document | Component
 Start = Callable[[Item], bytes]  # `{` and the columns, without the end of the object
-Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale of the walk, out)
+Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale it is in, out)
 Member = Callable[[Row, Document | None, str, list[bytes]], None]
 Keep = Callable[[Document, str], bool]
 
@@ -43,20 +43,18 @@ class Renderer:
         self.view, self.v4, self.known = view, v4, known
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
-    def document(self, document: Document, selection: Selection, locale: str) -> bytes:
-        """One document as a JSON object; `locale` is where the walk has come to be."""
+    def document(self, document: Document, selection: Selection) -> bytes:
+        """One document as a JSON object."""
         out: list[bytes] = []
-        self._object(document.type, selection)(document, locale, out)
+        self._object(document.type, selection)(document, EVERY_LOCALE, out)
         return b"".join(out)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
         """What renders documents with one selection; `known` ones are taken as they were rendered."""
         if self.known is None or not selection.populate:
-            return lambda document: self.document(document, selection, document.row[LOCALE])
+            return lambda document: self.document(document, selection)
         get = self.view.snapshot.shown.of(self.known)
-        return lambda document: get(
-            document, lambda document: self.document(document, selection, document.row[LOCALE])
-        )
+        return lambda document: get(document, lambda document: self.document(document, selection))
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
         """What writes documents or components of a type; `first` and `last` are members to add."""
@@ -79,7 +77,7 @@ class Renderer:
 
         def write(item: Item, locale: str, out: list[bytes]) -> None:
             out.append(first + start(item)[1:] if first else start(item))
-            inside = item.row[LOCALE] if localized else locale
+            inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
             owner = item if document else None
             for name, member in members:
                 out.append(name)
@@ -201,7 +199,7 @@ class Renderer:
         if not tests:
             return None
         test = all_of(tests)
-        return lambda d, locale: bool(test(d.row, d, d.locale if d.type.localized else locale))
+        return lambda d, locale: bool(test(d.row, d, locale_inside(d)))
 
     def _components(self, node: Node) -> Member:
         attribute, at = node.attribute, node.at
@@ -353,4 +351,4 @@ def render_files(view: View, query: Query, files: Iterable[Document]) -> list[by
     """Media files as the upload API shows them, which has no locale and no envelope."""
     fields = query.selection.fields or tuple(n for n in query.type.default_fields if n != "locale")
     selection, renderer = replace(query.selection, fields=fields), Renderer(view)
-    return [renderer.document(file, selection, file.locale) for file in files]
+    return [renderer.document(file, selection) for file in files]

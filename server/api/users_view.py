@@ -74,7 +74,7 @@ def render_users(view: View, query: Query) -> list[bytes]:
     """The users that a query finds, each as a JSON object."""
     renderer = Renderer(view)
     found = find(view, query).documents
-    return [renderer.document(d, query.selection, d.locale) for d in found]
+    return [renderer.document(d, query.selection) for d in found]
 
 
 def describe_role(role: Role, users: list[User], timestamp: str) -> dict[str, Any]:

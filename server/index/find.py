@@ -1,16 +1,15 @@
 """Answers a query from one snapshot: filter, sort, page."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from server.documents.document import Document, default_order
 from server.index.ordering import bits_of
 from server.index.planner import Planner
 from server.index.predicates import Test, all_of, compile_filter
 from server.index.publication import publication_test
-from server.index.snapshot import View
+from server.index.snapshot import View, locale_inside
 from server.index.sort import order_for, sorter
 from server.query.ast import EVERYTHING, And, Compare, Filter, Or, Query
 from server.query.operators import OPERATORS
@@ -35,9 +34,10 @@ class Found:
 
 def find(view: View, query: Query) -> Found:
     """The page of documents that a query asks for, in its order."""
-    locale = _locale(view, query)
-    if locale is None:
+    locales = _locales(view, query)
+    if len(locales) != 1:
         return _find_everywhere(view, query)
+    locale = locales[0]
     bits = _matching(view, query, locale)
     start, stop = query.page.start, query.page.start + query.page.limit
     keys = query.selection.sort
@@ -53,46 +53,43 @@ def find(view: View, query: Query) -> Found:
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
     """One document by its id, if it is there and meets the query's filters."""
-    locale = query.locale if query.type.localized else view.settings.default_locale
-    document = view.snapshot.get(query.type, document_id, locale, view.status(query.type))
-    return _if_matching(view, query, document)
+    status = view.status(query.type)
+    versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
+    return _first_matching(view, query, versions)
 
 
 def find_single(view: View, query: Query) -> Document | None:
     """The document of a single type, if it meets the query's filters."""
-    documents = candidates(view, query)
-    return _if_matching(view, query, next(iter(documents), None))
+    return _first_matching(view, query, candidates(view, query))
 
 
-def _if_matching(view: View, query: Query, document: Document | None) -> Document | None:
+def _first_matching(view: View, query: Query, versions: Iterable[Document | None]) -> Document | None:
     test = _test(view, query, _filter(query))
-    if document is None or (test is not None and not test(document.row, document, document.locale)):
-        return None
-    return document
+    found = (d for d in versions if d is not None and (test is None or test(d.row, d, locale_inside(d))))
+    return next(found, None)
 
 
-def candidates(view: View, query: Query) -> Any:
-    """Every version that the query's locale and status leave, in default order."""
-    status = view.status(query.type)
-    locale = _locale(view, query)
-    if locale is not None:
-        return view.snapshot.list(query.type, locale, status)
-    found = [d for locale in view.settings.locales for d in view.snapshot.list(query.type, locale, status)]
+def candidates(view: View, query: Query) -> Iterable[Document]:
+    """Every version that the query's locales and status leave, in default order."""
+    status, locales = view.status(query.type), _locales(view, query)
+    if len(locales) == 1:
+        return view.snapshot.list(query.type, locales[0], status)
+    found = [d for locale in locales for d in view.snapshot.list(query.type, locale, status)]
     return sorted(found, key=default_order)
 
 
-def _locale(view: View, query: Query) -> str | None:
-    """The one locale that a query is about; None for all of them."""
-    if not query.type.localized:
-        return view.settings.default_locale
-    return None if query.locale == "*" else query.locale
+def _locales(view: View, query: Query) -> tuple[str, ...]:
+    """The locales that a query looks into; the default one for types without locales, which are in that."""
+    if query.locales is None or not query.type.localized:
+        return (view.settings.default_locale,)
+    return query.locales
 
 
 def _find_everywhere(view: View, query: Query) -> Found:
-    """Documents of all locales: everything is looked at."""
-    documents, test = candidates(view, query), _test(view, query, _filter(query))
+    """Documents of several locales: every version in them is looked at."""
+    documents, test = list(candidates(view, query)), _test(view, query, _filter(query))
     if test is not None:
-        documents = [d for d in documents if test(d.row, d, d.locale)]
+        documents = [d for d in documents if test(d.row, d, locale_inside(d))]
     ordered = sorter(view, query.selection.sort)(documents)
     return Found(ordered[query.page.start : query.page.start + query.page.limit], len(ordered))
 
@@ -104,7 +101,7 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
     test = _test(view, query, plan.rest or EVERYTHING)
     if test is None:
         return plan.bits
-    return bits_of(d for d in planner.documents(plan.bits) if test(d.row, d, locale))
+    return bits_of(d for d in planner.documents(plan.bits) if test(d.row, d, locale_inside(d)))
 
 
 def _filter(query: Query) -> Filter:

@@ -27,7 +27,7 @@ from server.index.ordering import (
     within,
 )
 from server.index.predicates import compile_filter
-from server.index.snapshot import View
+from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.text_search import containing
 from server.query.ast import And, Compare, Filter, Or, Through
 from server.schema.model import Attribute, Type
@@ -84,7 +84,7 @@ class Planner:
 
     @property
     def _here(self) -> str:
-        return self.view.locale_of(self.type, self.locale)
+        return self.view.locales_of(self.type, self.locale)[0]
 
     @property
     def _status(self) -> str:
@@ -191,7 +191,7 @@ class Planner:
             return Plan(rest=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
             return Plan(rest=part)  # what has no target meets the filter as well
-        targets = Planner(self.view, part.target, self.locale).find(part.inner)
+        targets = self._targets(part)
         if not attribute.derived:
             links, here, status = self.view.snapshot.linking, self._here, self._status
             return Plan(
@@ -203,6 +203,16 @@ class Planner:
         at = part.target.position[other.name]
         return Plan(self.by_ids({i for t in targets for i in t.row[at]}))
 
+    def _targets(self, part: Through) -> Iterable[Document]:
+        """The documents that meet the inner filter of a relation, among those that it can lead to."""
+        view, target = self.view, part.target
+        inside = self.locale if self.type.localized else EVERY_LOCALE
+        locales = view.locales_of(target, inside)
+        found = [d for locale in locales for d in Planner(view, target, locale).find(part.inner)]
+        if len(locales) == 1 or part.attribute.derived:
+            return found
+        return [d for d in found if view.version(target, d.document_id, inside) is d]
+
     def find(self, filter_: Filter) -> Iterable[Document]:
         """The documents that meet a filter, in default order."""
         plan = self.plan(filter_)
@@ -210,7 +220,7 @@ class Planner:
         if plan.rest is None:
             return found
         test = compile_filter(self.view, plan.rest)
-        return [d for d in found if test(d.row, d, d.row[-1] if self.type.localized else self.locale)]
+        return [d for d in found if test(d.row, d, locale_inside(d))]
 
     def documents(self, bits: int | None) -> Iterable[Document]:
         """The documents of a set, None for all, in default order."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from server.documents.document import Document
 from server.documents.values import Component
-from server.index.snapshot import View
+from server.index.snapshot import View, locale_inside
 from server.query.ast import And, Compare, Filter, Missing, Or, Through
 from server.query.operators import text_of
 
@@ -116,34 +116,32 @@ def _through(view: View, filter_: Through) -> Test:
     if not (attribute.type == "media" or attribute.derived or attribute.morph):
         return _through_stored(view, filter_, inner, nothing)
     related = view.resolver(attribute)
-    known: dict[tuple[int, str], bool] = {}
+    known: dict[int, bool] = {}
 
-    def meets(document: Document, locale: str) -> bool:
-        # Many documents share a target (an author, a category): each is asked once in a locale.
-        inside = document.locale if document.type.localized else locale
-        answer = known.get((id(document), inside))
+    def meets(document: Document) -> bool:
+        # Many documents share a target (an author, a category): each is asked once.
+        answer = known.get(id(document))
         if answer is None:
-            answer = known[(id(document), inside)] = inner(document.row, document, inside)
+            answer = known[id(document)] = inner(document.row, document, locale_inside(document))
         return answer
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
         held = related(row[at] or (), owner, locale)
-        return any(meets(document, locale) for document in held) if held else nothing
+        return any(meets(document) for document in held) if held else nothing
 
     return test
 
 
 def _through_stored(view: View, filter_: Through, inner: Test, nothing: bool) -> Test:
     """A relation whose rows hold the targets' ids: each target is asked once, None where it is gone."""
-    at, target, snapshot = filter_.at, filter_.target, view.snapshot
-    status = view.status(target)
+    at, target = filter_.at, filter_.target
     known: dict[tuple[str, str], bool | None] = {}
 
     def meets(document_id: str, locale: str) -> bool | None:
         key = (document_id, locale)
         if key not in known:
-            found = snapshot.get(target, document_id, view.locale_of(target, locale), status)
-            known[key] = None if found is None else inner(found.row, found, locale)
+            found = view.version(target, document_id, locale)
+            known[key] = None if found is None else inner(found.row, found, locale_inside(found))
         return known[key]
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:

@@ -169,6 +169,15 @@ def _apply_media(
     return changed.finish()
 
 
+# Where a traversal has come through a document without locales, which relates to documents in all of them.
+EVERY_LOCALE = ""
+
+
+def locale_inside(document: Document) -> str:
+    """The locale in which a document's relations lead to others; EVERY_LOCALE where it has none itself."""
+    return document.locale if document.type.localized else EVERY_LOCALE
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """How one request sees a snapshot: of which types it sees the drafts, and its `publicationFilter`."""
@@ -182,15 +191,29 @@ class View:
         """The status in which this view sees a type's documents."""
         return DRAFT if type_.uid in self.drafts else PUBLISHED
 
-    def locale_of(self, type_: Type, locale: str) -> str:
-        """The locale of a type's documents where the walk has come to be in `locale`."""
-        return locale if type_.localized else self.settings.default_locale
+    def locales_of(self, type_: Type, locale: str) -> tuple[str, ...]:
+        """The locales in which a document in `locale` relates to those of a type, the first choice first."""
+        default = self.settings.default_locale
+        if not type_.localized:
+            return (default,)
+        if locale != EVERY_LOCALE:
+            return (locale,)
+        return (default, *(other for other in self.settings.locales if other != default))
+
+    def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
+        """The version of a document that a relation in a document of a locale leads to."""
+        status = self.status(type_)
+        versions = (
+            self.snapshot.get(type_, document_id, at, status) for at in self.locales_of(type_, locale)
+        )
+        return next((version for version in versions if version is not None), None)
 
     def resolver(self, attribute: Attribute) -> Resolver:
         """What finds the documents or files that a relation or media attribute holds, in order.
 
         It takes the value that the row has; the document, which a derived relation needs; and the
-        locale that the walk is in. What points to nothing is left out.
+        locale inside of that document. What points to nothing is left out. Of a to-one relation, the
+        first is the one that is shown; a document without locales has one for each locale.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -205,16 +228,22 @@ class View:
         table = self.snapshot.tables.get(type_.uid)
         if table is None:
             return lambda value, owner, locale: []
-        one, status, fixed = table.versions.get, self.status(type_), self.locale_of(type_, "")
-        return lambda value, owner, locale: [
-            d for i in value if (d := one((i, fixed or locale, status))) is not None
-        ]
+        one, status = table.versions.get, self.status(type_)
+        fixed = "" if type_.localized else self.settings.default_locale
+
+        def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
+            at = fixed or locale
+            if at == EVERY_LOCALE:
+                return [d for i in value if (d := self.version(type_, i, at)) is not None]
+            return [d for i in value if (d := one((i, at, status))) is not None]
+
+        return resolve
 
     def _one(self, uid: str, document_id: str, locale: str) -> Document | None:
         type_ = self.snapshot.schema.types.get(uid)
         if type_ is None or type_.kind == "component":
             return None
-        return self.snapshot.get(type_, document_id, self.locale_of(type_, locale), self.status(type_))
+        return self.version(type_, document_id, locale)
 
     def _derived(self, attribute: Attribute) -> Resolver:
         type_ = self.snapshot.schema.types[attribute.target or ""]
@@ -225,8 +254,11 @@ class View:
             if owner is None:
                 return []
             target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
-            found = linking(type_, name, target, self.locale_of(type_, locale), status)
-            return found.slice(0, len(found) if many else 1)
+            orders = [linking(type_, name, target, at, status) for at in self.locales_of(type_, locale)]
+            found = [document for order in orders for document in order.slice(0, len(order) if many else 1)]
+            if len(orders) > 1:
+                found.sort(key=default_order)
+            return found
 
         return resolve
 

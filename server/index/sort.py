@@ -7,7 +7,7 @@ from server.documents.document import Document
 from server.documents.values import Component
 from server.index.ordering import Column, Order, OrderKey, arranged, value_of
 from server.index.predicates import components_in
-from server.index.snapshot import View
+from server.index.snapshot import View, locale_inside
 from server.query.ast import Sort, Step
 from server.schema.model import Type
 
@@ -22,7 +22,7 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
     def sort(documents: list[Document]) -> list[Document]:
         if len(documents) > 1:
             for value, descending in values:
-                documents = arranged(documents, lambda d: value(d, d.row[-1]), descending=descending)  # noqa: B023
+                documents = arranged(documents, lambda d: value(d, locale_inside(d)), descending=descending)  # noqa: B023
         return documents
 
     return sort
@@ -98,16 +98,21 @@ def _value_at_the_end(key: Sort) -> Callable[[Any], Any]:
     return value_of(Column(key.attribute, key.at))
 
 
-def _walker(view: View, steps: tuple[Step, ...]) -> Callable[[Item, str], list[Item]]:
-    """What finds the documents or components at the end of a way."""
+def _walker(view: View, steps: tuple[Step, ...]) -> Callable[[Item, str], Iterable[Item]]:
+    """What finds the documents or components at the end of a path, from one inside of a locale."""
     finders = [_finder(view, step) for step in steps]
 
-    def walk(start: Item, locale: str) -> list[Item]:
-        here: list[Item] = [start]
+    def walk(start: Item, locale: str) -> Iterable[Item]:
+        here: list[tuple[Item, str]] = [(start, locale)]
         for find in finders:
             # What several paths lead to counts once, so that the cost does not multiply at every step.
-            here = list({id(found): found for item in here for found in find(item, locale)}.values())
-        return here
+            reached = {
+                id(item): (item, locale_inside(item) if isinstance(item, Document) else inside)
+                for before, inside in here
+                for item in find(before, inside)
+            }
+            here = list(reached.values())
+        return (item for item, _ in here)
 
     return walk
 

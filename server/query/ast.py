@@ -124,12 +124,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One request for documents of a type."""
+    """One request for documents of a type.
+
+    `locales` are those that it looks into, where the type has locales; None: the site's default one.
+    """
 
     type: Type
     selection: Selection = ALL
     page: Page = Page(0, 25, 1)
-    locale: str = ""
+    locales: tuple[str, ...] | None = None
     draft: bool = False
     drafts: frozenset[str] = field(default_factory=frozenset)
     text: str = ""

@@ -10,6 +10,7 @@ from typing import Any
 from server.config.model import Settings
 from server.config.values import LOCALE
 from server.errors import ValidationError
+from server.query import qs
 from server.query.ast import Page, Query, Selection
 from server.query.filters import read_filters
 from server.query.pagination import read_page, refuse_outside
@@ -52,7 +53,7 @@ def read_query(
         type_,
         selection,
         read_page(params.get("pagination"), settings) if many else Page(0, 1, 1),
-        read_locale(params.get("locale"), settings, many=many),
+        _locales(params, type_, settings, many=many),
         read_status(params.get("status")) == "draft",
         frozenset(),
         _text(params.get("_q"), "_q"),
@@ -64,18 +65,38 @@ def _paged(params: Mapping[str, Any]) -> bool:
     return isinstance(params.get("pagination"), dict) and bool(params["pagination"])
 
 
-def read_locale(value: Any, settings: Settings, *, many: bool) -> str:
-    """The locale asked for: a code, `*` (of lists), or the default one. Raises ValidationError.
+def read_locale(value: Any, settings: Settings) -> str:
+    """One locale, or `*` for all of them; the default one where nothing is said. Raises ValidationError."""
+    return "*" if value == "*" else _locale(value, settings)
 
-    A code that no document has finds nothing, as recorded; what is no code is refused.
-    """
+
+def _locale(value: Any, settings: Settings) -> str:
+    """A code; one that no document has finds nothing, as recorded, and what is no code is refused."""
     if value is None or value == "":
         return settings.default_locale
-    if value == "*":
-        return "*" if many else settings.default_locale
     if not isinstance(value, str) or not LOCALE.fullmatch(value):
         raise ValidationError("Invalid locale", {"source": "query", "param": "locale"})
     return value
+
+
+def _locales(
+    params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
+) -> tuple[str, ...] | None:
+    """The locales that a query looks into; a filter on `locale` looks into all, whatever `locale` says.
+
+    Of a list, `*` is all of them, and several may be named; one document is in one locale.
+    """
+    filters, value = params.get("filters"), params.get("locale")
+    if type_.localized and isinstance(filters, dict) and "locale" in filters:
+        return tuple(settings.locales)
+    if qs.is_list(value):
+        if not many:
+            named = ",".join(map(str, qs.items(value)))
+            raise ValidationError(f"Invalid locale param {named} provided. Document locales must be strings.")
+        return tuple(dict.fromkeys(str(item) for item in qs.items(value)))
+    if value == "*":
+        return tuple(settings.locales) if many else ()
+    return (_locale(value, settings),)
 
 
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:

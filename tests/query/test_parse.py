@@ -52,7 +52,17 @@ def titles(api: Api, path: str) -> list[str]:
         ("hasPublishedVersion=false&publicationFilter=has-published-version&status=draft", ["A"]),
         ("start=1&limit=1", ["A"]),
         ("zzz=1&strapi-encode-source-maps=true", ["A"]),
-        ("filters[locale]=fr", []),
+        ("filters[locale]=fr", ["A fr", "B fr"]),
+        ("filters[locale]=fr&locale=en", ["A fr", "B fr"]),
+        ("filters[locale][$in][0]=fr&filters[locale][$in][1]=en", ["A", "A fr", "B fr"]),
+        ("filters[locale][$ne]=en", ["A fr", "B fr"]),
+        ("filters[locale]=fr&status=draft", ["A fr draft", "B fr"]),
+        ("filters[locale]=fr&filters[title]=A", []),
+        ("filters[$and][0][locale]=fr", []),
+        ("locale[0]=en&locale[1]=fr", ["A", "A fr", "B fr"]),
+        ("locale=en&locale=fr", ["A", "A fr", "B fr"]),
+        ("locale[]=fr", ["A fr", "B fr"]),
+        ("locale[0]=xx&locale[1]=*", []),
         ("filters[locale]=en", ["A"]),
     ],
 )
@@ -66,7 +76,10 @@ def test_lists(api: Api, query: str, wanted: list[str]) -> None:
         ("/api/pages/a", "A"),
         ("/api/pages/a?locale=fr", "A fr"),
         ("/api/pages/a?locale=fr&status=draft", "A fr draft"),
-        ("/api/pages/a?locale=*", "A"),
+        ("/api/pages/a?locale=*", None),
+        ("/api/pages/a?filters[locale]=fr", "A fr"),
+        ("/api/pages/b?filters[locale][$ne]=de", "B fr"),
+        ("/api/pages/b?filters[locale]=en", None),
         ("/api/pages/c?status=draft", "C draft"),
         ("/api/pages/b", None),
         ("/api/pages/b?locale=fr", "B fr"),
@@ -74,6 +87,9 @@ def test_lists(api: Api, query: str, wanted: list[str]) -> None:
         ("/api/pages/a?locale=de", None),
         ("/api/home", "Home"),
         ("/api/home?locale=fr", "Accueil"),
+        ("/api/home?locale=*", None),
+        ("/api/home?filters[locale]=fr", "Accueil"),
+        ("/api/notes/n?locale=*", "N"),
         ("/api/home?locale=de", None),
         ("/api/notes/n", "N"),
         ("/api/notes/n?status=draft", "N"),
@@ -86,6 +102,13 @@ def test_one_document(api: Api, path: str, title: str | None) -> None:
     if title is not None:
         assert answer.data["title"] == title
         assert answer.body["meta"] == {}
+
+
+@pytest.mark.parametrize("path", ["/api/pages/a", "/api/home"])
+def test_one_document_is_asked_for_in_one_locale(api: Api, path: str) -> None:
+    error = api.get(f"{path}?locale[0]=en&locale[1]=fr").error
+    assert (error["status"], error["name"]) == (400, "ValidationError")
+    assert error["message"] == "Invalid locale param en,fr provided. Document locales must be strings."
 
 
 def test_a_document_always_says_its_locale(api: Api) -> None:
@@ -101,8 +124,7 @@ def test_a_document_always_says_its_locale(api: Api) -> None:
         ("status[0]=draft", "published, draft"),
         ("locale=../etc", "Invalid locale"),
         ("locale=e", "Invalid locale"),
-        ("locale[0]=en", "Invalid locale"),
-        ("locale=en&locale=fr", "Invalid locale"),
+        ("locale[a]=en", "Invalid locale"),
         ("publicationFilter=zzz", "never-published, has-published-version"),
         ("publicationFilter[0]=modified", "Expected one of"),
         ("hasPublishedVersion=maybe", "'true'/'false'"),

@@ -511,10 +511,53 @@ def test_relations_stay_in_their_locale(places: Api) -> None:
         assert found["kind"]["name"] == "town"
 
 
-def test_a_type_without_locales_is_passed_in_the_locale_of_the_walk(places: Api) -> None:
+EVERY_PLACE = ["bonn de", "london de", "london en", "london fr", "lyon en", "lyon fr"]
+
+
+@pytest.mark.parametrize("locale", ["", "&locale=fr", "&locale=*"])
+def test_a_document_without_locales_has_those_of_every_locale(places: Api, locale: str) -> None:
+    path = f"/api/kinds/town?populate[places][fields]=name&populate[places][sort]=name{locale}"
+    assert [p["name"] for p in places.get(path.replace("&locale=*", "")).data["places"]] == EVERY_PLACE
+    narrowed = places.get(f"{path}&populate[places][filters][locale]=fr".replace("&locale=*", "")).data
+    assert [p["name"] for p in narrowed["places"]] == ["london fr", "lyon fr"]
+
+
+def test_a_document_without_locales_leads_on_to_every_locale(places: Api) -> None:
     path = "populate[kind][populate][places][fields]=name&populate[kind][populate][places][sort]=name"
     found = places.get(f"/api/places/london?locale=fr&{path}").data["kind"]["places"]
-    assert [p["name"] for p in found] == ["london fr", "lyon fr"]
+    assert [p["name"] for p in found] == EVERY_PLACE
+
+
+def test_filters_and_sorting_see_every_locale_as_well(places: Api) -> None:
+    for name in EVERY_PLACE:
+        assert places.get("/api/kinds", query_string={"filters[places][name]": name}).ids == ["town"]
+    assert places.get("/api/kinds?filters[places][name]=bonn fr").ids == []
+    assert places.get("/api/kinds?sort=places.name").ids == ["town"]
+
+
+def test_what_a_document_without_locales_relates_to_is_in_the_default_locale_else_in_another(
+    make_api: MakeApi,
+) -> None:
+    api = make_api(
+        {
+            **collection(
+                "list", {"places": relation("manyToMany", "place"), "best": relation("oneToOne", "place")}
+            ),
+            **collection("place", {"name": translated(STRING)}, localized=True),
+            "site.yaml": "locales: {default: en, available: [fr, en, de]}",
+            "content/places/a.json": '{"name": "a en"}',
+            "content/places/a.fr.json": '{"name": "a fr"}',
+            "content/places/b.de.json": '{"name": "b de"}',
+            **documents("lists", all={"places": ["b", "a"], "best": "b"}),
+        }
+    )
+    shown = api.get("/api/lists/all?populate=*").data
+    assert [p["name"] for p in shown["places"]] == ["b de", "a en"]
+    assert shown["best"]["name"] == "b de"
+    for name, lists in (("a en", ["all"]), ("b de", ["all"]), ("a fr", [])):
+        assert api.get("/api/lists", query_string={"filters[places][name]": name}).ids == lists
+        assert api.get("/api/lists", query_string={"filters[places][name][$ne]": name}).ids == ["all"]
+    assert api.get("/api/lists?filters[best][name]=b de").ids == ["all"]
 
 
 def test_every_locale_populates_its_own(places: Api) -> None:

@@ -51,7 +51,7 @@ def _shown(state: State, public: Actor, document: Document, params: Mapping[str,
     query = read_query(state.schema, state.settings, document.type, params, many=False)
     query = narrow(query, public, state.schema)
     view = View(state.snapshot, state.settings)
-    return _cut(json.loads(Renderer(view).document(document, query.selection, document.locale)))
+    return _cut(json.loads(Renderer(view).document(document, query.selection)))
 
 
 def _cut(value: Any) -> Any:

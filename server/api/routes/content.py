@@ -140,7 +140,7 @@ def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
 
 def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
     """The document, or one locale of it, that is to be gone; none there is no error (spec.md 4.3.7)."""
-    locale = read_locale(parameters(request).get("locale"), ask.state.settings, many=True)
+    locale = read_locale(parameters(request).get("locale"), ask.state.settings)
     if not ask.type.localized:
         locale = ask.state.settings.default_locale
     address = Address(ask.type, document_id, locale, draft=False)

@@ -127,7 +127,7 @@ def _types(value: Any, state: State) -> frozenset[str]:
 def _locale(value: Any, settings: Settings) -> str | None:
     if value in (None, "", "*"):
         return None
-    locale = read_locale(value, settings, many=True)
+    locale = read_locale(value, settings)
     if locale not in settings.locales:
         raise _invalid("locale", "expected one of " + ", ".join(settings.locales))
     return locale

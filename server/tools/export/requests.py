@@ -95,14 +95,14 @@ class Part:
         if self.type.kind == "singleType":
             path, url = f"{self.folder}/{self.type.singular}.json", f"/api/{self.type.singular}{asked}"
             for document in self.documents:
-                body = one_answer(renderer.document(document, selection, document.locale))
+                body = one_answer(renderer.document(document, selection))
                 yield Response(path, url, body)
             return
         top, url = f"{self.folder}/{self.type.plural}", f"/api/{self.type.plural}"
         for number in range(1, self.pages + 1):
             page = replace(self.query.page, start=(number - 1) * self.query.page.limit, page=number)
             shown = self.documents[page.start : page.start + page.limit]
-            rendered = [renderer.document(d, selection, d.locale) for d in shown]
+            rendered = [renderer.document(d, selection) for d in shown]
             body = list_answer(b"[%b]" % b",".join(rendered), page, len(self.documents))
             if number == 1:
                 yield Response(f"{top}.json", f"{url}{_query(self.params)}", body)
