@@ -113,11 +113,18 @@ def _script(commands: list[str], ports: Mapping[str, str]) -> str:
         background = _BACKGROUND.match(command)
         if background:
             command = f'"$PYTHON" -m server serve --workers 1 --port {PORT}{background[1]}'
-            settle = f"until curl -so /dev/null localhost:{PORT}/_health; do sleep 0.05; done"
+            settle = _answering(PORT)
+        elif command.endswith("&") and OTHER in command:
+            settle = _answering(OTHER)
         for shown, real in ports.items():
             command, settle = command.replace(shown, real), settle.replace(shown, real)
         script += f"{command}\n{settle}\nprintf '\\001'\n"
     return script
+
+
+def _answering(port: str) -> str:
+    """What waits until something that was started answers at a port."""
+    return f"for _ in $(seq 600); do curl -so /dev/null localhost:{port} && break; sleep 0.05; done"
 
 
 def _copy_site(root: Path, site: Path) -> None:
