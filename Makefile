@@ -35,6 +35,9 @@ bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 bench-peers: .venv/.ready-dev ## Measure Quire beside other servers, which npm installs; takes minutes
 	$(BIN)/python -m bench.peer
 
+peer-diff: .venv/.ready-dev ## Ask Quire and the reference implementation the same at random; takes minutes
+	$(BIN)/python -m bench.differential $(ARGS)
+
 format: .venv/.ready-dev ## Format the code
 	$(BIN)/ruff format server tests bench docs
 	$(BIN)/ruff check --fix server tests bench docs
@@ -58,4 +61,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients test-openapi check docs bench bench-peers format clean
+.PHONY: tools help serve test test-clients test-openapi check docs bench bench-peers peer-diff format clean

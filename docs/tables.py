@@ -3,8 +3,10 @@
 A page has `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from docs.packages import PACKAGES, about, modules
@@ -16,6 +18,7 @@ from server.query.operators import LOGIC, OPERATORS
 from server.query.parse import PUBLICATION_FILTERS
 from server.schema.model import ATTRIBUTE_TYPES
 
+DEVIATIONS = Path(__file__).parents[1] / "tests" / "conformance" / "deviations.json"
 _TABLE = re.compile(r"(<!-- table: ([a-z ]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _SUBJECTS = {"": "a content type, by its singular API id"}
 
@@ -110,6 +113,12 @@ def _listed(names: Iterable[str]) -> str:
     return " ".join(name for name in names if not name.endswith("/"))
 
 
+def _deviations() -> str:
+    entries = json.loads(DEVIATIONS.read_text(encoding="utf-8"))
+    rows = ([entry[key] for key in ("about", "strapi", "quire", "why")] for entry in entries)
+    return _table(["what", "Strapi 5", "Quire", "why"], rows)
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "attribute types": _attribute_types,
     "operators": _operators,
@@ -120,4 +129,5 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "errors": _errors,
     "rules": _rules,
     "packages": _packages,
+    "deviations": _deviations,
 }

@@ -1,0 +1,119 @@
+"""Random bodies: what a document, or a component inside of it, is told to hold."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bench.differential.model import Attribute, Attributes, to_many
+from bench.differential.values import Chance, Values
+from bench.differential.world import Version, World
+
+Body = dict[str, Any]
+_DEEP = 3  # levels of components
+PICTURES = 3  # the first files are pictures
+_NEVER = ("morphToOne", "morphOne", "morphMany")  # the reference answers 500 to one alone
+
+
+class Bodies:
+    """Good bodies, with relations as plain lists of documentIds."""
+
+    def __init__(self, world: World, values: Values) -> None:
+        self.world, self.values = world, values
+        self.chance: Chance = values.chance
+        self._taken: set[tuple[str, str]] = set()  # attributes whose targets may be had once, and targets
+        self._but = ""
+
+    def body(
+        self, attributes: Attributes, version: Version, share: float = 0.7, deep: int = 0, but: str = ""
+    ) -> Body:
+        """Some of the attributes, each with a good value; all that are required. `but` is never related."""
+        made: Body = {}
+        self._but = but or self._but
+        for name, attribute in attributes.items():
+            if attribute.get("relation") in _NEVER:
+                continue
+            if attribute.get("required") or self.chance.random() < share:
+                value = self.value(name, attribute, version, deep)
+                if value is not None or not attribute.get("required"):
+                    made[name] = value
+        return made
+
+    def value(self, name: str, attribute: Attribute, version: Version, deep: int = 0) -> Any:
+        """A good value of any attribute."""
+        if not attribute.get("required") and self.chance.random() < 0.1:
+            return [] if to_many(attribute) else None
+        match attribute["type"]:
+            case "relation":
+                return self.relation(name, attribute, version)
+            case "media":
+                return self.media(attribute)
+            case "component":
+                return self.component(attribute, version, deep)
+            case "dynamiczone":
+                return self.zone(attribute, version, deep)
+        return self.values.good(attribute)
+
+    def relation(self, name: str, attribute: Attribute, version: Version) -> Any:
+        """Documents that are there, once each."""
+        kind = attribute["relation"]
+        if kind.startswith("morph"):
+            return self._any_type(attribute)
+        found = self._targets(attribute, version)
+        if kind in ("oneToOne", "oneToMany") and (attribute.get("inversedBy") or attribute.get("mappedBy")):
+            found = [d for d in found if (f"{attribute['target']}.{name}", d) not in self._taken]
+        few = self.chance.sample(
+            found, min(len(found), self.chance.randint(1, 3) if to_many(attribute) else 1)
+        )
+        self._taken |= {(f"{attribute['target']}.{name}", d) for d in few}
+        return few if to_many(attribute) else next(iter(few), None)
+
+    def _targets(self, attribute: Attribute, version: Version) -> list[str]:
+        target = self.world.model.types.get(attribute["target"])
+        if target is None:
+            return []
+        locale = version[0] if target.localized else target.locales[0]
+        found = self.world.of(target.uid)
+        return [
+            d.reference
+            for d in found
+            if locale in {code for code, _ in d.versions} and d.reference != self._but
+        ]
+
+    def _any_type(self, attribute: Attribute) -> Any:
+        if attribute["relation"] != "morphToMany":
+            return None
+        found = [d for d in self.world.documents.values() if not self.world.type_of(d).drafts]
+        few = self.chance.sample(found, min(len(found), 2))
+        return {"set": [{"__type": d.uid, "documentId": d.reference} for d in few]}
+
+    def media(self, attribute: Attribute) -> Any:
+        """Files that are there."""
+        files = self.world.files[:PICTURES] if attribute.get("allowedTypes") else self.world.files
+        if to_many(attribute):
+            return self.chance.sample(files, min(len(files), self.chance.randint(1, 3)))
+        return self.chance.choice(files) if files else None
+
+    def component(self, attribute: Attribute, version: Version, deep: int = 0) -> Any:
+        """A component, or several."""
+        attributes = self.world.model.components[attribute["component"]]
+        if deep >= _DEEP:
+            return [] if to_many(attribute) else None
+        if not to_many(attribute):
+            return self.body(attributes, version, 0.6, deep + 1)
+        least, most = attribute.get("min", 0), attribute.get("max", 3)
+        many = range(self.chance.randint(max(least, 1), max(most, 1)))
+        return [self.body(attributes, version, 0.6, deep + 1) for _ in many]
+
+    def zone(self, attribute: Attribute, version: Version, deep: int = 0) -> list[Body]:
+        """Entries of a dynamic zone."""
+        kinds = self.chance.choices(attribute["components"], k=self.chance.randint(1, 3))
+        return [self.entry(kind, version, deep) for kind in kinds]
+
+    def entry(self, kind: str, version: Version, deep: int = 0) -> Body:
+        """One entry of a dynamic zone."""
+        inner = self.body(self.world.model.components[kind], version, 0.6, deep + 1)
+        return {"__component": kind, **inner}
+
+
+def some(chance: Chance, found: Sequence[str], most: int) -> list[str]:
+    """Up to so many of them, at least one where there are any."""
+    return chance.sample(list(found), min(len(found), chance.randint(1, most))) if found else []

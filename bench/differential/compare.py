@@ -1,0 +1,175 @@
+"""Whether two answers say the same, apart from what no two servers share.
+
+The rules are those of the recorded conversations (tests/conformance/compare.py): documentIds one to
+one, numbers of rows and times by their kind, errors by status, name, the paths of their details and,
+where it names a key or the lack of credentials, the message.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.differential.request import Answer
+from tests.conformance.compare import COUNTS, EXACT_MESSAGE, HASH, OPTIONAL, SIZES, TIME, TIMES
+
+_HASHED = ("hash", "url", "name")
+_ABSENT = "«absent»"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that differs: where, how (status, error, value, type, missing, extra, members, order)."""
+
+    where: str
+    kind: str
+    theirs: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.kind}: {_short(self.theirs)} there, {_short(self.ours)} here"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 100 else text[:97] + "…"
+
+
+class Comparison:
+    """The comparisons of one run; it remembers which documentId there is which one here."""
+
+    def __init__(self, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+        self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
+        self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
+
+    def differences(self, theirs: Answer, ours: Answer, *, unordered: bool = False) -> list[Difference]:
+        """What is not the same; `unordered` where the order of the list below `data` means nothing."""
+        if theirs.status != ours.status:
+            return [Difference("status", "status", _told(theirs), _told(ours))]
+        if isinstance(theirs.body, dict) and theirs.body.get("error"):
+            return list(_errors(theirs.body["error"], ours.body))
+        if isinstance(theirs.body, str) or (theirs.body is None and theirs.status >= 400):
+            return []  # no JSON: the status says it all
+        found = list(self._any(theirs.body, ours.body, ""))
+        return [d for d in found if not (unordered and d.kind == "order" and d.where == "data")]
+
+    def bind(self, theirs: str, ours: str) -> None:
+        """From now on, a documentId there is this one here."""
+        if theirs not in self._theirs and ours not in self._ours:
+            self._theirs[theirs] = self._ours[ours] = f"doc:bound{len(self._theirs)}"
+
+    def _label(self, found: dict[str, Any], *, ours: bool, locales: bool) -> str:
+        """What stands for a document, and its locale where that counts, in both."""
+        known = self._ours if ours else self._theirs
+        name = str(known.get(found["documentId"], found["documentId"]))
+        return f"{name} {_locale(found)}" if locales else name
+
+    def _any(self, theirs: Any, ours: Any, where: str) -> Iterator[Difference]:
+        if isinstance(theirs, dict) and isinstance(ours, dict):
+            yield from self._objects(theirs, ours, where)
+        elif isinstance(theirs, list) and isinstance(ours, list):
+            yield from self._lists(theirs, ours, where)
+        elif isinstance(theirs, bool) != isinstance(ours, bool) or theirs != ours:
+            kind = "value" if type(theirs) is type(ours) else "type"
+            yield Difference(where, kind, theirs, ours)
+
+    def _objects(self, theirs: dict[str, Any], ours: dict[str, Any], where: str) -> Iterator[Difference]:
+        if isinstance(theirs.get("documentId"), str) and isinstance(ours.get("documentId"), str):
+            self.bind(theirs["documentId"], ours["documentId"])
+        for key, their in theirs.items():
+            at = f"{where}.{key}".lstrip(".")
+            if key not in ours:
+                if key not in OPTIONAL:
+                    yield Difference(at, "missing", their, _ABSENT)
+            elif not self._same(key, their, ours[key]):
+                yield from self._any(their, ours[key], at)
+        for key in ours:
+            if key not in theirs and key != "locale":
+                yield Difference(f"{where}.{key}".lstrip("."), "extra", _ABSENT, ours[key])
+
+    def _same(self, key: str, theirs: Any, ours: Any) -> bool:
+        """Whether a key's two values are the same by the rule for that key."""
+        if key == "id" or key in SIZES or key in COUNTS:
+            return isinstance(theirs, int | float) and isinstance(ours, int | float)
+        if key == "documentId" and isinstance(theirs, str) and isinstance(ours, str):
+            return self._theirs.get(theirs, theirs) == self._ours.get(ours, ours)
+        if key in TIMES and isinstance(theirs, str) and isinstance(ours, str):
+            return bool(TIME.fullmatch(theirs) and TIME.fullmatch(ours))
+        if key == "formats" and theirs and ours:
+            return set(theirs) == set(ours)
+        if key in _HASHED and isinstance(theirs, str) and isinstance(ours, str):
+            return HASH.sub("_", theirs) == HASH.sub("_", ours)
+        return False
+
+    def _lists(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
+        if all(isinstance(item, dict) and item.get("documentId") for item in (*theirs, *ours)):
+            yield from self._documents(theirs, ours, where)
+            return
+        if len(theirs) != len(ours):
+            yield Difference(where, "members", f"{len(theirs)} items", f"{len(ours)} items")
+        for their, our in zip(theirs, ours, strict=False):
+            yield from self._any(their, our, f"{where}[]")
+
+    def _documents(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
+        """Lists of documents are compared by what is in them, then by order, then one by one."""
+        locales = any(_locale(item) for item in theirs)
+        there = [self._label(item, ours=False, locales=locales) for item in theirs]
+        here = [self._label(item, ours=True, locales=locales) for item in ours]
+        pairs = _matched(zip(there, theirs, strict=True), zip(here, ours, strict=True))
+        if where.endswith("localizations"):
+            there, here = sorted(there), sorted(here)
+        if (
+            len(there) == len(here) == 1
+            and not there[0].startswith("doc:")
+            and not here[0].startswith("doc:")
+        ):
+            yield from self._any(theirs[0], ours[0], f"{where}[]")  # one new document each
+            return
+        if Counter(there) != Counter(here):
+            yield Difference(where, "members", there, here)
+        elif there != here:
+            yield Difference(where, "order", there, here)
+        for item, other in pairs:
+            yield from self._any(item, other, f"{where}[]")
+
+
+def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) -> list[tuple[Any, Any]]:
+    """The items of two lists that have the same label, in the order of the first."""
+    waiting: dict[str, list[Any]] = {}
+    for label, item in here:
+        waiting.setdefault(label, []).append(item)
+    return [(item, waiting[label].pop(0)) for label, item in there if waiting.get(label)]
+
+
+def _locale(found: dict[str, Any]) -> Any:
+    """The locale of a document, in either format."""
+    inner = found.get("attributes")
+    return (inner if isinstance(inner, dict) else found).get("locale")
+
+
+def _told(answer: Answer) -> str:
+    """The status of an answer, with the name and the message of an error."""
+    error = answer.body.get("error") if isinstance(answer.body, dict) else None
+    if isinstance(error, dict):
+        return f"{answer.status} {error.get('name')}: {error.get('message')}"
+    return str(answer.status) if answer.status else str(answer.body)
+
+
+def _errors(theirs: Mapping[str, Any], body: Any) -> Iterator[Difference]:
+    ours = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(ours, dict):
+        yield Difference("error", "error", theirs, body)
+        return
+    if theirs.get("name") != ours.get("name") and theirs.get("name") != "SyntaxError":
+        told = [f"{e.get('name')}: {e.get('message')}" for e in (theirs, ours)]
+        yield Difference("error.name", "error", *told)
+    elif EXACT_MESSAGE.match(str(theirs["message"])) and theirs["message"] != ours.get("message"):
+        yield Difference("error.message", "error", theirs["message"], ours.get("message"))
+    wanted, found = _paths(theirs), _paths(ours)
+    if wanted and wanted != found:
+        yield Difference("error.details.errors", "error", wanted, found)
+
+
+def _paths(error: Mapping[str, Any]) -> list[str]:
+    listed = (error.get("details") or {}).get("errors") or []
+    return sorted(".".join(map(str, entry["path"])) for entry in listed if entry.get("path"))

@@ -1,0 +1,60 @@
+"""Asks both servers the same and says whether they agree, differ as they are known to, or disagree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.differential.compare import Comparison, Difference
+from bench.differential.deviations import Deviation, explain
+from bench.differential.model import Model
+from bench.differential.pair import Pair
+from bench.differential.request import Answer, Request
+from bench.differential.shapes import Shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Two answers to a request: the deviations that they show, and what is left that none explains."""
+
+    request: Request
+    theirs: Answer
+    ours: Answer
+    deviations: Sequence[str]
+    left: Sequence[Difference]
+
+    @property
+    def same(self) -> bool:
+        """Whether the answers say the same."""
+        return not self.left and not self.deviations
+
+    @property
+    def took(self) -> bool:
+        """Whether both servers did what the request says."""
+        return self.theirs.status < 300 and self.ours.status < 300
+
+
+class Judge:
+    """Compares the answers of one pair of servers."""
+
+    def __init__(self, pair: Pair, model: Model, deviations: Sequence[Deviation]) -> None:
+        self.pair, self.shapes, self._deviations = pair, Shapes(model), deviations
+
+    def ask(self, request: Request, *, unordered: bool = False) -> Verdict:
+        """Send a request to both; `unordered` where the order of the list that answers means nothing."""
+        theirs, ours = self.pair.ask(request)
+        return self.compare(request, theirs, ours, unordered=unordered)
+
+    def compare(self, request: Request, theirs: Answer, ours: Answer, *, unordered: bool = False) -> Verdict:
+        """What two answers to a request come to."""
+        comparison = Comparison(self.pair.theirs.names, self.pair.ours.names)
+        found = comparison.differences(theirs, ours, unordered=unordered)
+        if not found:
+            return Verdict(request, theirs, ours, (), ())
+
+        def same(other: Request) -> bool:
+            if request.method != "GET":
+                return False
+            left = comparison.differences(theirs, self.pair.ours.ask(other), unordered=unordered)
+            return not explain(self._deviations, other, left, self.shapes, lambda _: False)[1]
+
+        names, left = explain(self._deviations, request, found, self.shapes, same)
+        return Verdict(request, theirs, ours, names, left)

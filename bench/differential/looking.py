@@ -1,0 +1,65 @@
+"""Looks at what the documents of a site now hold, in both servers, after they were told something."""
+
+from collections.abc import Iterable, Iterator
+
+from bench.differential.judging import Judge, Verdict
+from bench.differential.model import Type
+from bench.differential.populating import deep_populate
+from bench.differential.request import Query, Request, flatten
+from bench.differential.world import World
+
+
+def look(judge: Judge, world: World, types: Iterable[Type]) -> Iterator[Verdict]:
+    """Every version of every document of some types, deeply populated."""
+    for type_ in types:
+        for request in requests(world, type_):
+            yield judge.ask(request, unordered=True)
+
+
+def requests(world: World, type_: Type) -> Iterator[Request]:
+    """The requests that show all of a type."""
+    populate = flatten("populate", deep_populate(world.model.components, type_.attributes))
+    for status in type_.statuses:
+        query: Query = (("status", status),) if type_.drafts else ()
+        if not type_.single:
+            locale: Query = (("locale", "*"),) if type_.localized else ()
+            yield Request("GET", type_.path, (*query, *locale, ("pagination[pageSize]", "100"), *populate))
+            continue
+        for code in type_.locales:
+            locale = (("locale", code),) if type_.localized else ()
+            yield Request("GET", type_.path, (*query, *locale, *populate))
+
+
+def settle(judge: Judge, world: World) -> list[Verdict]:
+    """Delete every document that is not the same in both, so that what is asked next starts from one state.
+
+    What it yields are the answers that showed the differences.
+    """
+    shown: list[Verdict] = []
+    for _ in range(5):
+        found = [v for v in look(judge, world, world.model.types.values()) if _own(judge, v)]
+        if not found:
+            break
+        shown += found
+        for verdict in found:
+            _delete_different(judge, world, verdict)
+    return shown
+
+
+def _own(judge: Judge, verdict: Verdict) -> bool:
+    """Whether what differs is what documents hold themselves, not what is derived from others."""
+    return any("derived" not in judge.shapes.where(difference) for difference in verdict.left)
+
+
+def _delete_different(judge: Judge, world: World, verdict: Verdict) -> None:
+    """Delete the documents of a list that are not the same in both."""
+    type_ = next(t for t in world.model.types.values() if t.path == verdict.request.path)
+    for document in world.of(type_.uid):
+        one = dict(verdict.request.query) | {"filters[documentId]": document.reference}
+        path = type_.path if type_.single else f"{type_.path}/{document.reference}"
+        request = Request(
+            "GET", type_.path, tuple(one.items()) if not type_.single else verdict.request.query
+        )
+        if _own(judge, judge.ask(request, unordered=True)):
+            judge.pair.ask(Request("DELETE", path, (("locale", "*"),) if type_.localized else ()))
+            world.documents.pop(document.name, None)

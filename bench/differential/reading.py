@@ -1,0 +1,54 @@
+"""Sends random reads to both servers and notes what they disagree about."""
+
+import random
+from collections.abc import Sequence
+
+from bench.differential.causes import Example, Findings
+from bench.differential.compare import Difference
+from bench.differential.judging import Judge, Verdict
+from bench.differential.reads import AREAS, Reads
+from bench.differential.request import Request, curl
+from bench.differential.shrink import shrink
+from bench.differential.world import World
+
+
+def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdict) -> None:
+    """Note what two answers came to."""
+    if verdict.same:
+        findings.agree(area)
+    elif not verdict.left:
+        findings.deviate(area, verdict.deviations)
+    else:
+        shape = f"{judge.shapes.request(verdict.request)} → {judge.shapes.differences(verdict.left)}"
+        command = curl(verdict.request, judge.pair.ours.names)
+        findings.disagree(area, shape, Example(case, [command], verdict))
+
+
+class Reading:
+    """The reads of one site, which change nothing: every read stands alone."""
+
+    def __init__(self, judge: Judge, world: World, findings: Findings) -> None:
+        self._judge, self._world, self._findings = judge, world, findings
+
+    def run(self, seed: str, numbers: Sequence[int], areas: Sequence[str]) -> None:
+        """Send the reads of these numbers, each made from the seed and its number alone."""
+        for number in numbers:
+            chance = random.Random(f"{seed}/read/{number}")
+            area = chance.choices(list(AREAS), list(AREAS.values()))[0]
+            if area in areas:
+                self._check(f"{seed}/read/{number}", area, Reads(self._world, chance).request(area))
+
+    def _check(self, case: str, area: str, request: Request) -> None:
+        verdict = self._judge.ask(request)
+        if verdict.left:
+            first = verdict.left[0]
+            small = shrink(request, lambda other: self._shows(other, first))
+            verdict = self._judge.ask(small) if small != request else verdict
+        note(self._findings, f"read {area}", case, self._judge, verdict)
+
+    def _shows(self, request: Request, first: Difference) -> bool:
+        """Whether a smaller request shows a disagreement of the same kind that nothing explains."""
+        left, shapes = self._judge.ask(request).left, self._judge.shapes
+        if not left or left[0].kind != first.kind:
+            return False
+        return first.kind not in ("status", "error") or shapes.difference(left[0]) == shapes.difference(first)

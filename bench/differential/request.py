@@ -1,0 +1,163 @@
+"""A request as both servers get it: what they name differently is a reference until it is sent.
+
+A reference is a text `«doc:3»`: the documentId of a document, `«id:3:draft:en»`: the number of one
+version of it, `«created:3»`: when it was made, `«file:2»`: the number of a file. Each server has its
+own values for them. An object `{"«get»": PATH, "at": "data.tags"}` in a body stands for that part of
+the server's own answer to a GET of the path.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+GET = "«get»"
+_REFERENCE = re.compile(r"«([^»]+)»")
+Query = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. `body` is JSON unless `kind` says otherwise; `files` are those of a form."""
+
+    method: str
+    path: str
+    query: Query = ()
+    body: Any = None
+    kind: str = "application/json"
+    files: tuple[tuple[str, str, str, bytes], ...] = ()  # field, name, media type, content
+    headers: tuple[tuple[str, str], ...] = ()
+    who: str = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered: JSON as it parses, else the text."""
+
+    status: int
+    body: Any
+
+    @property
+    def data(self) -> Any:
+        """What is below `data`, if anything is."""
+        return self.body.get("data") if isinstance(self.body, dict) else None
+
+
+def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any:
+    """A part of a request with a server's own values for what it refers to."""
+    if isinstance(value, str):
+        whole = _REFERENCE.fullmatch(value)
+        if whole:
+            return names.get(whole[1], "missing")
+        return _REFERENCE.sub(lambda found: str(names.get(found[1], "missing")), value)
+    if isinstance(value, list):
+        return [fill(item, names, get) for item in value]
+    if isinstance(value, dict) and GET in value:
+        return dig(get(fill(value[GET], names, get)), value["at"])
+    if isinstance(value, dict):
+        return {fill(key, names, get): fill(item, names, get) for key, item in value.items()}
+    return value
+
+
+def dig(body: Any, where: str) -> Any:
+    """The value at a dotted path, or None."""
+    for key in where.split("."):
+        try:
+            body = body[int(key)] if isinstance(body, list) else body[key]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return body
+
+
+def flatten(name: str, tree: Any) -> Query:
+    """A tree of parameters as pairs in bracket notation."""
+    if isinstance(tree, Mapping):
+        return tuple(pair for key, inner in tree.items() for pair in flatten(f"{name}[{key}]", inner))
+    if isinstance(tree, Sequence) and not isinstance(tree, str):
+        return tuple(pair for i, inner in enumerate(tree) for pair in flatten(f"{name}[{i}]", inner))
+    return ((name, str(tree)),)
+
+
+def target(request: Request, names: Mapping[str, Any], *, plain: bool = False) -> str:
+    """Path and query string as they are sent; `plain` leaves brackets and the like readable."""
+    safe = "[]$:,*/" if plain else ":,*"
+    pairs = (
+        f"{quote(str(fill(key, names, _never)), safe)}={quote(str(fill(value, names, _never)), safe)}"
+        for key, value in request.query
+    )
+    query = "&".join(pairs)
+    return str(fill(request.path, names, _never)) + (f"?{query}" if query else "")
+
+
+def _never(_: str) -> Any:
+    raise ValueError("a query does not hold parts of answers")
+
+
+def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
+    """The bytes of a body whose references are filled in, and the headers that it needs."""
+    headers = dict(request.headers)
+    if request.files:
+        return _multipart(request, body)
+    if body is None:
+        return None, headers
+    if request.kind == "application/x-www-form-urlencoded":
+        pairs = [pair for key, value in body.items() for pair in flatten(key, value)]
+        text = "&".join(f"{quote(k, '')}={quote(v, '')}" for k, v in pairs)
+        return text.encode(), {"Content-Type": request.kind, **headers}
+    text = body if isinstance(body, str) and request.kind != "application/json" else json.dumps(body)
+    return text.encode(), {"Content-Type": request.kind, **headers}
+
+
+_BOUNDARY = "quire-differential-boundary"
+
+
+def _multipart(request: Request, body: Any) -> tuple[bytes, dict[str, str]]:
+    parts = b""
+    for key, value in (body or {}).items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        parts += f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{text}\r\n'.encode()
+    for key, name, kind, content in request.files:
+        head = f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"; filename="{name}"\r\n'
+        parts += f"{head}Content-Type: {kind}\r\n\r\n".encode() + content + b"\r\n"
+    kind = f"multipart/form-data; boundary={_BOUNDARY}"
+    return parts + f"--{_BOUNDARY}--\r\n".encode(), {**dict(request.headers), "Content-Type": kind}
+
+
+def curl(request: Request, names: Mapping[str, Any]) -> str:
+    """A request as a command line; parts of answers in a body stay as they are written here."""
+    words = ["curl", "-sg"]
+    if request.method != "GET":
+        words += ["-X", request.method]
+    words += [part for name, value in request.headers for part in ("-H", f"{name}: {value}")]
+    if request.who != "full":
+        words += ["-H", f"Authorization: {request.who}"]
+    for key, name, _, _ in request.files:
+        words += ["-F", f"{key}=@{name}"]
+    if request.body is not None:
+        shown = json.dumps(_named(request.body, names), ensure_ascii=False)
+        if request.files:
+            words += [part for k, v in request.body.items() for part in ("-F", f"{k}={v}")]
+        elif request.kind == "application/json":
+            words += ["--json", shown]
+        else:
+            words += [
+                "-H",
+                f"Content-Type: {request.kind}",
+                "-d",
+                (encode(request, request.body)[0] or b"").decode(),
+            ]
+    return shlex.join([*words, target(request, names, plain=True)])
+
+
+def _named(value: Any, names: Mapping[str, Any]) -> Any:
+    """As `fill`, with the parts of answers left as they are."""
+    if isinstance(value, dict) and GET in value:
+        return f"«{value['at']} of {fill(value[GET], names, _never)}»"
+    if isinstance(value, dict):
+        return {key: _named(inner, names) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_named(inner, names) for inner in value]
+    return fill(value, names, _never)

@@ -1,0 +1,313 @@
+"""Random writes, each of an area, to documents that are there or new ones."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench.differential.bodies import Bodies, Body
+from bench.differential.linking import Links, leads_somewhere
+from bench.differential.model import LOCALES, Attribute, Type, hidden
+from bench.differential.populating import Populates
+from bench.differential.reads import V4
+from bench.differential.request import GET, Query, Request, flatten
+from bench.differential.values import Chance, Values, wrong
+from bench.differential.world import Document, World
+
+_FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write: its request, the type it is of, and the document, None where it makes one."""
+
+    area: str
+    request: Request
+    type: Type
+    document: Document | None
+    body: Body
+
+
+class Writes:
+    """Makes the random writes of one conversation, which keeps to a few documents of a type or two."""
+
+    def __init__(self, world: World, chance: Chance, prefix: str) -> None:
+        self.world, self.chance = world, chance
+        self.values = Values(chance, prefix)
+        self.bodies, self.links = Bodies(world, self.values), Links(world, chance)
+        types = sorted(world.model.types.values(), key=lambda type_: type_.uid)
+        weights = [1 + len(type_.attributes) for type_ in types]
+        self._types = chance.choices(types, weights, k=2)
+
+    def write(self, areas: Mapping[str, int]) -> Write | None:
+        """A write of one of the areas, or None where the type has nothing for it."""
+        area = self.chance.choices(list(areas), list(areas.values()))[0]
+        type_ = self.chance.choice(self._types)
+        found = self.world.of(type_.uid)[-4:]
+        document = self.chance.choice(found) if found and self.chance.random() < 0.85 else None
+        made = _AREAS[area][0](self, type_, document)
+        return replace(made, area=area) if made else None
+
+    def _send(
+        self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
+    ) -> Write:
+        """A POST or PUT of a body; sometimes with what shapes its answer."""
+        path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
+        method = "PUT" if type_.single or document else "POST"
+        roll = self.chance.random()
+        if roll < 0.15:
+            query += flatten("populate", Populates(self.world, self.chance).tree(type_))
+        elif roll < 0.2:
+            query += flatten("fields", Populates(self.world, self.chance).fields(type_.attributes))
+        headers = V4 if self.chance.random() < 0.03 else ()
+        sent = {"data": body} if data is None else data
+        return Write("", Request(method, path, query, sent, headers=headers), type_, document, body)
+
+    def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
+        """A body that should be taken: whole for a new document, a few attributes for another."""
+        version = (locale, "published")
+        if document is None or type_.single:
+            return self.bodies.body(type_.attributes, version, 0.5)
+        names = self.chance.sample(
+            list(type_.attributes), min(len(type_.attributes), self.chance.randint(1, 3))
+        )
+        return self.bodies.body({name: type_.attributes[name] for name in names}, version, 1.0)
+
+    def _base(self, type_: Type, document: Document | None) -> Body:
+        """What a body needs whatever else it has."""
+        if document and not type_.single:
+            return {}
+        needed = {name: found for name, found in type_.attributes.items() if found.get("required")}
+        return self.bodies.body(needed, (LOCALES[0], "published"))
+
+    def _pick(self, type_: Type, *kinds: str) -> str | None:
+        found = [name for name, attribute in type_.attributes.items() if attribute["type"] in kinds]
+        return self.chance.choice(found) if found else None
+
+    def create(self, type_: Type, document: Document | None) -> Write:
+        """A new document."""
+        return self._send(type_, None, self._good(type_, None))
+
+    def update(self, type_: Type, document: Document | None) -> Write:
+        """Some attributes of one that is there."""
+        return self._send(type_, document, self._good(type_, document))
+
+    def relations(self, type_: Type, document: Document | None) -> Write | None:
+        """A relation, in one of its forms, in the document or in a component of it."""
+        name = self._pick(type_, "relation")
+        if name is None or not leads_somewhere(self.world, type_.attributes[name]):
+            return self._inner_link(type_, document, "relation")
+        if self.chance.random() < 0.2:
+            return self._inner_link(type_, document, "relation") or self._link(type_, document, name)
+        return self._link(type_, document, name)
+
+    def media(self, type_: Type, document: Document | None) -> Write | None:
+        """Media, in one of its forms."""
+        name = self._pick(type_, "media")
+        if name is None or self.chance.random() < 0.2:
+            return self._inner_link(type_, document, "media")
+        return self._link(type_, document, name)
+
+    def _link(self, type_: Type, document: Document | None, name: str) -> Write:
+        path = f"{type_.path}/{document.reference}" if document and not type_.single else type_.path
+        value = self.links.value(type_.attributes[name], path, name)
+        return self._send(type_, document, {**self._base(type_, document), name: value})
+
+    def _inner_link(self, type_: Type, document: Document | None, kind: str) -> Write | None:
+        """A link inside of a component."""
+        places = []
+        for name, attribute in type_.attributes.items():
+            inner = self.world.model.components.get(attribute.get("component", ""), {})
+            places += [(name, attribute, n) for n, found in inner.items() if found["type"] == kind]
+        if not places:
+            return None
+        name, attribute, inside = self.chance.choice(places)
+        found = self.world.model.components[attribute["component"]]
+        value = self.links.value(found[inside], type_.path, name)
+        component = {**self.bodies.body(found, (LOCALES[0], "published"), 0.2), inside: value}
+        made = [component] if attribute.get("repeatable") else component
+        return self._send(type_, document, {**self._base(type_, document), name: made})
+
+    def components(self, type_: Type, document: Document | None) -> Write | None:
+        """A component or a dynamic zone, whole, in parts, or as it was populated."""
+        name = self._pick(type_, "component", "dynamiczone")
+        if name is None:
+            return None
+        attribute = type_.attributes[name]
+        value = self._component(type_, document, name, attribute)
+        return self._send(type_, document, {**self._base(type_, document), name: value})
+
+    def _component(self, type_: Type, document: Document | None, name: str, attribute: Attribute) -> Any:
+        version, roll = (LOCALES[0], "published"), self.chance.random()
+        path = f"{type_.path}/{document.reference}" if document and not type_.single else type_.path
+        seen = f"{path}?populate[{name}][populate]=*&status=draft"
+        many = attribute["type"] == "dynamiczone" or attribute.get("repeatable")
+        if roll < 0.2 and (document or type_.single):
+            return {GET: seen, "at": f"data.{name}"}
+        if roll < 0.5 and (document or type_.single):
+            return self._by_number(attribute, seen, name, bool(many))
+        if roll < 0.6:
+            return self.chance.choice(
+                (None, [], {}, "x", 5, [None], [{}], [5], {"id": 987654}, [{"id": 987654}])
+            )
+        if roll < 0.68 and attribute["type"] == "dynamiczone":
+            kinds = [{"__component": "no.such"}, {"__component": 5}, {"name": "x"}]
+            return [self.chance.choice(kinds), *self.bodies.zone(attribute, version)][:2]
+        if roll < 0.75:
+            return self._wrong_component(attribute)
+        if attribute["type"] == "dynamiczone":
+            return self.bodies.zone(attribute, version)
+        return self.bodies.component(attribute, version)
+
+    def _by_number(self, attribute: Attribute, seen: str, name: str, many: bool) -> Any:
+        """A component that is there, named by its number, told something else; others left out or new."""
+        version = (LOCALES[0], "published")
+        kind = attribute.get("component") or self.chance.choice(attribute["components"])
+        part = self.bodies.body(self.world.model.components[kind], version, 0.4)
+        at = f"data.{name}.0.id" if many else f"data.{name}.id"
+        changed = {"id": {GET: seen, "at": at}, **part}
+        if attribute["type"] == "dynamiczone":
+            changed["__component"] = {GET: seen, "at": f"data.{name}.0.__component"}
+        if not many:
+            return changed
+        other = {GET: seen, "at": f"data.{name}.1"}
+        new = self.bodies.entry(kind, version) if "components" in attribute else part
+        return self.chance.choice(([changed], [changed, new], [new, changed], [other, changed]))
+
+    def _wrong_component(self, attribute: Attribute) -> Any:
+        kind = attribute.get("component") or self.chance.choice(attribute["components"])
+        attributes = self.world.model.components[kind]
+        part = self.bodies.body(attributes, (LOCALES[0], "published"), 0.3)
+        if "components" in attribute:
+            part["__component"] = kind
+        for name, found in attributes.items():
+            if found["type"] not in ("relation", "media", "component") and self.chance.random() < 0.4:
+                part[name] = wrong(self.chance, found)
+        part |= {"nope": 1} if self.chance.random() < 0.15 else {}
+        many = bool(attribute.get("repeatable") or "components" in attribute)
+        return [part] if many == (self.chance.random() < 0.9) else part
+
+    def drafts(self, type_: Type, document: Document | None) -> Write | None:
+        """A draft, and publishing it."""
+        if not type_.drafts and self.chance.random() < 0.8:
+            return None
+        roll = self.chance.random()
+        if roll < 0.5:
+            return self._send(type_, document, self._good(type_, document), (("status", "draft"),))
+        if roll < 0.8:
+            return self._send(type_, document, self._base(type_, document))
+        if roll < 0.9:
+            body = {
+                **self._good(type_, document),
+                "publishedAt": self.chance.choice((None, "2020-01-01T00:00:00.000Z")),
+            }
+            return self._send(type_, document, body, self.chance.choice(((), (("status", "draft"),))))
+        status = self.chance.choice(("published", "nope", "", "modified"))
+        return self._send(type_, document, self._good(type_, document), (("status", status),))
+
+    def locales(self, type_: Type, document: Document | None) -> Write | None:
+        """A version in a locale."""
+        if not type_.localized and self.chance.random() < 0.8:
+            return None
+        locale = self.chance.choice((*LOCALES, *LOCALES[1:], *LOCALES[1:], "es", "*", ""))
+        body = self._good(type_, document, locale if locale in LOCALES else LOCALES[0])
+        query: Query = (("locale", locale),)
+        if self.chance.random() < 0.15:
+            query, body = (), {**body, "locale": locale}
+        if type_.drafts and self.chance.random() < 0.25:
+            query += (("status", "draft"),)
+        return self._send(type_, document, {**self._base(type_, None), **body}, query)
+
+    def validation(self, type_: Type, document: Document | None) -> Write:
+        """Values that are wrong, or taken and changed; a body that is none."""
+        roll, base = self.chance.random(), self._base(type_, document)
+        if roll < 0.06:
+            data: Any = self.chance.choice(
+                ({}, {"data": None}, {"data": []}, {"data": "x"}, [], {"nope": 1}, {"data": 5})
+            )
+            return self._send(type_, document, {}, data=data)
+        if roll < 0.12:
+            own = (
+                "nope",
+                "id",
+                "documentId",
+                "createdAt",
+                "updatedAt",
+                "createdBy",
+                "localizations",
+                "__component",
+            )
+            value = self.chance.choice((1, "x", None, {"a": 1}, "2020-01-01T00:00:00.000Z"))
+            return self._send(type_, document, {**base, self.chance.choice(own): value})
+        names = [
+            n for n, found in type_.attributes.items() if "relation" not in found and found["type"] != "media"
+        ]
+        few = self.chance.sample(names, min(len(names), self.chance.choice((1, 1, 1, 2))))
+        made = {name: wrong(self.chance, type_.attributes[name]) for name in few}
+        query: Query = (("status", "draft"),) if type_.drafts and self.chance.random() < 0.3 else ()
+        return self._send(type_, document, {**base, **made}, query)
+
+    def unique(self, type_: Type, document: Document | None) -> Write | None:
+        """A value that another document may have."""
+        names = [n for n, found in type_.attributes.items() if found.get("unique") or found["type"] == "uid"]
+        if not names:
+            return None
+        name = self.chance.choice(names)
+        pool = [value for value in self.world.said(type_.uid, name) if isinstance(value, str | int)]
+        value = self.chance.choice(pool) if pool else "one"
+        query: Query = (("status", "draft"),) if type_.drafts and self.chance.random() < 0.3 else ()
+        if type_.localized and self.chance.random() < 0.3:
+            query += (("locale", "fr"),)
+        return self._send(type_, document, {**self._base(type_, document), name: value}, query)
+
+    def delete(self, type_: Type, document: Document | None) -> Write:
+        """A document, or one locale of it, or what is not there."""
+        name = document.reference if document else "nothere"
+        query: Query = ()
+        if type_.localized and self.chance.random() < 0.6:
+            query = (("locale", self.chance.choice((*LOCALES, "*", "es"))),)
+        if self.chance.random() < 0.15:
+            query += (("status", self.chance.choice(("draft", "published"))),)
+        path = type_.path if type_.single else f"{type_.path}/{name}"
+        return Write("", Request("DELETE", path, query), type_, document, {})
+
+    def form(self, type_: Type, document: Document | None) -> Write:
+        """A body as a form sends it."""
+        made = self._send(type_, document, self._good(type_, document))
+        flat = {name: value for name, value in made.body.items() if not isinstance(value, dict | list)}
+        body = {
+            "data": {
+                n: str(v).lower() if isinstance(v, bool) else v for n, v in flat.items() if v is not None
+            }
+        }
+        return replace(made, request=replace(made.request, kind=_FORM, body=body, headers=()), body=flat)
+
+    def populated(self, type_: Type, document: Document | None) -> Write | None:
+        """A whole document as it was read, sent back."""
+        if document is None and not type_.single:
+            return None
+        path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
+        populate = self.chance.choice(("", "?populate=*", "?populate=*&status=draft", "?status=draft"))
+        names = [n for n, found in type_.attributes.items() if not hidden(found)]
+        few = self.chance.sample(names, min(len(names), 4))
+        at = {name: {GET: path + populate, "at": f"data.{name}"} for name in few}
+        body: Any = {GET: path + populate, "at": "data"} if self.chance.random() < 0.5 else at
+        return self._send(type_, document, {}, data={"data": body})
+
+
+_Make = Callable[[Writes, Type, Document | None], Write | None]
+_AREAS: Mapping[str, tuple[_Make, int]] = {
+    "create": (Writes.create, 8),
+    "update": (Writes.update, 10),
+    "relations": (Writes.relations, 22),
+    "components": (Writes.components, 14),
+    "media": (Writes.media, 8),
+    "drafts": (Writes.drafts, 10),
+    "locales": (Writes.locales, 10),
+    "validation": (Writes.validation, 14),
+    "unique": (Writes.unique, 4),
+    "delete": (Writes.delete, 5),
+    "form": (Writes.form, 2),
+    "populated": (Writes.populated, 5),
+}
+# How much of a run each area gets.
+AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

@@ -1,0 +1,170 @@
+"""The parts of `make peer-diff` that need no server: what is the same, what is asked, what is shown."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.differential.compare import Comparison
+from bench.differential.deviations import Deviation, explain, read_deviations
+from bench.differential.model import read_model
+from bench.differential.reads import AREAS, Reads
+from bench.differential.request import GET, Answer, Request, curl, fill, flatten
+from bench.differential.shapes import Shapes
+from bench.differential.shrink import shrink
+from bench.differential.sites import SITES
+from bench.differential.world import World
+from bench.differential.writes import AREAS as WRITE_AREAS
+from bench.differential.writes import Writes
+
+MODEL = read_model(SITES["things"])
+SHAPES = Shapes(MODEL)
+
+
+def differences(theirs: Any, ours: Any, status: int = 200) -> list[str]:
+    """What differs between two answers, where `a` there is `b` here."""
+    comparison = Comparison({"doc:1": "a"}, {"doc:1": "b"})
+    return [str(found) for found in comparison.differences(Answer(status, theirs), Answer(status, ours))]
+
+
+def test_what_no_two_servers_share_is_the_same() -> None:
+    theirs = {
+        "documentId": "a",
+        "id": 1,
+        "createdAt": "2024-01-02T03:04:05.000Z",
+        "url": "/uploads/a_0123456789.png",
+    }
+    ours = {
+        "documentId": "b",
+        "id": 9,
+        "createdAt": "2025-01-02T03:04:05.000Z",
+        "url": "/uploads/a_9876543210.png",
+    }
+    assert differences({"data": theirs}, {"data": {**ours, "locale": "en"}}) == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "said"),
+    [
+        ({"a": 1}, {"a": True}, "a type: 1 there, True here"),
+        ({"a": 1}, {}, "a missing: 1 there, '«absent»' here"),
+        ({"a": [1]}, {"a": []}, "a members: '1 items' there, '0 items' here"),
+        ({"publishedAt": None}, {"publishedAt": "2024-01-02T03:04:05.000Z"}, None),
+        ({"documentId": "a"}, {"documentId": "c"}, "documentId value: 'a' there, 'c' here"),
+    ],
+)
+def test_what_differs_is_said(theirs: Any, ours: Any, said: str | None) -> None:
+    found = differences(theirs, ours)
+    assert len(found) == 1
+    assert said is None or found == [said]
+
+
+def test_lists_of_documents_are_compared_by_what_is_in_them() -> None:
+    one, two = {"documentId": "a", "x": 1}, {"documentId": "n", "x": 2}
+    comparison = Comparison({"doc:1": "a", "doc:2": "n"}, {"doc:1": "a", "doc:2": "n"})
+    answers = Answer(200, {"data": [one, two]}), Answer(200, {"data": [two, one]})
+    assert [found.kind for found in comparison.differences(*answers)] == ["order"]
+    assert comparison.differences(*answers, unordered=True) == []
+
+
+def test_errors_are_compared_by_status_name_and_paths() -> None:
+    def error(name: str, message: str, *paths: str) -> dict[str, Any]:
+        details = {"errors": [{"path": path.split(".")} for path in paths]}
+        return {"data": None, "error": {"status": 400, "name": name, "message": message, "details": details}}
+
+    assert (
+        differences(error("ValidationError", "one", "a.b"), error("ValidationError", "other", "a.b"), 400)
+        == []
+    )
+    assert differences(error("ValidationError", "one", "a"), error("ValidationError", "one", "b"), 400)
+    assert differences(error("ValidationError", "one"), error("ApplicationError", "one"), 400)
+    assert differences(
+        error("ValidationError", "Invalid key a"), error("ValidationError", "Invalid key b"), 400
+    )
+
+
+def test_references_are_filled_in_by_each_server() -> None:
+    body = {"tags": ["«doc:3»"], "note": "see «doc:3»", "was": {GET: "/api/tags/«doc:3»", "at": "data.name"}}
+    filled = fill(body, {"doc:3": "xyz"}, lambda path: {"data": {"name": path}})
+    assert filled == {"tags": ["xyz"], "note": "see xyz", "was": "/api/tags/xyz"}
+
+
+def test_a_request_reads_as_a_command() -> None:
+    query = flatten("filters", {"tags": {"documentId": {"$in": ["«doc:3»", "x"]}}})
+    command = curl(Request("GET", "/api/things", query), {"doc:3": "xyz"})
+    asked = "filters[tags][documentId][$in][0]=xyz&filters[tags][documentId][$in][1]=x"
+    assert command == f"curl -sg '/api/things?{asked}'"
+
+
+def world() -> World:
+    """A world with two documents of each type."""
+    made = World(MODEL, files=["«file:0»"])
+    for uid, type_ in MODEL.types.items():
+        for _ in range(1 if type_.single else 2):
+            made.add(uid).versions.add(("en", "published"))
+    return made
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_the_same_seed_asks_the_same(area: str) -> None:
+    one, two = (Reads(world(), random.Random(7)).request(area) for _ in range(2))
+    assert one == two
+    assert one.method == "GET"
+
+
+@pytest.mark.parametrize("area", WRITE_AREAS)
+def test_every_area_of_writes_has_some(area: str) -> None:
+    made = [Writes(world(), random.Random(seed), "x").write({area: 1}) for seed in range(20)]
+    written = [write for write in made if write]
+    assert written
+    assert {write.area for write in written} == {area}
+    assert {write.request.method for write in written} <= {"POST", "PUT", "DELETE"}
+
+
+def test_a_request_gets_as_small_as_what_it_shows() -> None:
+    query = (("filters[$and][0][a][$eq]", "1"), ("sort", "b,c"), ("populate", "*"))
+    request = Request("GET", "/api/things", query)
+    small = shrink(request, lambda other: any("[a][$eq]" in key for key, _ in other.query))
+    assert small.query == (("filters[a][$eq]", "1"),)
+    body = {"data": {"a": [{"x": 1, "y": 2}], "b": 3}}
+    small = shrink(replace(request, query=(), body=body), lambda other: "x" in str(other.body))
+    assert small.body == {"data": {"a": [{"x": 1}]}}
+
+
+def test_shapes_are_the_same_for_other_names_and_values() -> None:
+    one = Request("GET", "/api/things", (("filters[i][$gt]", "5"),))
+    assert SHAPES.request(one) == "GET /<collection drafts>?filters[<integer>][$gt]='number'"
+
+
+def explained(deviation: Deviation, request: Request, theirs: Answer, ours: Answer) -> tuple[list[str], int]:
+    """The names of the deviations of two answers, and how many differences are left."""
+    found = Comparison({}, {}).differences(theirs, ours)
+    names, left = explain([deviation], request, found, SHAPES, lambda other: "$containsi" in str(other.query))
+    return names, len(left)
+
+
+def test_a_deviation_explains_what_it_names_and_nothing_else() -> None:
+    times = next(d for d in read_deviations() if d.name == "timestamps")
+    theirs, ours = (
+        {"data": {"ts": "1704164645000", "i": 1}},
+        {"data": {"ts": "2024-01-02T03:04:05.000Z", "i": 2}},
+    )
+    answers = Answer(200, theirs), Answer(200, ours)
+    assert explained(times, Request("GET", "/api/things/x"), *answers) == (["timestamps"], 1)
+
+
+def test_a_deviation_may_be_shown_by_another_request() -> None:
+    case = next(d for d in read_deviations() if d.name == "case")
+    answers = Answer(200, {"data": ["a"]}), Answer(200, {"data": []})
+    asked = Request("GET", "/api/things", (("filters[str][$contains]", "A"),))
+    assert explained(case, asked, *answers) == (["case"], 0)
+    other = Request("GET", "/api/things", (("filters[str][$eq]", "A"),))
+    assert explained(case, other, *answers) == ([], 1)
+
+
+def test_every_site_can_be_read() -> None:
+    for folder in SITES.values():
+        assert isinstance(folder, Path)
+        assert read_model(folder).collections
