@@ -37,3 +37,13 @@ def about(package: str) -> str:
     """What a package is for: its docstring."""
     text = (SERVER / package.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
+
+
+# The modules that are loaded when they are first needed, by name (`import_module`), and why: all other
+# imports stand at the top of their modules. tests/test_architecture.py holds that there are no more.
+LAZY = {
+    "server.commands.*": "Each is loaded when it is called, so that `quire --help` answers at once.",
+    "server.search.engine": "whoosh3 takes 30 ms and 3 MB, until there is an index.",
+    "server.search.stems": "The stemmers of all languages take 12 ms and 2 MB, until a word is looked for.",
+    "server.api.limiting": "flask-limiter takes 25 ms, which only a site with `rate_limit` needs.",
+}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docs.packages import PACKAGES, about, modules
+from docs.packages import LAZY, PACKAGES, about, modules
 from server.config.export import TYPE_KEYS
 from server.config.model import ACTIONS, DEFAULTS, FIELDS
 from server.errors import ApiError
@@ -109,6 +109,11 @@ def _packages() -> str:
     return _table(["package", "what it is", "modules"], rows)
 
 
+def _lazy() -> str:
+    rows = ([f"`{name.removeprefix('server.')}`", reason] for name, reason in LAZY.items())
+    return _table(["module", "why it is loaded late"], rows)
+
+
 def _listed(names: Iterable[str]) -> str:
     return " ".join(name for name in names if not name.endswith("/"))
 
@@ -130,4 +135,5 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "rules": _rules,
     "packages": _packages,
     "deviations": _deviations,
+    "lazy": _lazy,
 }

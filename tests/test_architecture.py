@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.packages import PACKAGES, modules
+from docs.packages import LAZY, PACKAGES, modules
 
 ROOT = Path(__file__).parent.parent
 TREES = {
@@ -67,6 +67,17 @@ def test_nothing_is_imported_inside_of_functions(name: str) -> None:
         if isinstance(node, ast.FunctionDef):
             inner = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
             assert inner == [], f"{name}.{node.name}"
+
+
+def test_what_is_loaded_late_is_named_with_its_reason() -> None:
+    found = {
+        str(node.value)
+        for tree in TREES.values()
+        if "importlib" in set(imports(tree))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and str(node.value).removeprefix("server.") in NAMES
+    }
+    assert {re.sub(r"^server\.commands\..*", "server.commands.*", name) for name in found} == set(LAZY)
 
 
 def reasons() -> dict[str, tuple[str, set[str]]]:
