@@ -13,7 +13,20 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import compare, exporting, growth, live, loading, memory, parts, reading, search, starting, writing
+from bench import (
+    cold,
+    compare,
+    exporting,
+    growth,
+    live,
+    loading,
+    memory,
+    parts,
+    reading,
+    search,
+    starting,
+    writing,
+)
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
@@ -68,7 +81,9 @@ def _measure(folder: Path, *, full: bool) -> None:
     _say("changing files")
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")
-    writing.measure(some)  # last, since it changes what is there
+    writing.measure(some)  # the last two change what is there
+    _say("what is rendered for the first time")
+    cold.measure(sites[10_000], Sizes(10_000))
 
 
 def _say(what: str) -> None:

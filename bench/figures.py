@@ -27,7 +27,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     if PEERS.exists():
         measured = json.loads(PEERS.read_text())["rows"]
-        for kind, title in (("new", "Requests never seen before"), ("again", "The same request again")):
+        titles = {"new": "New requests for documents rendered before", "again": "The same request again"}
+        for kind, title in titles.items():
             rows = [row for row in measured if row["requests"] == kind]
             for figure, key in (("rate", "requests a second"), ("median_ms", "median latency, ms")):
                 text = _bars(f"{title}: {key}", rows, figure)
@@ -58,7 +59,7 @@ def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
 
 def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
     """One line for each kind of request: its median at every size, both on logarithmic scales."""
-    title = "Growth: median latency of requests never seen before, in ms, by articles"
+    title = "Growth: median latency of new requests, in ms, by articles"
     sizes = sorted({int(n) for found in grown.values() for n in found})
     values = [value for found in grown.values() for value in found.values()]
     height, right = 380, WIDTH - 270

@@ -54,7 +54,7 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
         for name, taken in found.items()
     ]
     head = ["request", *(f"{count(n)} articles" for n in sites), "largest to smallest"]
-    show("Growth: the median of requests never seen before, one after another", head, rows)
+    show("Growth: the median of new requests, one after another", head, rows)
     return found
 
 

@@ -24,7 +24,7 @@ def measure(sites: dict[int, Path]) -> None:
     rows: list[list[str]] = []
     first: dict[str, float] = {}
     for articles, root in sites.items():
-        token = _token(root)
+        token = writing_token(root)
         with quire(root) as serving:
             sync = median(_synced(root) for _ in range(WRITES))
             for name, took in _writes(serving, token, Sizes(articles)).items():
@@ -36,10 +36,10 @@ def measure(sites: dict[int, Path]) -> None:
     head = ["write", "median", "longest", "writes/s", "next to the smallest", "next to one fsync"]
     show("Writing, one client", head, rows, "The last ratio is to writing and syncing a file of 2 kB alone.")
     root = list(sites.values())[-1]
-    _beside(root, _token(root), Sizes(list(sites)[-1]))
+    _beside(root, writing_token(root), Sizes(list(sites)[-1]))
 
 
-def _token(root: Path) -> str:
+def writing_token(root: Path) -> str:
     accounts = Accounts(root)
     accounts.revoke_token("bench")
     return accounts.create_token("bench", "full-access")
@@ -60,9 +60,9 @@ def _synced(root: Path) -> float:
 
 def _writes(serving: Serving, token: str, sizes: Sizes) -> dict[str, list[float]]:
     connection = serving.connect()
-    _send(connection, token, "POST", "/api/tags", {"name": "Warm", "slug": f"warm-{time.time_ns()}"})
+    send(connection, token, "POST", "/api/tags", {"name": "Warm", "slug": f"warm-{time.time_ns()}"})
     created = [
-        _send(
+        send(
             connection,
             token,
             "POST",
@@ -72,7 +72,7 @@ def _writes(serving: Serving, token: str, sizes: Sizes) -> dict[str, list[float]
         for i in range(WRITES)
     ]
     updated = [
-        _send(connection, token, "PUT", _path(i, sizes), {"title": f"Changed {i} {time.time_ns()}"})
+        send(connection, token, "PUT", _path(i, sizes), {"title": f"Changed {i} {time.time_ns()}"})
         for i in range(WRITES)
     ]
     connection.close()
@@ -83,7 +83,7 @@ def _path(i: int, sizes: Sizes) -> str:
     return f"/api/articles/{article_id(i % sizes.articles)}?fields=slug"
 
 
-def _send(
+def send(
     connection: http.client.HTTPConnection, token: str, method: str, path: str, data: dict[str, Any]
 ) -> float:
     """Seconds that one write took. RuntimeError where it was refused."""
@@ -139,6 +139,6 @@ def _p99(taken: list[float]) -> float:
 def _write_on(serving: Serving, token: str, sizes: Sizes, stop: threading.Event) -> None:
     connection, i = serving.connect(), 0
     while not stop.wait(1 / WRITES_PER_S):
-        _send(connection, token, "PUT", _path(i, sizes), {"title": f"Beside {time.time_ns()}"})
+        send(connection, token, "PUT", _path(i, sizes), {"title": f"Beside {time.time_ns()}"})
         i += 1
     connection.close()

@@ -145,7 +145,7 @@ def _print_new(found: Sequence[Mapping[str, Any]]) -> None:
             ]
         )
     head = ["request", "of json-server", "Quire", "Strapi", "json-server", "to Strapi", "to json-server"]
-    show("Requests never seen before", head, rows, _NOTE)
+    show("New requests for documents rendered before", head, rows, _NOTE)
 
 
 _NOTE = (

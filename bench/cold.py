@@ -1,0 +1,58 @@
+"""(i) What was never rendered before: a server that has just started, asked for each document once.
+
+The other tables send requests that were not sent before, but a document that another answer showed
+is rendered already. Here nothing is: what a request finds ready is the index alone.
+"""
+
+import time
+from collections.abc import Sequence
+from itertools import count as counting
+from pathlib import Path
+from statistics import median
+
+from bench.cases import cases
+from bench.serving import Serving, fetch, quire
+from bench.sites import Sizes, article_id
+from bench.tables import ratio, show
+from bench.writing import send, writing_token
+
+REQUESTS = 60  # of each kind, all of other documents, which together fit into the bound of what is kept
+KINDS = ("one document", "list of 25", "list of 25, populate=*", "list of 25, nested populate")
+_numbers = counting()
+
+
+def measure(root: Path, sizes: Sizes) -> None:
+    """Print the medians of some kinds of requests: never rendered, rendered before, after a change."""
+    rows = []
+    for case in cases(sizes):
+        if case.name in KINDS:
+            with quire(root, workers=1) as serving:
+                fetch(connection := serving.connect(), "/api/tags?")  # loads what the first request loads
+                connection.close()
+                paths = case.paths[:REQUESTS]
+                never, before = _median_ms(serving, paths), _median_ms(serving, paths)
+                after = _median_ms(serving, paths, writing_token(root), sizes)
+            rows.append(
+                [case.name, *(f"{ms:.2f} ms" for ms in (never, before, after)), ratio(never / before)]
+            )
+    head = ["request", "never rendered", "rendered before", "right after a write", "never to before"]
+    show(f"What is rendered for the first time, {sizes.articles:,} articles", head, rows)
+
+
+def _median_ms(
+    serving: Serving, paths: Sequence[str], writer: str | None = None, sizes: Sizes | None = None
+) -> float:
+    """The median of requests, one after another, each with a number that makes it unlike all others.
+
+    With a `writer`, the token of one who may write, another article is changed before each.
+    """
+    connection, taken = serving.connect(), []
+    for i, path in enumerate(paths):
+        if writer and sizes:
+            changed = f"/api/articles/{article_id(sizes.articles - 1 - i)}?fields=slug"
+            send(connection, writer, "PUT", changed, {"title": f"Changed {next(_numbers)}"})
+        began = time.perf_counter()
+        fetch(connection, f"{path}&unlike={next(_numbers)}")
+        taken.append(time.perf_counter() - began)
+    connection.close()
+    return median(taken) * 1000
