@@ -192,5 +192,7 @@ def test_the_tree_of_errors_has_names_and_sentences() -> None:
     for kind in found:
         assert kind.status in HTTP_STATUS_CODES
         assert kind.name.endswith("Error")
-        assert kind().message == kind.default
+        assert kind.default
+        if "__init__" not in vars(kind):  # others are told what to say
+            assert kind().message == kind.default
         assert kind.__name__ in (errors.__doc__ or "") or kind is errors.ApiError
