@@ -1,5 +1,6 @@
 """A cache with a bound in bytes: what was used longest ago goes first, and keys count as values do."""
 
+import sys
 import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -27,11 +28,13 @@ class Cache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value of a key, or None."""
         with self._lock:
-            kept = self._kept.get(key)
-        return None if kept is None else kept[1]
+            try:
+                return self._kept[key][1]
+            except KeyError:
+                return None
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value; others go where the bound is reached."""
+        """Keep a value, or count it again where it has grown; others go where the bound is reached."""
         size = self._size(key, value)
         with self._lock:
             if size <= self._kept.maxsize:
@@ -39,10 +42,25 @@ class Cache(Generic[K, V]):
             else:
                 self._kept.pop(key, None)
 
+    def remove(self, key: K) -> None:
+        """Keep nothing for a key."""
+        with self._lock:
+            self._kept.pop(key, None)
+
+    def items(self) -> list[tuple[K, V]]:
+        """All keys and values that are kept."""
+        with self._lock:
+            return [(key, kept[1]) for key, kept in self._kept.items()]
+
     def clear(self) -> None:
         """Keep nothing."""
         with self._lock:
             self._kept.clear()
+
+    @property
+    def most(self) -> int:
+        """The bound, in bytes."""
+        return int(self._kept.maxsize)
 
     @property
     def bytes(self) -> int:
@@ -55,3 +73,15 @@ class Cache(Generic[K, V]):
 
 def _size_of(kept: tuple[int, V]) -> int:
     return kept[0]
+
+
+def size_of(value: Hashable) -> int:
+    """About how many bytes a key takes: text, numbers, and tuples of them.
+
+    What is in a set is not counted: in keys these are permissions, which many of them share.
+    """
+    size = sys.getsizeof(value)
+    if isinstance(value, tuple):
+        for part in value:
+            size += size_of(part)
+    return size

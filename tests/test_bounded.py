@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.bounded import Cache
+from server.bounded import Cache, size_of
 
 
 def text_cache(most: int) -> Cache[str, str]:
@@ -47,3 +47,18 @@ def test_the_bound_holds_and_nothing_wrong_is_answered(puts: list[tuple[str, str
         assert cache.bytes <= 40
         assert all(cache.get(k) in (None, v) for k, v in last.items())
         assert cache.bytes == sum(len(k) + len(v) for k, v in last.items() if cache.get(k) is not None)
+
+
+def test_what_is_removed_is_gone_and_not_counted() -> None:
+    cache = text_cache(10)
+    cache.put("a", "1")
+    cache.put("b", "2")
+    cache.remove("a")
+    cache.remove("nothing")
+    assert (cache.items(), cache.bytes) == ([("b", "2")], 2)
+
+
+def test_a_key_is_counted_with_all_its_texts() -> None:
+    long = "x" * 10_000
+    assert size_of(long) > 10_000
+    assert size_of(("a", (long, 1), None)) > 10_000

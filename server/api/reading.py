@@ -6,6 +6,7 @@ the cache in front of them, an export.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from server.api.etags import tag_of, tag_of_list
@@ -80,10 +81,14 @@ class Reader:
         return Shown(body, tag_of(document, body))
 
     def _known(self, query: Query, params: Params) -> Hashable:
-        """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen."""
+        """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen.
+
+        What is asked may be long, so that its digest stands for it.
+        """
+        asked = repr((params.get("fields"), params.get("populate"))).encode()
         actor = self.actor
         sight = (actor.everything, actor.reading, actor.permissions, query.drafts, query.publication)
-        return (query.type.uid, repr(params.get("fields")), repr(params.get("populate")), sight, self.v4)
+        return (query.type.uid, blake2b(asked, digest_size=16).digest(), sight, self.v4)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
         """The query of a request's parameters, narrowed to what the actor may see."""

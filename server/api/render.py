@@ -17,6 +17,7 @@ import orjson
 from server.documents.document import LOCALE, Document
 from server.documents.values import Component
 from server.index.find import Found
+from server.index.fragments import Kept
 from server.index.predicates import all_of, compile_filter, components_in
 from server.index.publication import publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
@@ -42,6 +43,7 @@ class Renderer:
     def __init__(self, view: View, *, v4: bool = False, known: Hashable = None) -> None:
         self.view, self.v4, self.known = view, v4, known
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
+        self._parts: dict[tuple[str, ...] | None, Kept] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
         """One document as a JSON object."""
@@ -96,7 +98,9 @@ class Renderer:
         make = _wrapped_columns(type_, names) if wrapped else _columns(type_, names)
         if wrapped:
             return make
-        get = self.view.snapshot.fragments.of(fields)
+        get = self._parts.get(fields)
+        if get is None:
+            get = self._parts[fields] = self.view.snapshot.fragments.of(fields)
         return lambda item: get(item, make)
 
     def _member(self, node: Node) -> Member:
@@ -263,7 +267,7 @@ def _component_member(uid: str, *, zone: bool) -> bytes:
     return b',"__component":' + orjson.dumps(uid) if zone else b""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _columns(type_: Type, names: tuple[str, ...]) -> Start:
     """A function that writes `{`, the ids and some columns of a document or component."""
     shown = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
@@ -271,7 +275,7 @@ def _columns(type_: Type, names: tuple[str, ...]) -> Start:
     return lambda item: dumps(values(item.row))[:-1]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
     """The same in the previous format, where the columns are an object of their own."""
     head, values = _values(type_, ("id", "documentId")), _values(type_, names)

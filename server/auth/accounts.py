@@ -18,11 +18,13 @@ from sqlalchemy.exc import IntegrityError
 
 from server.auth.database import Watch, open_database, tokens_table
 from server.auth.permissions import Actor
+from server.bounded import Cache, size_of
 from server.documents.timestamps import from_datetime, now
 from server.errors import SetupError
 
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
+MAX_KNOWN_BYTES = 4 * 1024 * 1024  # of some 10,000 tokens, those that nobody has among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Accounts:
         self.engine = open_database(root, url)
         self._watches: list[Watch] = []
         self._watch = self.watch()
-        self._known: dict[str, Token | None] = {}
+        self._known: Cache[str, tuple[Token | None]] = Cache(MAX_KNOWN_BYTES, _size)
         self._lock = threading.Lock()
 
     def watch(self) -> Watch:
@@ -104,11 +106,11 @@ class Accounts:
         with self._lock:
             if self._watch.changed():
                 self._known.clear()
-            token = self._known.get(key, _UNKNOWN)
-            if token is _UNKNOWN:
-                token = self._read(key)
-                if len(self._known) < 10_000:
-                    self._known[key] = token
+            known = self._known.get(key)
+            if known is None:
+                known = (self._read(key),)
+                self._known.put(key, known)
+        token = known[0]
         return token if token and not token.expired else None
 
     def close(self) -> None:
@@ -123,7 +125,9 @@ class Accounts:
         return _token(row) if row is not None and hmac.compare_digest(row.hash, key) else None
 
 
-_UNKNOWN: Any = object()
+def _size(key: str, known: tuple[Token | None]) -> int:
+    token = known[0]
+    return 300 + size_of(key) + (size_of(token.permissions) if token else 0)
 
 
 def _hash(token: str) -> str:

@@ -7,13 +7,13 @@ import os
 import secrets
 import tempfile
 import time
-from collections import deque
 from pathlib import Path
 from threading import Lock
 
 import jwt
 
 from server.auth.users import User
+from server.bounded import Cache, size_of
 from server.errors import SetupError
 from server.paths import state_folder
 
@@ -21,7 +21,7 @@ ALGORITHM = "HS256"
 VARIABLE = "QUIRE_JWT_SECRET"
 SHORTEST_KEY = 32
 ATTEMPTS, WINDOW_S = 10, 15 * 60
-MOST_COUNTED = 100_000  # accounts and addresses; where there are more, the oldest are forgotten
+MAX_COUNTED_BYTES = 32 * 1024 * 1024  # of some 50,000 accounts and addresses; the oldest are forgotten
 
 
 class Sessions:
@@ -90,28 +90,26 @@ class Attempts:
 
     def __init__(self, most: int = ATTEMPTS, window_s: float = WINDOW_S) -> None:
         self.most, self.window_s = most, window_s
-        self._counted: dict[tuple[str, str], deque[float]] = {}
+        self._counted: Cache[tuple[str, str], tuple[float, ...]] = Cache(MAX_COUNTED_BYTES, _size)
         self._lock = Lock()
 
     def exhausted(self, account: str, address: str) -> bool:
         """Whether an account has been tried too often from an address."""
-        with self._lock:
-            times = self._counted.get((account, address), deque())
-            while times and times[0] < time.monotonic() - self.window_s:
-                times.popleft()
-            return len(times) >= self.most
+        times = self._counted.get((account, address)) or ()
+        began = time.monotonic() - self.window_s
+        return sum(at >= began for at in times) >= self.most
 
     def count(self, account: str, address: str) -> None:
         """Count an attempt."""
         key = (account, address)
         with self._lock:
-            times = self._counted.pop(key, deque(maxlen=self.most))
-            times.append(time.monotonic())
-            self._counted[key] = times  # the last one now
-            if len(self._counted) > MOST_COUNTED:
-                del self._counted[next(iter(self._counted))]
+            times = self._counted.get(key) or ()
+            self._counted.put(key, (*times, time.monotonic())[-self.most :])
 
     def forget(self, account: str, address: str) -> None:
         """Begin to count anew."""
-        with self._lock:
-            self._counted.pop((account, address), None)
+        self._counted.remove((account, address))
+
+
+def _size(key: tuple[str, str], times: tuple[float, ...]) -> int:
+    return 200 + size_of(key) + size_of(times)

@@ -30,15 +30,6 @@ class Column:
     descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OrderKey:
-    """Which order: by some columns, of the documents in a locale and status."""
-
-    columns: tuple[Column, ...]
-    locale: str
-    status: str
-
-
 class Order(Sequence[Document]):
     """Documents in an order, asked for sets."""
 

@@ -13,7 +13,6 @@ from server.documents.document import Document
 from server.index.ordering import (
     Column,
     Order,
-    OrderKey,
     above,
     below,
     bits_of,
@@ -26,6 +25,7 @@ from server.index.ordering import (
     up_to,
     within,
 )
+from server.index.orders import ColumnKey
 from server.index.predicates import compile_filter
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.text_search import containing
@@ -168,8 +168,8 @@ class Planner:
         return self._ordered(part.attribute, part.at)
 
     def _ordered(self, attribute: Attribute, at: int) -> Order:
-        key = OrderKey((Column(attribute, at),), self._here, self._status)
-        return self.view.snapshot.tables[self.type.uid].ordered(key)
+        key = ColumnKey(self.type.uid, (Column(attribute, at),), self._here, self._status)
+        return self.view.snapshot.ordered(key)
 
     def _of_all_alike(self, part: Compare) -> Plan:
         """A comparison of a column that has one value in all documents."""

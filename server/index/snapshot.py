@@ -15,7 +15,8 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order
 from server.documents.values import Path
 from server.index.fragments import Fragments
-from server.index.ordering import Order
+from server.index.ordering import Order, order_of
+from server.index.orders import ColumnKey, Orders
 from server.index.tables import NO_SLOTS, NOTHING, Key, Table, Target, apply_table, build_table, place_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.storage.media import upload_path
@@ -31,8 +32,8 @@ class Snapshot:
     """All documents of a site at one moment. `number` grows with every snapshot of a process.
 
     `fragments` outlives a snapshot, since it is about documents alone. What also says something of
-    other documents does not: `shown`, documents as they were rendered with what they populate, and
-    `walked`, the orders by values that stand elsewhere.
+    other documents does not: `shown`, documents as they were rendered with what they populate. The
+    `orders` that requests have asked for go over into the next snapshot as far as they can.
     """
 
     schema: Schema
@@ -43,7 +44,7 @@ class Snapshot:
     number: int = 0
     fragments: Fragments = field(default_factory=Fragments)
     shown: Fragments = field(default_factory=Fragments)
-    walked: dict[Any, Order] = field(default_factory=dict)
+    orders: Orders = field(default_factory=Orders)
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
         """One version, or None."""
@@ -52,6 +53,15 @@ class Snapshot:
     def list(self, type_: Type, locale: str, status: str) -> Order:
         """The versions of a type in a locale and status, in default order."""
         return self.tables[type_.uid].order.get((locale, status), NOTHING)
+
+    def ordered(self, key: ColumnKey) -> Order:
+        """The versions of a type in the order of some columns; made on first use, then kept up to date."""
+
+        def make() -> Order:
+            default = self.tables[key.uid].order.get((key.locale, key.status), NOTHING)
+            return order_of(list(default), key.columns)
+
+        return self.orders.get(key, make)
 
     def few(self, type_: Type, locale: str, status: str, bits: int) -> Found:
         """The documents of a set of few, in default order: found without going through all."""
@@ -105,11 +115,14 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
     tables = dict(snapshot.tables)
+    changes: dict[str, tuple[list[Document], list[Document]]] = {}
     by_type: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for uid, document_id, locale in sorted(touched):
         by_type[uid].append((document_id, locale))
     for uid, places in by_type.items():
-        tables[uid] = apply_table(snapshot.schema.types[uid], tables[uid], claims, places)
+        tables[uid], gone, come = apply_table(snapshot.schema.types[uid], tables[uid], claims, places)
+        snapshot.fragments.forget(gone)
+        changes[uid] = gone, come
     return replace(
         snapshot,
         tables=tables,
@@ -118,7 +131,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         contested=contested,
         number=snapshot.number + 1,
         shown=Fragments(),
-        walked={},
+        orders=snapshot.orders.changed(changes),
     )
 
 

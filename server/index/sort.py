@@ -5,7 +5,8 @@ from typing import Any
 
 from server.documents.document import Document
 from server.documents.values import Component
-from server.index.ordering import Column, Order, OrderKey, arranged, value_of
+from server.index.ordering import Column, Order, arranged, value_of
+from server.index.orders import ColumnKey, PathKey
 from server.index.predicates import components_in
 from server.index.snapshot import View, locale_inside
 from server.query.ast import Sort, Step
@@ -59,20 +60,16 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
     if not keys:
         return default
     if any(key.steps for key in keys):
-        return _walked_order(view, type_, keys, default, locale)
+        paths = tuple(((*(step.at for step in key.steps), key.at), key.descending) for key in keys)
+        path_key = PathKey(type_.uid, paths, locale, view.drafts)
+        return view.snapshot.orders.get(path_key, lambda: _order_by_paths(view, keys, default))
     columns = tuple(Column(key.attribute, key.at, key.descending) for key in keys)
-    return view.snapshot.tables[type_.uid].ordered(OrderKey(columns, locale, status))
+    return view.snapshot.ordered(ColumnKey(type_.uid, columns, locale, status))
 
 
-def _walked_order(view: View, type_: Type, keys: tuple[Sort, ...], default: Order, locale: str) -> Order:
-    """An order by values of other documents: right as long as nothing changes at all."""
-    ways = tuple((tuple(step.at for step in key.steps), key.at, key.descending) for key in keys)
-    known, key = view.snapshot.walked, (type_.uid, ways, locale, view.drafts)
-    found = known.get(key)
-    if found is None:
-        ordered = sorter(view, keys)(list(default))
-        found = known[key] = Order.presorted(ordered, lambda document: ())
-    return found
+def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
+    """An order by values of other documents, which is never asked for a range of them."""
+    return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:

@@ -13,7 +13,7 @@ from immutables import Map
 from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order
 from server.documents.values import Path
-from server.index.ordering import Order, OrderKey, order_of, slots_of
+from server.index.ordering import Order, slots_of
 from server.schema.model import Attribute, Type
 
 Key = tuple[str, str, str, str]  # uid, documentId, locale, status
@@ -27,7 +27,6 @@ NOTHING = Order(default_order)
 UNIQUE = "unique"
 _SHIFT = 8  # 256 slots to a page
 _MASK = (1 << _SHIFT) - 1
-MOST_ORDERS = 64  # of one type; where more are asked for, the oldest is dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +72,14 @@ class Table:
     """The versions of one type: by id, in default order, and by what they point at.
 
     `versions` is keyed by (documentId, locale, status), `order` and `slots` by (locale, status). What
-    not every site needs is made when it is first asked for, and then kept up to date: `orders` by
-    columns, `edges` (by relation: by target, locale and status, who points there), and `taken` (under
-    UNIQUE: by path, value and locale, who has that value in a unique attribute).
+    not every site needs is made when it is first asked for, and then kept up to date: `edges` (by
+    relation: by target, locale and status, who points there), and `taken` (under UNIQUE: by path, value
+    and locale, who has that value in a unique attribute).
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
     order: Mapping[Place, Order] = field(default_factory=dict)
     slots: Mapping[Place, Slots] = field(default_factory=dict)
-    orders: dict[OrderKey, Order] = field(default_factory=dict)
     edges: dict[str, Edges] = field(default_factory=dict)
     taken: dict[str, Taken] = field(default_factory=dict)
 
@@ -99,17 +97,6 @@ class Table:
         if found is None:
             everything = [d for order in self.order.values() for d in order]
             found = self.taken[UNIQUE] = _apply_unique(Map(), [], everything)
-        return found
-
-    def ordered(self, key: OrderKey) -> Order:
-        """The versions in the order of some columns; made on first use, then kept up to date."""
-        found = self.orders.get(key)
-        if found is None:
-            documents = list(self.order.get((key.locale, key.status), NOTHING))
-            found = order_of(documents, key.columns)
-            if len(self.orders) >= MOST_ORDERS:
-                self.orders.pop(next(iter(self.orders)), None)
-            self.orders[key] = found
         return found
 
 
@@ -146,8 +133,11 @@ def apply_table(
     table: Table,
     claims: Map[Key, tuple[Document, ...]],
     places: list[tuple[str, str]],
-) -> Table:
-    """The table after the claims to some places (documentId, locale) have changed."""
+) -> tuple[Table, list[Document], list[Document]]:
+    """The table after the claims to some places (documentId, locale) have changed.
+
+    Returns the versions that went and those that came as well.
+    """
     gone: list[Document] = []
     come: list[Document] = []
     versions = table.versions.mutate()
@@ -166,14 +156,14 @@ def apply_table(
     come, slots = _apply_slots(table.slots, gone, come)
     for document in come:
         versions[(document.document_id, document.locale, document.status)] = document
-    return Table(
+    changed = Table(
         versions.finish(),
         _apply_order(table.order, gone, come),
         slots,
-        _apply_orders(table.orders, gone, come),
         {name: _apply_edges(e, type_.position[name], gone, come) for name, e in list(table.edges.items())},
         {name: _apply_unique(taken, gone, come) for name, taken in list(table.taken.items())},
     )
+    return changed, gone, come
 
 
 def _apply_slots(
@@ -195,17 +185,6 @@ def _apply_order(
     changed = dict(order)
     for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
         changed[key] = changed.get(key, NOTHING).change(out, in_)
-    return changed
-
-
-def _apply_orders(
-    orders: dict[OrderKey, Order], gone: list[Document], come: list[Document]
-) -> dict[OrderKey, Order]:
-    changed = {}
-    for key, order in list(orders.items()):
-        out = [d for d in gone if (d.locale, d.status) == (key.locale, key.status)]
-        in_ = [d for d in come if (d.locale, d.status) == (key.locale, key.status)]
-        changed[key] = order.change(out, in_) if out or in_ else order
     return changed
 
 

@@ -24,11 +24,14 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     names = _names(value, "fields")
     if "*" in names or not names:
         return None
+    selected: dict[str, None] = {}
     for name in names:
         attribute = type_.columns.get(name)
         if attribute is None or not attribute.selectable:
             raise invalid_key(name, name if attribute else None, param)
-    return tuple(dict.fromkeys(name for name in names if name not in ("id", "documentId")))
+        if name not in ("id", "documentId"):
+            selected[attribute.name] = None  # the schema's own text, which whoever keeps the names shares
+    return tuple(selected)
 
 
 def read_populate(schema: Schema, type_: Type, value: Any) -> tuple[Node, ...]:

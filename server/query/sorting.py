@@ -14,12 +14,18 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
     """The sort keys of any form of the parameter. Raises ValidationError."""
+    keys = _read(schema, type_, value, param)
+    # A key that is repeated decides nothing, and there may be thousands.
+    return tuple({(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}.values())
+
+
+def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ...]:
     if value is None or value == "":
         return ()
     if isinstance(value, str):
         return tuple(_text(schema, type_, part, param) for part in value.split(",") if part.strip())
     if qs.is_list(value):
-        return tuple(key for item in qs.items(value) for key in read_sort(schema, type_, item, param))
+        return tuple(key for item in qs.items(value) for key in _read(schema, type_, item, param))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))
     raise ValidationError("The sort parameter must be text, a list or an object")

@@ -29,6 +29,7 @@ STEMMERS = {
 }  # fmt: skip
 PLAIN = "plain"  # the language of a locale without a stemmer
 LONGEST = 64  # characters of a word that count; what is longer is no word of any language
+MOST_KNOWN = 50_000  # words whose terms are kept; they take some 400 bytes each, or 1 kB at most
 
 
 def language_of(locale: str) -> str:
@@ -71,20 +72,24 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    return bare.translate(_LETTERS) or word.casefold()
+    return (bare.translate(_LETTERS) or word.casefold())[:LONGEST]  # some letters fold to many
 
 
-@lru_cache(maxsize=100_000)
 def terms(word: str, language: str) -> tuple[str, ...]:
     """The terms of a word as it is written: one, or a second one where accents change its stem.
 
     The first makes `publiee` find what `publiée` does, and the second keeps `publié` with them.
     """
+    return _terms(word[:LONGEST].casefold(), language)  # whoever asks may send words of any length
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _terms(word: str, language: str) -> tuple[str, ...]:
     folded = fold(word)
     bare = _stem(folded, language)
     if folded == word or word.isascii():
         return (bare,)
-    proper = fold(_stem(word[:LONGEST].casefold(), language))
+    proper = fold(_stem(word, language))
     return (bare,) if proper == bare else (bare, proper)
 
 

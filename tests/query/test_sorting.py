@@ -100,6 +100,11 @@ def test_any_keys_sort_as_a_plain_sort_does(rows: Api, keys: list[tuple[str, str
     assert rows.get(f"/api/rows?{query}").ids == plainly(keys)
 
 
+def test_a_key_that_is_repeated_decides_nothing(rows: Api) -> None:
+    query = bracketed({"sort": "s," * 5000 + "id:desc", "pagination": {"pageSize": 100}})
+    assert rows.get(f"/api/rows?{query}").ids == plainly([("s", "asc"), ("id", "desc")])
+
+
 def test_many_paths_to_the_same_documents_cost_no_more(make_api: MakeApi) -> None:
     """Ten documents that all lead to each other: without care, a step multiplies the work by ten."""
     names = [f"n{i}" for i in range(10)]

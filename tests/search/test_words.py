@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from server.search.highlight import Finder, fragment
 from server.search.markup import block_texts, paragraphs
 from server.search.question import Clause, corrected, read_question
-from server.search.words import PLAIN, beginning, fold, language_of, spans, split, terms
+from server.search.words import LONGEST, PLAIN, beginning, fold, language_of, spans, split, terms
 
 FIELDS = {"title", "body"}
 
@@ -168,3 +168,8 @@ def test_words_are_marked_in_a_part_of_a_long_text() -> None:
 def test_an_unfinished_word_is_marked_where_it_begins_one() -> None:
     finder = Finder(read_question("ti", FIELDS), "en")
     assert [finder.finds(word) for word in ("Tides", "tímes", "at")] == [True, True, False]
+
+
+def test_a_word_of_any_length_is_known_by_its_beginning() -> None:
+    assert terms("x" * 1_000_000, "en") == terms("x" * LONGEST, "en")
+    assert len(fold("\ufdfa" * LONGEST)) == LONGEST  # one letter that folds to eighteen

@@ -1,0 +1,80 @@
+"""The orders of documents that requests have asked for, kept within a bound.
+
+An order by columns of the documents themselves is kept up to date when some of them change. An order
+by values of other documents is right for as long as nothing changes at all.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from server.bounded import Cache, size_of
+from server.documents.document import Document
+from server.index.ordering import Column, Order
+
+MAX_BYTES = 256 * 1024 * 1024
+# Every write changes the orders that are kept. They count as at least so much, so that there are at
+# most 64 of them, however few documents a site has.
+_LEAST = 4 * 1024 * 1024
+
+Changes = Mapping[str, tuple[list[Document], list[Document]]]  # by uid: the versions that went and came
+
+
+class ColumnKey(NamedTuple):
+    """The order by some columns, of the documents of a type in a locale and status."""
+
+    uid: str
+    columns: tuple[Column, ...]
+    locale: str
+    status: str
+
+
+class PathKey(NamedTuple):
+    """The order by columns at the end of some paths; each is positions in rows, and the direction."""
+
+    uid: str
+    paths: tuple[tuple[tuple[int, ...], bool], ...]
+    locale: str
+    drafts: frozenset[str]
+
+
+class Orders:
+    """The orders of one snapshot."""
+
+    __slots__ = ("_cache",)
+
+    def __init__(self, most: int = MAX_BYTES) -> None:
+        self._cache: Cache[ColumnKey | PathKey, Order] = Cache(most, _size)
+
+    def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
+        """The order of a key; what `make` returns where it is not kept."""
+        order = self._cache.get(key)
+        if order is None:
+            order = make()
+            self._cache.put(key, order)
+        return order
+
+    def changed(self, changes: Changes) -> "Orders":
+        """The orders by columns after some documents went and others came."""
+        orders = Orders(self._cache.most)
+        for key, order in self._cache.items():
+            if isinstance(key, ColumnKey):
+                gone, come = (
+                    [d for d in documents if (d.locale, d.status) == (key.locale, key.status)]
+                    for documents in changes.get(key.uid, ([], []))
+                )
+                orders._cache.put(key, order.change(gone, come) if gone or come else order)
+        return orders
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes are kept."""
+        return self._cache.bytes
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+
+def _size(key: ColumnKey | PathKey, order: Order) -> int:
+    """About how many bytes an order takes: a reference to each document, and the set of each chunk."""
+    count = len(order)
+    return max(_LEAST, size_of(key) + 8 * count + count * count // 2048)

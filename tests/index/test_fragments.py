@@ -1,0 +1,72 @@
+"""Rendered parts of documents: made once, within the bound, and let go with their documents."""
+
+import gc
+from weakref import ref
+
+from server.documents.document import Document, make
+from server.documents.values import Component
+from server.index.fragments import Fragments
+from server.schema.model import Attribute, Type
+
+PART = Type("x.part", "component", "part", "parts", "Part", {"text": Attribute("text", "string")})
+NOTE = Type(
+    "api::note.note",
+    "collectionType",
+    "note",
+    "notes",
+    "Note",
+    {"parts": Attribute("parts", "component", component="x.part", repeatable=True)},
+)
+TIMESTAMPS = ("2024-01-01T00:00:00.000Z",) * 3
+
+
+class Note(Document):
+    """A document that can be watched being let go."""
+
+    __slots__ = ("__weakref__",)
+
+
+def note(i: int, *parts: Component) -> Document:
+    made = make(NOTE, f"n{i}", [parts], TIMESTAMPS, "en", f"n{i}.md")
+    return Note(NOTE, made.row, made.status, made.path)
+
+
+def test_a_part_is_rendered_once_for_each_way_to_show_it() -> None:
+    fragments, document, made = Fragments(), note(0), []
+
+    def render(item: Document) -> bytes:
+        made.append(item)
+        return b"%d" % len(made)
+
+    assert [fragments.of(shown)(document, render) for shown in ("a", "b", "a")] == [b"1", b"2", b"1"]
+
+
+def test_what_is_kept_stays_within_the_bound_however_long_the_keys() -> None:
+    fragments, documents = Fragments(1_000_000), [note(i) for i in range(20)]
+    for i in range(300):
+        get = fragments.of((f"{i:05}" * 2000, "name"))
+        for document in documents:
+            get(document, lambda _: b"x" * 500)
+        assert 0 < fragments.bytes <= 1_000_000
+
+
+def test_a_sheet_that_outgrows_the_bound_is_begun_anew() -> None:
+    fragments, documents = Fragments(200_000), [note(i) for i in range(1000)]
+    for document in documents:
+        assert fragments.of("all")(document, lambda d: d.document_id.encode() * 100).startswith(b"n")
+        assert fragments.bytes <= 200_000
+    assert fragments.of("all")(documents[0], lambda _: b"again") == b"again"
+
+
+def test_what_is_gone_is_kept_no_longer_and_its_components_neither() -> None:
+    fragments, inner = Fragments(), Component(PART, (1, "text"))
+    gone, stays = note(0, inner), note(1)
+    for item in (gone, inner, stays):
+        fragments.of("a")(item, lambda _: b"first")
+    watch = ref(gone)
+    fragments.forget([gone])
+    del gone
+    gc.collect()
+    assert watch() is None
+    assert fragments.of("a")(inner, lambda _: b"second") == b"second"
+    assert fragments.of("a")(stays, lambda _: b"second") == b"first"
