@@ -3,7 +3,6 @@
 Nothing below `narrow` asks about permissions again.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import is_
@@ -40,6 +39,23 @@ def require(actor: Actor, type_: Type, action: str) -> None:
         raise ForbiddenError()
 
 
+def may_find(actor: Actor, uid: str) -> bool:
+    """Whether the actor may find documents of the type with a uid."""
+    return actor.may(subject_of(uid), "find")
+
+
+def may_read_drafts(actor: Actor, type_: Type) -> bool:
+    """Whether there are drafts of a type, and the actor may see them."""
+    return type_.draft_publish and actor.may(subject_of(type_.uid), "readDraft")
+
+
+@lru_cache(maxsize=512)
+def subject_of(uid: str) -> str:
+    """The permission subject of a type: `api::article.article` → `article`, of files `upload`."""
+    plugin, _, name = uid.partition("::")
+    return "upload" if uid.startswith("plugin::upload") else name.rpartition(".")[2] or plugin
+
+
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
 
@@ -47,28 +63,25 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     the type asked for need `readDraft`, whether shown or compared with what is published, as do those
     of populated types where they are compared; shown, those are left out where that is not granted.
     """
-    shown = own_draft or actor.may(query.type.singular, "readDraft")
-    asked = query.draft or query.publication in ABOUT_DRAFTS
-    if asked and query.type.draft_publish and not shown:
-        raise ForbiddenError()
-    drafts: Iterable[Type] = ()
-    if query.draft:
-        drafts = (
-            t
-            for t in schema.content_types
-            if t.draft_publish and (actor.may(t.singular, "readDraft") or (t is query.type and shown))
-        )
+    readable: set[str] = set()
+    if query.draft or query.publication in ABOUT_DRAFTS:
+        readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
+        if own_draft and query.type.draft_publish:
+            readable.add(query.type.uid)
+        if query.type.draft_publish and query.type.uid not in readable:
+            raise ForbiddenError()
     selection = _narrow_selection(query.selection, actor, "filters", "sort")
     if query.publication in ABOUT_DRAFTS:
         _check_compared(selection, actor, schema)
-    return replace(query, selection=selection, drafts=frozenset(t.uid for t in drafts))
+    return replace(query, selection=selection, drafts=frozenset(readable if query.draft else ()))
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
     """Raise ForbiddenError where what is populated is told by a draft that the actor may not read."""
     for node in selection.populate:
         for uid, inner in node.selections.items():
-            if schema.types[uid].draft_publish and not actor.may(subject_of(uid), "readDraft"):
+            type_ = schema.types[uid]
+            if type_.draft_publish and not may_read_drafts(actor, type_):
                 raise ForbiddenError()
             _check_compared(inner, actor, schema)
 
@@ -87,23 +100,12 @@ def _narrow_node(node: Node, actor: Actor) -> Node | None:
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")
         for uid, selection in node.selections.items()
-        if not checked or _findable(uid, actor)
+        if not checked or may_find(actor, uid)
     }
     if checked and not left:
         return None
     same = len(left) == len(node.selections) and all(map(is_, left.values(), node.selections.values()))
     return node if same else replace(node, selections=left)
-
-
-def _findable(uid: str, actor: Actor) -> bool:
-    return actor.may(subject_of(uid), "find")
-
-
-@lru_cache(maxsize=512)
-def subject_of(uid: str) -> str:
-    """The permission subject of a type: `api::article.article` → `article`, of files `upload`."""
-    plugin, _, name = uid.partition("::")
-    return "upload" if uid.startswith("plugin::upload") else name.rpartition(".")[2] or plugin
 
 
 def _check_filter(filter_: Filter, actor: Actor, param: str) -> None:
@@ -125,5 +127,5 @@ def _check_sort(keys: tuple[Sort, ...], actor: Actor, param: str) -> None:
 
 
 def _check_way(attribute: Attribute, target: Type | None, path: str, actor: Actor, param: str) -> None:
-    if attribute.type == "relation" and target is not None and not _findable(target.uid, actor):
+    if attribute.type == "relation" and target is not None and not may_find(actor, target.uid):
         raise invalid_key(attribute.name, path, param)

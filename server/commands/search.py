@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.errors import SetupError
 from server.search.find import Found, Scope, Search, total
 from server.search.highlight import Finder, Fragment, finder_of, highlights
@@ -66,7 +66,7 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
     if locale is not None and locale not in state.settings.locales:
         known = ", ".join(state.settings.locales)
         raise SetupError(f"--locale {locale}", None, "the site has no such locale", f"it has {known}")
-    shown = {t.uid: DRAFT if draft and t.draft_publish else PUBLISHED for t in state.schema.content_types}
+    shown = {t.uid: edited_status(t) if draft else PUBLISHED for t in state.schema.content_types}
     unlocalized = frozenset(t.uid for t in state.schema.content_types if not t.localized)
     return Scope(shown, frozenset(named[name].uid for name in types) or None, locale, unlocalized)
 

@@ -16,6 +16,11 @@ VALUES = slice(2, -4)
 _ORDER = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
 
 
+def edited_status(type_: Type) -> str:
+    """The status of the versions that editors work on: drafts, where the type has them."""
+    return DRAFT if type_.draft_publish else PUBLISHED
+
+
 class Document:
     """One version of a document: of a locale, published or draft. Never changed once made.
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from server.auth.permissions import Actor, require
-from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.document import Document, edited_status
 from server.errors import ValidationError
 from server.schema.model import Type
 from server.storage.media import refusal
@@ -47,6 +47,6 @@ def _document(context: Context, type_: Type, key: str) -> Document | None:
     """The document with a documentId, in the default locale first, or that version of it with a number."""
     default = context.settings.default_locale
     others = [locale for locale in context.settings.locales if type_.localized and locale != default]
-    status = DRAFT if type_.draft_publish else PUBLISHED
+    status = edited_status(type_)
     documents = (d for locale in (default, *others) for d in context.snapshot.list(type_, locale, status))
     return next((d for d in documents if key in (d.document_id, str(d.id))), None)

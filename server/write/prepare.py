@@ -7,9 +7,10 @@ names another version, and ValidationError for data that the schema does not hav
 """
 
 from dataclasses import replace
+from functools import partial
 
-from server.auth.permissions import subject_of
-from server.documents.document import DRAFT, PUBLISHED, Document
+from server.auth.permissions import may_find
+from server.documents.document import Document
 from server.documents.version import require_match
 from server.errors import NotFoundError
 from server.write.context import Context
@@ -41,11 +42,7 @@ def delete(request: WriteRequest, context: Context) -> str:
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     """Which version a request changes, and how."""
     address = _matched(request, context)
-
-    def may_find(uid: str) -> bool:
-        return request.actor.may(subject_of(uid), "find")
-
-    validator = Validator(context.snapshot, context.settings.locales, may_find)
+    validator = Validator(context.snapshot, context.settings.locales, partial(may_find, request.actor))
     return address, validator.change(address.type, request.data)
 
 
@@ -61,7 +58,6 @@ def _matched(request: WriteRequest, context: Context) -> Address:
 
 def _current(address: Address, context: Context) -> Document | None:
     """The version that `If-Match` is about: what a GET of the same address shows."""
-    status = DRAFT if address.draft else PUBLISHED
     if address.document_id is not None:
-        return context.snapshot.get(address.type, address.document_id, address.locale, status)
-    return next(iter(context.snapshot.list(address.type, address.locale, status)), None)
+        return context.snapshot.get(address.type, address.document_id, address.locale, address.status)
+    return next(iter(context.snapshot.list(address.type, address.locale, address.status)), None)

@@ -7,7 +7,7 @@ the versions that the request is about.
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.document import DRAFT, PUBLISHED
+from server.documents.document import edited_status
 from server.documents.encode import encode
 from server.schema.model import Attribute, Type
 from server.write.context import Context
@@ -42,7 +42,7 @@ class Relinker:
                     self._relink(type_, attribute, other, remove=target)
 
     def _owners(self, type_: Type, attribute: Attribute, target: Any) -> tuple[str, ...]:
-        status = DRAFT if type_.draft_publish else PUBLISHED
+        status = edited_status(type_)
         locale = self._locale(type_)
         found = self.context.snapshot.linking(type_, attribute.name, target, locale, status)
         return tuple(document.document_id for document in found)

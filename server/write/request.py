@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from server.auth.permissions import Actor
+from server.documents.document import DRAFT, PUBLISHED
 from server.formats.tree import Tree
 from server.schema.model import Type
 
@@ -16,6 +17,11 @@ class Address:
     document_id: str | None
     locale: str
     draft: bool
+
+    @property
+    def status(self) -> str:
+        """The status of that version."""
+        return DRAFT if self.draft else PUBLISHED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from server.documents.constraints import unique_values
-from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.encode import changed_keys
 from server.documents.ids import new_document_id
 from server.documents.values import Path
@@ -78,7 +78,7 @@ class Writer:
     def _single_id(self, address: Address) -> str | None:
         """The id of a single type's document, in the address's locale or else in any."""
         snapshot = self.context.snapshot
-        status = DRAFT if address.type.draft_publish else PUBLISHED
+        status = edited_status(address.type)
         for locale in (address.locale, *self.context.settings.locales):
             for document in snapshot.list(address.type, locale, status).slice(0, 1):
                 return document.document_id

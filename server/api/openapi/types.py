@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.api.openapi.values import OPERAND_KINDS, count_bounds, described, shown_value, written_value
-from server.auth.permissions import Actor, subject_of
+from server.auth.permissions import Actor, may_find
 from server.query.fields import targets_of
 from server.schema.model import ROLE, UPLOAD, Attribute, Type
 from server.schema.model import Schema as Types
@@ -54,7 +54,7 @@ class TypeSchemas:
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         # A user's role is in the answers to whoever may change users.
-        return [t for t in found if not checked or t.uid == ROLE or self.actor.may(subject_of(t.uid), "find")]
+        return [t for t in found if not checked or t.uid == ROLE or may_find(self.actor, t.uid)]
 
     def links(self, type_: Type) -> list[Attribute]:
         """The attributes that `populate` can show to the actor."""

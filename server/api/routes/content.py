@@ -7,7 +7,7 @@ from flask import Blueprint, Response, current_app, request
 from server.api.reading import Reader, Shown
 from server.api.request import Identities, answer, is_v4, parameters, read_body, state_of
 from server.auth.permissions import require
-from server.documents.document import DRAFT, PUBLISHED
+from server.documents.document import DRAFT
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
 from server.query.ast import Query
 from server.query.parse import read_locale, read_status, written_locale
@@ -149,6 +149,5 @@ def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
 
 def _written(ask: Reader, query: Query, address: Address, document_id: str, status: int = 200) -> Response:
     """The version that a request has just written, in the state after it."""
-    wanted = DRAFT if address.draft else PUBLISHED
-    document = ask.state.snapshot.get(address.type, document_id, address.locale, wanted)
+    document = ask.state.snapshot.get(address.type, document_id, address.locale, address.status)
     return _shown(ask.show(query, document, parameters(request)), status)

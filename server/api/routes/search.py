@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, state_of
-from server.auth.permissions import Actor
+from server.auth.permissions import Actor, may_read_drafts
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError
@@ -100,7 +100,7 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     asked = _types(params.get("type"), state)
     if not open_ or (asked and not asked <= {t.uid for t in open_}):
         raise ForbiddenError()
-    shown = [t for t in open_ if t.draft_publish and actor.may(t.singular, "readDraft")] if draft else []
+    shown = [t for t in open_ if may_read_drafts(actor, t)] if draft else []
     hidden = {t.uid for t in open_ if t.draft_publish} - {t.uid for t in shown} if draft else set()
     if hidden and (asked & hidden or not shown):
         raise ForbiddenError()

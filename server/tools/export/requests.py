@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from server.api.reading import Reader
 from server.api.render import Renderer, list_answer, one_answer
-from server.auth.permissions import Actor
+from server.auth.permissions import Actor, may_read_drafts
 from server.config.model import FILE, TypeExport
 from server.documents.document import Document
 from server.errors import ApiError, SetupError
@@ -34,7 +34,7 @@ class Access:
 
     def status(self, type_: Type) -> Mapping[str, str]:
         """The `status` parameter of requests for a type, where it needs one."""
-        drafts = self.drafts and type_.draft_publish and self.actor.may(type_.singular, "readDraft")
+        drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
