@@ -1,19 +1,19 @@
-"""Changes values in the text of a JSON file and leaves every other byte as it is (see `edit`)."""
+"""Changes values in the text of a JSON file and leaves every other byte as it is (as `edit_yaml`)."""
 
 import re
 from typing import Any
 
-from server.formats.edit_yaml import REMOVE, Cut, apply_cuts, same
+from server.formats.edits import REMOVE, Cut, apply_cuts, same
 from server.formats.json_writer import json_text
-from server.formats.syntax_tree import Node, outline_json
+from server.formats.syntax_tree import Node, json_nodes
 from server.formats.tree import Tree
 
 _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """A JSON text whose top object has new values under some keys; REMOVE takes a key out."""
-    root = outline_json(text)
+    """A JSON text whose top object has new values under some keys; REMOVE removes a key."""
+    root = json_nodes(text)
     found = _INDENT.search(text)
     editor = _JsonEditor(text, found.group(1) if found else None)
     editor.mapping(root, tree, changes)
@@ -21,7 +21,11 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Collects the cuts of one text, whose indentation is `unit` (None: one line)."""
+    """Collects the cuts of one text, in the style of that text.
+
+    `unit` is the white space of one level (None: the text is one line), `tight` whether there are no
+    spaces after commas and colons.
+    """
 
     def __init__(self, text: str, unit: str | None) -> None:
         self.text, self.unit = text, unit
@@ -43,7 +47,7 @@ class _JsonEditor:
             self.add(node, added, len(removed) == len(node.keys))
 
     def value(self, node: Node, tree: Tree, value: Any) -> None:
-        """Write one value anew, or only what differs inside of it."""
+        """Write a value again; of an object, only the members that differ."""
         if node.kind == "map" and isinstance(value, dict) and value and node.keys:
             return self.mapping(node, tree, {**value, **{k: REMOVE for k in tree if k not in value}})
         many = "\n" in self.text[node.start : node.end] or (not node.items and isinstance(value, list | dict))
@@ -51,6 +55,7 @@ class _JsonEditor:
         return None
 
     def written(self, value: Any, at: int, many: bool) -> str:
+        """The text of a value at an index, on several lines if `many`."""
         line = self.text.rfind("\n", 0, at) + 1
         margin = self.text[line : line + len(self.text[line:at]) - len(self.text[line:at].lstrip())]
         text = json_text(
@@ -63,7 +68,7 @@ class _JsonEditor:
         return text.replace("\n", self.newline)
 
     def remove(self, node: Node, positions: list[int]) -> None:
-        """Take members out, each with the comma that it needs no more."""
+        """Remove members, each with the comma that is not needed any more."""
         kept = [i for i in range(len(node.keys)) if i not in positions]
         for i in positions:
             if any(k < i for k in kept):
@@ -74,7 +79,7 @@ class _JsonEditor:
                 self.cuts.append(Cut(node.keys[i].start, node.items[i].end, ""))
 
     def add(self, node: Node, added: dict[str, Any], empty: bool) -> None:
-        """Put members at the end of an object."""
+        """Append members to an object; `empty` where all that were there are being removed."""
         colon = ":" if self.tight else ": "
         first = node.keys[0].start if node.keys else node.start
         own_lines = "\n" in self.text[node.start : first] or (not node.keys and self.unit is not None)

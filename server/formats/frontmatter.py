@@ -18,6 +18,7 @@ from frontmatter import detect_format
 from frontmatter.default_handlers import BaseHandler
 
 from server.formats.edit_yaml import edit_yaml
+from server.formats.lines import newline_of
 from server.formats.positions import Positions
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
@@ -133,9 +134,3 @@ def split(text: str) -> Parts:
     matter, rest = handler.split(text)
     start = text.find("\n") + 1
     return Parts(handler, text[:start], matter, text[start + len(matter) : len(text) - len(rest)], rest)
-
-
-def newline_of(text: str) -> str:
-    """How a text ends its lines, judged by the first one."""
-    end = text.find("\n")
-    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"

@@ -8,6 +8,7 @@ from server.formats.scalars import MAX_DIGITS
 from server.formats.tree import MAX_DEPTH, Plain, SyntaxProblem, Tree, depth_of
 from server.formats.yaml_reader import read_yaml
 
+# JSON strings, and the numbers that Python's reader refuses without saying where they are.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})')
 
 
@@ -30,17 +31,20 @@ def read_json(text: str) -> Tree:
     except RecursionError as error:
         raise SyntaxProblem("nested too deeply", None, "flatten it") from error
     except SyntaxProblem as problem:
-        raise _placed(problem, text) from problem
+        raise _with_position(problem, text) from problem
     except ValueError as error:
         what = f"a number has more than {MAX_DIGITS} digits"
-        raise _placed(SyntaxProblem(what, None, "put it in quotes"), text) from error
+        raise _with_position(SyntaxProblem(what, None, "put it in quotes"), text) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(tree) > MAX_DEPTH:
         raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
     return tree
 
 
-def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
-    """What Python's JSON reader has no place for, where such a number or, as YAML, such a key stands."""
+def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
+    """A problem with its line and column, which Python's reader does not tell for all problems.
+
+    Odd numbers are looked for with a pattern, keys that stand twice by reading the text as YAML.
+    """
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
         line, column, _ = position_at(text, odd.start())
@@ -54,7 +58,10 @@ def _placed(problem: SyntaxProblem, text: str) -> SyntaxProblem:
 
 
 def json_positions(text: str) -> Positions:
-    """Where everything in a JSON text stands: without its tabs it is YAML. Raises SyntaxProblem."""
+    """The position of every key and list item of a JSON text. Raises SyntaxProblem.
+
+    JSON is read as YAML for it, which it is once tabs are spaces.
+    """
     positions: Positions = {}
     read_yaml(text.replace("\t", " "), positions)
     return positions

@@ -1,7 +1,6 @@
-"""Where everything in a YAML or JSON text stands: a tree of nodes with their spans.
+"""The syntax tree of a YAML or JSON text: nodes with their spans, in indexes of its characters.
 
-`edit` changes a file by cutting at these spans, so that what is not changed keeps every byte.
-Positions count characters of the text.
+`edit_yaml` and `edit_json` change a file by cutting at these spans, so that all else keeps its bytes.
 """
 
 import json
@@ -24,8 +23,9 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 class Node:
     """One value: where it stands, how it is written, and what is inside of it.
 
-    `end` is the end of its last character that means something: no comment or blank line after it.
-    `style` is the scalar's (`'`, `"`, `|`, `>` or nothing), or `flow` or `block` of a collection.
+    `end` is behind its last character: comments and blank lines after it are not part of it.
+    `style` is that of a scalar (`'`, `"`, `|`, `>`, or "" without quotes) or of a collection (`flow`
+    or `block`). A node is `anchored` where it has an anchor or a tag.
     """
 
     kind: Kind
@@ -38,11 +38,11 @@ class Node:
     anchored: bool = False
 
     def find(self, key: str) -> int:
-        """The position of a key in a mapping, or -1."""
+        """The index of a key in a mapping, or -1."""
         return next((i for i, node in enumerate(self.keys) if node.value == key), -1)
 
 
-def outline_yaml(text: str) -> Node | None:
+def yaml_nodes(text: str) -> Node | None:
     """The node of the one document in a YAML text; None where it has no content."""
     loader = LOADER(text)
     root: Node | None = None
@@ -93,15 +93,15 @@ def _add(parent: Node, node: Node) -> None:
 
 
 def _close(node: Node, event: Any) -> None:
-    """A flow collection ends at its bracket, a block one with its last item, not where YAML noticed."""
+    """Set the end of a collection: libyaml gives that of a block only where the next token begins."""
     if node.style == "flow":
         node.end = event.end_mark.index
     elif node.items:
         node.end = max(node.items[-1].end, node.keys[-1].end + 1 if node.keys else 0)
 
 
-def outline_json(text: str) -> Node:
-    """The node of a JSON text that is known to be sound."""
+def json_nodes(text: str) -> Node:
+    """The node of a JSON text that `read_json` has accepted."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 

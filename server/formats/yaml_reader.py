@@ -49,7 +49,7 @@ def _fix(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Builder:
-    """Builds one tree from events with a stack of its own, so that depth can't exhaust Python's."""
+    """Builds one tree from events, with a stack of its own, so that no depth can exhaust Python's."""
 
     def __init__(self, positions: Positions | None) -> None:
         self.positions = positions
@@ -59,9 +59,10 @@ class _Builder:
         self.path: list[Any] = []  # for each open container: its key or index in the one around it
         self.root: Tree = None
         self.nodes = 0
-        self.merged: set[tuple[int, str]] = set()  # keys that came by <<, which a written key overrides
+        self.merged: set[tuple[int, str]] = set()  # keys that << merged, by container
 
     def build(self, loader: Any) -> Tree:
+        """The tree of all events. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
         tracked = self.positions is not None
         while True:
@@ -69,7 +70,8 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # The commonest cases, without the calls that `put` makes: a value, a key, an item.
+                # Most events are scalars: what `put` does for them is repeated here without its calls,
+                # since reading is most of what a start does.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
@@ -98,28 +100,31 @@ class _Builder:
                     raise _refusal(event, "a second YAML document begins here", "keep one per file")
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
-                if self.anchors and depth_of(self.root) > MAX_DEPTH:  # an alias can stand in what it deepens
+                if self.anchors and depth_of(self.root) > MAX_DEPTH:  # aliases deepen what holds them
                     raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
+        """Begin a mapping or list."""
         _check_tag(event)
-        place = self.put(container, event)
+        key = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
             raise _refusal(event, f"nested more than {MAX_DEPTH} deep", "flatten it")
         self.stack.append(container)
         self.keys.append(_NONE)
-        self.path.append(place)
+        self.path.append(key)
 
     def close(self, event: Any) -> None:
+        """End the innermost mapping or list."""
         closed = self.stack.pop()
         self.keys.pop()
         self.path.pop()
-        if self.keys and self.keys[-1] is _MERGE:  # what << takes is written out here, and complete now
+        if self.keys and self.keys[-1] is _MERGE:  # A mapping written right behind << is complete now.
             self.keys[-1] = _NONE
             self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
+        """What an alias stands for; its values count again, so that aliases can't multiply them."""
         target = self.anchors.get(event.anchor, _NONE)
         if target is _NONE:
             what = f"no anchor &{event.anchor} stands before *{event.anchor}"
@@ -130,12 +135,13 @@ class _Builder:
         return target
 
     def count(self, nodes: int, event: Any) -> None:
+        """Count values, and refuse more than MAX_NODES."""
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Put a value where the next one belongs; returns its key or position there."""
+        """Put a value where the next one belongs; returns its key or index there."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -161,6 +167,7 @@ class _Builder:
         return _shown(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
+        """A mapping's key as text, or _MERGE for `<<` without quotes."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be text", "put it in quotes")
         if key == "<<" and type(key) is Plain:
@@ -170,6 +177,7 @@ class _Builder:
         return str(key)
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
+        """Add what << names: the keys that the mapping does not have itself."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< takes a mapping", "point it at one")
@@ -185,11 +193,13 @@ class _Builder:
         return True
 
     def note(self, key: Any, event: Any) -> None:
+        """Note the position of a key or list item."""
         if self.positions is not None:
             start = event.start_mark
             self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
 
     def note_value(self, key: Any, event: Any) -> None:
+        """Note the column of a key's scalar, where it is on the line of the key."""
         at, start = (*self.path[1:], key), event.start_mark
         if self.positions is not None and hasattr(event, "value"):
             position = self.positions[at]

@@ -12,9 +12,11 @@ from server.documents.layout import MARKDOWN
 from server.errors import ConflictError
 from server.formats import frontmatter
 from server.formats.edit_json import edit_json
-from server.formats.edit_yaml import REMOVE, edit_yaml, same
+from server.formats.edit_yaml import edit_yaml
+from server.formats.edits import REMOVE, same
 from server.formats.json_reader import read_json
 from server.formats.json_writer import json_text
+from server.formats.lines import newline_of
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import yaml_mapping
@@ -81,7 +83,7 @@ def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], 
 
 
 def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    newline = frontmatter.newline_of(text)
+    newline = newline_of(text)
     parts = frontmatter.split(text)
     matter, rest = parts.matter, parts.rest
     if body is not None and body in changes:

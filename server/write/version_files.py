@@ -8,7 +8,7 @@ from server.documents.document import Document
 from server.documents.encode import changed_keys, encode_attributes
 from server.documents.layout import ENDINGS, Claim
 from server.errors import ConflictError
-from server.formats.edit_yaml import REMOVE
+from server.formats.edits import REMOVE
 from server.formats.tree import Plain
 from server.storage.document_text import new_text
 from server.write.context import Context, Values

@@ -10,7 +10,7 @@ import yaml
 from ruamel.yaml import YAML
 
 from server.formats import frontmatter
-from server.formats.edit_yaml import REMOVE, same
+from server.formats.edits import REMOVE, same
 from server.formats.json_reader import read_json
 from server.formats.tree import Plain, SyntaxProblem
 from server.formats.yaml_reader import read_yaml

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.formats.frontmatter import YamlHandler, newline_of, split
+from server.formats.frontmatter import YamlHandler, split
 from server.formats.positions import Positions
 from server.formats.tree import SyntaxProblem
 
@@ -106,13 +106,6 @@ def test_what_can_not_be_read_is_refused_with_the_line_of_the_file(name: str) ->
     assert caught.value.line == line
     assert caught.value.column
     assert caught.value.fix.startswith(fix)
-
-
-@pytest.mark.parametrize(
-    ("text", "end"), [("a\nb\r\n", "\n"), ("a\r\nb\n", "\r\n"), ("a", "\n"), ("", "\n"), ("\n\r\n", "\n")]
-)
-def test_the_first_line_tells_how_lines_end(text: str, end: str) -> None:
-    assert newline_of(text) == end
 
 
 def test_python_frontmatter_reads_through_the_handler() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from server.formats.edit_yaml import same
+from server.formats.edits import same
 from server.formats.tree import Plain
 from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import ESCAPED, yaml_entry, yaml_mapping

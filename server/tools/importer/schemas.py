@@ -15,7 +15,7 @@ from typing import Any
 from server.config.model import FILE, Settings
 from server.config.reader import read_settings
 from server.errors import ConflictError, SetupError
-from server.formats.edit_yaml import REMOVE
+from server.formats.edits import REMOVE
 from server.formats.json_reader import read_json
 from server.formats.json_writer import json_text
 from server.formats.scalars import typed

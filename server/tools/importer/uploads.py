@@ -11,7 +11,7 @@ from typing import Any
 from server.documents.layout import UPLOADS
 from server.documents.timestamps import read_timestamp
 from server.errors import ConflictError
-from server.formats.edit_yaml import REMOVE
+from server.formats.edits import REMOVE
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
