@@ -113,7 +113,7 @@ def _check_filter(filter_: Filter, actor: Actor, param: str) -> None:
         for part in filter_.parts:
             _check_filter(part, actor, param)
     elif isinstance(filter_, Through | Missing):
-        _check_way(filter_.attribute, filter_.target, filter_.path, actor, param)
+        _check_path(filter_.attribute, filter_.target, filter_.path, actor, param)
         if isinstance(filter_, Through):
             _check_filter(filter_.inner, actor, param)
     else:
@@ -123,9 +123,9 @@ def _check_filter(filter_: Filter, actor: Actor, param: str) -> None:
 def _check_sort(keys: tuple[Sort, ...], actor: Actor, param: str) -> None:
     for key in keys:
         for step in key.steps:
-            _check_way(step.attribute, step.target, step.path, actor, param)
+            _check_path(step.attribute, step.target, step.path, actor, param)
 
 
-def _check_way(attribute: Attribute, target: Type | None, path: str, actor: Actor, param: str) -> None:
+def _check_path(attribute: Attribute, target: Type | None, path: str, actor: Actor, param: str) -> None:
     if attribute.type == "relation" and target is not None and not may_find(actor, target.uid):
         raise invalid_key(attribute.name, path, param)

@@ -12,7 +12,8 @@ from typing import Any
 import regex
 from email_validator import EmailNotValidError, validate_email
 
-from server.documents.values import Component, Path, is_empty
+from server.documents.values import Component, is_empty
+from server.formats.positions import KeyPath
 from server.schema.model import Attribute, Type
 
 MATCH_S = 0.1
@@ -27,7 +28,7 @@ def broken_options(attribute: Attribute, value: Any) -> list[str]:
     return [*_lengths(attribute, value), *_bounds(attribute, value), *_patterns(attribute, value)]
 
 
-def broken_within(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def broken_within(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
     """The path and sentence of every broken option in a row's values, components included."""
     for position, attribute in type_.checked:
         value = values[position]
@@ -41,7 +42,7 @@ def broken_within(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[P
                 yield from broken_within(component.type, component.values, (*at, i))
 
 
-def unique_values(type_: Type, values: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """The path and value of every attribute in a row that no other document may have the value of."""
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)

@@ -13,12 +13,11 @@ from hashlib import blake2b
 from typing import Any
 
 from server.documents.timestamps import read_date, read_time, read_timestamp
+from server.formats.positions import KeyPath
 from server.formats.scalars import MAX_DIGITS, is_null, typed
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Type
 from server.spelling import suggestion
-
-Path = tuple[str | int, ...]
 
 MAX_EXPONENT = 400  # of a decimal, which is written out in full
 _INTEGER = re.compile(r"[-+]?\d+")
@@ -64,7 +63,7 @@ class Component:
 class Mismatch:
     """A value that its attribute can't have: where, what was expected, whether it must be fixed."""
 
-    path: Path
+    path: KeyPath
     message: str
     fix: str = ""
     warning: bool = False
@@ -80,7 +79,7 @@ class Reading:
     wrong: list[Mismatch] = field(default_factory=list)
 
     def fail(
-        self, path: Path, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
+        self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
     ) -> None:
         """Note a mismatch and go on."""
         self.wrong.append(Mismatch(path, message, fix, warning, rule))
@@ -99,7 +98,7 @@ def identify(*parts: str) -> int:
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 
-def read_attributes(type_: Type, tree: Mapping[str, Tree], path: Path, reading: Reading) -> list[Any]:
+def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
     """The values of a type's attributes, in order, out of a mapping; unknown keys are warned of."""
     return [
         read_value(a, tree.get(name, _ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
@@ -109,7 +108,7 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: Path, reading: 
 _ABSENT: Any = object()
 
 
-def read_value(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -> Any:
+def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
     """One attribute's value. An absent key has the attribute's default, an explicit null is None."""
     kind = attribute.type
     if tree is _ABSENT:
@@ -314,7 +313,7 @@ READERS: Mapping[str, Callable[[Tree, Attribute], Any]] = {
 }
 
 
-def _read_component(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -> Any:
+def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
     type_ = reading.types[attribute.component or ""]
     if not attribute.repeatable:
         return _read_one(type_, tree, path, reading)
@@ -325,7 +324,7 @@ def _read_component(attribute: Attribute, tree: Tree, path: Path, reading: Readi
     return tuple(component for component in found if component is not None)
 
 
-def _read_one(type_: Type, tree: Tree, path: Path, reading: Reading) -> Component | None:
+def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Component | None:
     if not isinstance(tree, dict):
         reading.fail(
             path, f"expected a mapping, found {_shown(tree)}", f"write the attributes of {type_.uid}"
@@ -336,7 +335,7 @@ def _read_one(type_: Type, tree: Tree, path: Path, reading: Reading) -> Componen
     return Component(type_, (identify(reading.seed, *map(str, path)), *values))
 
 
-def _read_zone(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -> tuple[Component, ...]:
+def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> tuple[Component, ...]:
     if not isinstance(tree, list):
         reading.fail(path, f"expected a list, found {_shown(tree)}", "write each component below a dash")
         return ()
@@ -356,7 +355,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: Path, reading: Reading) -
 
 
 def warn_unknown(
-    type_: Type, tree: Mapping[str, Tree], path: Path, reading: Reading, allowed: tuple[str, ...]
+    type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
 ) -> None:
     """Warn of keys that the type does not have; they stay in the file and are not served."""
     for key in tree:

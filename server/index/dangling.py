@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from server.documents.document import PUBLISHED, Document
-from server.documents.values import Component, Path, Unreadable, read_target
-from server.formats.positions import Position, Positions, nearest
+from server.documents.values import Component, Unreadable, read_target
+from server.formats.positions import KeyPath, Position, Positions, nearest
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
@@ -45,7 +45,9 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
                 yield document
 
 
-def _position(tree: Tree, lines: Positions, attribute: Attribute, path: Path, target: Any) -> Position | None:
+def _position(
+    tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
+) -> Position | None:
     """Where a target is written: its own place in a list, else that of the attribute."""
     for key in path:
         try:
@@ -67,7 +69,7 @@ def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
     return live is not None and live.path == draft.path
 
 
-def _targets(type_: Type, values: Any, path: Path) -> Iterator[tuple[Attribute, Path, Any]]:
+def _targets(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Attribute, KeyPath, Any]]:
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         if not value:
             continue
@@ -91,7 +93,7 @@ def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute
 
 
 def _sentences(
-    snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, path: Path, target: Any
+    snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, path: KeyPath, target: Any
 ) -> tuple[str, str]:
     """What is wrong with a target, and how to fix it."""
     name = ".".join(map(str, path))

@@ -13,7 +13,7 @@ from immutables import Map
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order
-from server.documents.values import Path
+from server.formats.positions import KeyPath
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, Orders
@@ -73,7 +73,7 @@ class Snapshot:
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NOTHING)
 
-    def having(self, type_: Type, path: Path, value: Any, locale: str) -> tuple[Document, ...]:
+    def having(self, type_: Type, path: KeyPath, value: Any, locale: str) -> tuple[Document, ...]:
         """The versions of a type that have a value in the unique attribute at a path."""
         return self.tables[type_.uid].unique.get((place_of(path), value, locale), ())
 

@@ -12,7 +12,7 @@ from immutables import Map
 
 from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order
-from server.documents.values import Path
+from server.formats.positions import KeyPath
 from server.index.ordering import Order, slots_of
 from server.schema.model import Attribute, Type
 
@@ -214,7 +214,7 @@ def _apply_edges(edges: Edges, at: int, gone: list[Document], come: list[Documen
     return changed.finish()
 
 
-def place_of(path: Path) -> str:
+def place_of(path: KeyPath) -> str:
     """A path without the positions in its lists: `rows.code` for `("rows", 3, "code")`."""
     return ".".join(part for part in path if isinstance(part, str))
 

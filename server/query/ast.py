@@ -68,7 +68,7 @@ EVERYTHING = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attribute on the way to a sort key, and the type that it leads to."""
+    """One attribute on the path to a sort key, and the type that it leads to."""
 
     attribute: Attribute
     at: int
@@ -78,7 +78,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort key: the way to it, the column there, the direction."""
+    """One sort key: the path to it, the column there, the direction."""
 
     steps: tuple[Step, ...]
     attribute: Attribute

@@ -3,8 +3,11 @@
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 
+# Keys of a query that lead from the type asked for to an attribute.
+AttributePath = tuple[str, ...]
 
-def queried(type_: Type, key: str, path: tuple[str, ...], param: str) -> Attribute:
+
+def queried(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
     """The attribute that a filter or sort names; private ones, passwords and zones are refused."""
     attribute = type_.columns.get(key)
     if attribute is None:

@@ -1,6 +1,6 @@
 """The `filters` parameter → Filter, in negation normal form.
 
-`$not` is pushed down to the comparisons on the way, so that what remains are comparisons, "and" and
+`$not` is pushed down to the comparisons below it, so that what remains are comparisons, "and" and
 "or": that is how SQL's three-valued logic over joined rows comes out, which clients are used to
 (`$not[tags][name]=red` finds what has a tag that is not red).
 """
@@ -15,11 +15,10 @@ from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
 from server.query.booleans import read_boolean
-from server.query.fields import queried, target_of
+from server.query.fields import AttributePath, queried, target_of
 from server.query.operators import LOGIC, OPERATORS, text_of
 from server.schema.model import Attribute, Schema, Type
 
-Way = tuple[str, ...]
 _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
@@ -39,56 +38,56 @@ class _Reader:
     schema: Schema
     param: str
 
-    def group(self, type_: Type, value: Any, way: Way, negated: bool) -> Filter:
+    def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
         """An object (its keys and-ed), or a list of objects (and-ed too)."""
         if qs.is_list(value):
-            return _and([self.group(type_, item, way, negated) for item in qs.items(value)], negated)
+            return _and([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
-            return _and([self.key(type_, k, item, way, negated) for k, item in value.items()], negated)
-        raise invalid_key(str(value), ".".join(way) or None, self.param)
+            return _and([self.key(type_, k, item, path, negated) for k, item in value.items()], negated)
+        raise invalid_key(str(value), ".".join(path) or None, self.param)
 
-    def key(self, type_: Type, key: str, value: Any, way: Way, negated: bool) -> Filter:
+    def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
         """One key of an object: logic, or an attribute."""
         if key == "$not":
-            return self.group(type_, value, way, not negated)
+            return self.group(type_, value, path, not negated)
         if key in LOGIC:
-            parts = [self.group(type_, v, way, negated) for v in _conditions(value, key)]
+            parts = [self.group(type_, v, path, negated) for v in _conditions(value, key)]
             return _and(parts, negated != (key == "$or"))
-        attribute = queried(type_, key, way, self.param)
+        attribute = queried(type_, key, path, self.param)
         if attribute.scalar:
-            return self.scalar(type_.position[key], attribute, value, (*way, key), negated)
-        return self.beyond(type_.position[key], attribute, value, (*way, key), negated)
+            return self.scalar(type_.position[key], attribute, value, (*path, key), negated)
+        return self.beyond(type_.position[key], attribute, value, (*path, key), negated)
 
-    def scalar(self, at: int, attribute: Attribute, value: Any, way: Way, negated: bool) -> Filter:
+    def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
         """What stands behind a scalar attribute: a value, a list of values, or operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
-                return self.scalar(at, attribute, items[0], way, negated)
-            return _compare(attribute, at, "$in", value, way, negated)
+                return self.scalar(at, attribute, items[0], path, negated)
+            return _compare(attribute, at, "$in", value, path, negated)
         if not isinstance(value, dict):
-            return _compare(attribute, at, "$eq", value, way, negated)
-        return _and([self.operator(at, attribute, k, v, way, negated) for k, v in value.items()], negated)
+            return _compare(attribute, at, "$eq", value, path, negated)
+        return _and([self.operator(at, attribute, k, v, path, negated) for k, v in value.items()], negated)
 
     def operator(
-        self, at: int, attribute: Attribute, key: str, value: Any, way: Way, negated: bool
+        self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
         """One operator of a scalar attribute, or logic inside of it."""
         if key == "$not":
-            return self.scalar(at, attribute, value, way, not negated)
+            return self.scalar(at, attribute, value, path, not negated)
         if key in LOGIC:
-            parts = [self.scalar(at, attribute, v, way, negated) for v in _conditions(value, key)]
+            parts = [self.scalar(at, attribute, v, path, negated) for v in _conditions(value, key)]
             return _and(parts, negated != (key == "$or"))
         if key not in OPERATORS:
-            raise invalid_key(key, ".".join(way), self.param)
-        return _compare(attribute, at, key, value, way, negated)
+            raise invalid_key(key, ".".join(path), self.param)
+        return _compare(attribute, at, key, value, path, negated)
 
-    def beyond(self, at: int, attribute: Attribute, value: Any, way: Way, negated: bool) -> Filter:
+    def beyond(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
         """A filter on what a relation, media or component attribute holds."""
         target = target_of(self.schema, attribute)
         if target is None:
-            raise invalid_key(attribute.name, ".".join(way), self.param)
-        dotted = ".".join(way)
+            raise invalid_key(attribute.name, ".".join(path), self.param)
+        dotted = ".".join(path)
         parts: list[Filter] = []
         rest: dict[str, Any] = {}
         for key, item in _as_object(value).items():
@@ -96,12 +95,12 @@ class _Reader:
                 null = _flag(item, key, dotted) == (key == "$null")
                 parts.append(Missing(attribute, at, dotted, target, null != negated))
             elif key in OPERATORS:
-                inner = _identity(target, key, item, way, negated)
+                inner = _identity(target, key, item, path, negated)
                 parts.append(Through(attribute, at, target, inner, dotted))
             else:
                 rest[key] = item
         if rest:
-            inner = self.group(target, rest, way, negated)
+            inner = self.group(target, rest, path, negated)
             parts.append(Through(attribute, at, target, inner, dotted))
         return _and(parts, negated)
 
@@ -116,7 +115,7 @@ def _as_object(value: Any) -> dict[str, Any]:
     return {"$null": "true"} if value is None else {"$eq": value}
 
 
-def _identity(target: Type, operator: str, value: Any, way: Way, negated: bool) -> Filter:
+def _identity(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
     """A relation compared with a value: by documentId; where that is digits, by the number as well."""
     values = qs.items(value) if qs.is_list(value) else [value]
     digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
@@ -125,7 +124,8 @@ def _identity(target: Type, operator: str, value: Any, way: Way, negated: bool) 
     if digits and (one_of or none_of) and target.kind != "component":
         names.append("documentId")
     parts = [
-        _compare(target.columns[name], target.position[name], operator, value, way, negated) for name in names
+        _compare(target.columns[name], target.position[name], operator, value, path, negated)
+        for name in names
     ]
     return _and(parts, negated == none_of)
 
@@ -146,8 +146,10 @@ def _and(parts: list[Filter], negated: bool) -> Filter:
     return Or(tuple(parts)) if negated else And(tuple(parts))
 
 
-def _compare(attribute: Attribute, at: int, name: str, value: Any, way: Way, negated: bool) -> Filter:
-    operator, dotted = OPERATORS[name], ".".join(way)
+def _compare(
+    attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
+) -> Filter:
+    operator, dotted = OPERATORS[name], ".".join(path)
     if operator.takes == "flag":
         return Compare(attribute, at, operator, _flag(value, name, dotted), negated)
     values = qs.items(value) if qs.is_list(value) else [value]
@@ -158,7 +160,7 @@ def _compare(attribute: Attribute, at: int, name: str, value: Any, way: Way, neg
             raise _bad_value(value, dotted, "two values")
         return Compare(attribute, at, operator, tuple(_cast(attribute, v, dotted) for v in values), negated)
     if len(values) != 1:
-        return _compare_many(attribute, at, name, values, way, negated)
+        return _compare_many(attribute, at, name, values, path, negated)
     if values[0] is None and name in ("$eq", "$ne"):
         return Compare(attribute, at, OPERATORS["$null"], name == "$eq", negated)
     if operator.takes == "text":
@@ -168,13 +170,13 @@ def _compare(attribute: Attribute, at: int, name: str, value: Any, way: Way, neg
 
 
 def _compare_many(
-    attribute: Attribute, at: int, name: str, values: list[Any], way: Way, negated: bool
+    attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
     """`$eq` and `$ne` with a list mean `$in` and `$notIn`; other operators take one value."""
     wide = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if wide is None:
-        raise _bad_value(values, ".".join(way), f"one value for {name}")
-    return _compare(attribute, at, wide, values, way, negated)
+        raise _bad_value(values, ".".join(path), f"one value for {name}")
+    return _compare(attribute, at, wide, values, path, negated)
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:

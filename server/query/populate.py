@@ -8,13 +8,12 @@ from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Node, Selection
 from server.query.booleans import read_boolean
-from server.query.fields import targets_of
+from server.query.fields import AttributePath, targets_of
 from server.query.filters import read_filters
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
 OPTIONS = ("fields", "filters", "sort", "populate", "count")
-Way = tuple[str, ...]
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
@@ -47,86 +46,88 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """The populate of a dotted form, `author.articles`: its errors name the whole way."""
+    """The populate of a dotted form, `author.articles`: its errors name the whole path."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     schema: Schema
 
-    def nodes(self, type_: Type, value: Any, way: Way) -> tuple[Node, ...]:
+    def nodes(self, type_: Type, value: Any, path: AttributePath) -> tuple[Node, ...]:
         """The nodes of one level."""
         wanted = _as_object(value)
         if "*" in wanted:
             wanted = {**dict.fromkeys(type_.populatable, True), **wanted}
             del wanted["*"]
-        nodes = (self.node(type_, name, options, way) for name, options in wanted.items())
+        nodes = (self.node(type_, name, options, path) for name, options in wanted.items())
         return tuple(node for node in nodes if node is not None)
 
-    def node(self, type_: Type, name: str, value: Any, way: Way) -> Node | None:
+    def node(self, type_: Type, name: str, value: Any, path: AttributePath) -> Node | None:
         """One attribute of a level; None where it is switched off."""
-        way = (*way, name)
+        path = (*path, name)
         if name not in type_.populatable:
-            raise invalid_key(name, ".".join(way), "populate")
-        options = _options(value, ".".join(way))
+            raise invalid_key(name, ".".join(path), "populate")
+        options = _options(value, ".".join(path))
         if options is None:
             return None
         attribute = type_.attributes.get(name)
         if attribute is None:
-            selections = {type_.uid: self.selection(type_, options, way)}
-            return Node(name, None, -1, selections, _count(options.get("count"), way))
+            selections = {type_.uid: self.selection(type_, options, path)}
+            return Node(name, None, -1, selections, _count(options.get("count"), path))
         targets = targets_of(self.schema, attribute)
         if attribute.type == "dynamiczone" or attribute.polymorphic:
-            return Node(name, attribute, type_.position[name], self.by_type(targets, options, way))
-        selections = {target.uid: self.selection(target, options, way) for target in targets}
-        return Node(name, attribute, type_.position[name], selections, _count(options.get("count"), way))
+            return Node(name, attribute, type_.position[name], self.by_type(targets, options, path))
+        selections = {target.uid: self.selection(target, options, path) for target in targets}
+        return Node(name, attribute, type_.position[name], selections, _count(options.get("count"), path))
 
-    def selection(self, type_: Type, options: Mapping[str, Any], way: Way) -> Selection:
-        """fields, filters, sort and populate inside of populate; their errors start a way of their own."""
+    def selection(self, type_: Type, options: Mapping[str, Any], path: AttributePath) -> Selection:
+        """fields, filters, sort and populate inside of populate; their errors start a path of their own."""
         for key in options:
             if key not in OPTIONS:
-                raise invalid_key(key, ".".join(way), "populate")
+                raise invalid_key(key, ".".join(path), "populate")
         nested = options.get("populate")
         return Selection(
             read_fields(type_, options.get("fields"), "populate"),
             read_filters(self.schema, type_, options.get("filters"), "populate"),
             read_sort(self.schema, type_, options.get("sort"), "populate"),
-            self.nodes(type_, nested, way if isinstance(nested, _Dotted) else ()),
+            self.nodes(type_, nested, path if isinstance(nested, _Dotted) else ()),
         )
 
-    def by_type(self, targets: list[Type], options: Mapping[str, Any], way: Way) -> dict[str, Selection]:
+    def by_type(
+        self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
+    ) -> dict[str, Selection]:
         """What to show of each type in a dynamic zone or morph relation: by `on`, or all the same."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi takes `count` here, and does nothing
-                raise invalid_key(key, ".".join(way), "populate")
+                raise invalid_key(key, ".".join(path), "populate")
         if "on" in options:
-            return self.on({t.uid: t for t in targets}, options["on"], (*way, "on"))
+            return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         wanted = _as_object(options.get("populate"))
         for name in wanted:
             if name != "*" and not any(name in t.populatable for t in targets):
                 raise invalid_key(name, name, "populate")
         return {t.uid: Selection(populate=self.nodes(t, _of(t, wanted), ())) for t in targets}
 
-    def on(self, targets: Mapping[str, Type], value: Any, way: Way) -> dict[str, Selection]:
+    def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
         """`on[category.component]=…`: only the types that it names are shown."""
         found: dict[str, Selection] = {}
         for uid, item in value.items() if isinstance(value, dict) else ():
             if uid in self.schema.types and uid not in targets:
                 continue  # it is there, but this attribute never holds one
             if uid not in targets:
-                raise invalid_key(uid, ".".join((*way, uid)), "populate")
-            options = _options(item, ".".join((*way, uid)))
+                raise invalid_key(uid, ".".join((*path, uid)), "populate")
+            options = _options(item, ".".join((*path, uid)))
             if options is not None:
-                found[uid] = self.selection(targets[uid], options, (*way, uid))
+                found[uid] = self.selection(targets[uid], options, (*path, uid))
         return found
 
 
-def _count(value: Any, way: Way) -> bool:
+def _count(value: Any, path: AttributePath) -> bool:
     if value is None:
         return False
     counted = read_boolean(value)
     if counted is None:
-        raise invalid_key(str(value), ".".join((*way, "count")), "populate")
+        raise invalid_key(str(value), ".".join((*path, "count")), "populate")
     return counted
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Sort, Step
-from server.query.fields import queried, target_of
+from server.query.fields import AttributePath, queried, target_of
 from server.schema.model import Schema, Type
 
 ORDERS = ("asc", "desc", "ASC", "DESC")
@@ -32,35 +32,35 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _text(schema: Schema, type_: Type, text: str, param: str) -> Sort:
-    way, _, order = text.strip().partition(":")
-    return _key(schema, type_, tuple(way.strip().split(".")), order.strip() or "asc", param)
+    names, _, order = text.strip().partition(":")
+    return _key(schema, type_, tuple(names.strip().split(".")), order.strip() or "asc", param)
 
 
 def _object(
-    schema: Schema, type_: Type, value: Mapping[str, Any], path: tuple[str, ...], param: str
+    schema: Schema, type_: Type, value: Mapping[str, Any], path: AttributePath, param: str
 ) -> Iterator[Sort]:
     for key, item in value.items():
-        way = (*path, *key.split("."))
+        inner = (*path, *key.split("."))
         if isinstance(item, dict):
-            yield from _object(schema, type_, item, way, param)
+            yield from _object(schema, type_, item, inner, param)
         else:
-            yield _key(schema, type_, way, str(item or "asc"), param)
+            yield _key(schema, type_, inner, str(item or "asc"), param)
 
 
-def _key(schema: Schema, type_: Type, way: tuple[str, ...], order: str, param: str) -> Sort:
-    if len(way) > qs.DEPTH:
-        raise ValidationError(f"A sort key leads {len(way)} levels deep; at most {qs.DEPTH} levels are read")
+def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: str) -> Sort:
+    if len(path) > qs.DEPTH:
+        raise ValidationError(f"A sort key leads {len(path)} levels deep; at most {qs.DEPTH} levels are read")
     if order not in ORDERS:
         raise ValidationError(f"Invalid order. order can only be one of {'|'.join(ORDERS)}")
     steps: list[Step] = []
-    for i, key in enumerate(way[:-1]):
-        attribute = queried(type_, key, way[:i], param)
+    for i, key in enumerate(path[:-1]):
+        attribute = queried(type_, key, path[:i], param)
         target = None if attribute.scalar else target_of(schema, attribute)
         if target is None:
-            raise invalid_key(way[i + 1], ".".join(way[: i + 1]), param)
-        steps.append(Step(attribute, type_.position[key], target, ".".join(way[: i + 1])))
+            raise invalid_key(path[i + 1], ".".join(path[: i + 1]), param)
+        steps.append(Step(attribute, type_.position[key], target, ".".join(path[: i + 1])))
         type_ = target
-    attribute = queried(type_, way[-1], way[:-1], param)
+    attribute = queried(type_, path[-1], path[:-1], param)
     if not attribute.scalar:
-        raise invalid_key(way[-1], ".".join(way), param)
-    return Sort(tuple(steps), attribute, type_.position[way[-1]], order.lower() == "desc")
+        raise invalid_key(path[-1], ".".join(path), param)
+    return Sort(tuple(steps), attribute, type_.position[path[-1]], order.lower() == "desc")

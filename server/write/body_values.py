@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from server.auth.passwords import hash_password
-from server.documents.values import READERS, Path, Unreadable, empty_value
+from server.documents.values import READERS, Unreadable, empty_value
+from server.formats.positions import KeyPath
 from server.formats.tree import Plain, Tree
 from server.query.booleans import read_boolean
 from server.schema.model import Attribute
@@ -51,7 +52,7 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
     return value
 
 
-def faults_of_blocks(tree: Tree, path: Path) -> Iterator[Fault]:
+def faults_of_blocks(tree: Tree, path: KeyPath) -> Iterator[Fault]:
     """What is wrong with the value of a `blocks` attribute."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         kind = block.get("type") if isinstance(block, dict) else None

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.values import Path
 from server.errors import ValidationError
+from server.formats.positions import KeyPath
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing wrong with a body: its path, a sentence without it, the value."""
 
-    path: Path
+    path: KeyPath
     sentence: str
     value: Any = None
 
@@ -31,7 +31,7 @@ def error_of(faults: list[Fault]) -> ValidationError:
     return ValidationError(message, {"errors": errors})
 
 
-def _dotted(path: Path) -> str:
+def _dotted(path: KeyPath) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

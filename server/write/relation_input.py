@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.values import Path
 from server.errors import ValidationError
+from server.formats.positions import KeyPath
 from server.schema.model import Attribute
 
 OPERATIONS = ("set", "connect", "disconnect")
@@ -13,7 +13,7 @@ POSITIONS = ("start", "end", "before", "after")
 _ITEM_KEYS = ("documentId", "id", "position", "locale", "status", "__type", "__temp_key__")
 
 Target = Any  # a documentId, or (uid, documentId) of a morph relation
-Resolve = Callable[[Attribute, Any, Path], Target]
+Resolve = Callable[[Attribute, Any, KeyPath], Target]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _name(target: Target) -> str:
     return str(target[1] if isinstance(target, tuple) else target)
 
 
-def read_links(attribute: Attribute, value: Any, path: Path, resolve: Resolve) -> Links:
+def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
     """The change that a body describes (spec.md 4.3.3). `resolve` finds a target or refuses it.
 
     Raises ValidationError for what is no relation value.
@@ -99,12 +99,12 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _target(attribute: Attribute, item: Any, path: Path, resolve: Resolve) -> Target:
+def _target(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -> Target:
     _refuse_keys(item, path)
     return resolve(attribute, item, path)
 
 
-def _refuse_keys(item: Any, path: Path) -> None:
+def _refuse_keys(item: Any, path: KeyPath) -> None:
     for key in item if isinstance(item, dict) else ():
         if key not in _ITEM_KEYS:
             dotted = ".".join(map(str, path))
@@ -112,7 +112,7 @@ def _refuse_keys(item: Any, path: Path) -> None:
             raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
-def _connect(attribute: Attribute, item: Any, path: Path, resolve: Resolve) -> Connect:
+def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -> Connect:
     target = _target(attribute, item, path, resolve)
     position = item.get("position") if isinstance(item, dict) else None
     if position is None:
@@ -134,7 +134,7 @@ def _is_position(value: Any) -> bool:
     return all(isinstance(value[flag], bool) for flag in ("start", "end") if flag in value)
 
 
-def _known(item: Any, path: Path) -> Target:
+def _known(item: Any, path: KeyPath) -> Target:
     """A target that need not exist: one to disconnect, or one to be placed next to."""
     _refuse_keys(item, path)
     document_id, uid = (

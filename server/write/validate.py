@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.constraints import broken_within
-from server.documents.values import Component, Path, Unreadable, empty_value, identify
+from server.documents.values import Component, Unreadable, empty_value, identify
 from server.errors import ApiError, ValidationError
+from server.formats.positions import KeyPath
 from server.formats.tree import Plain, Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
@@ -68,7 +69,7 @@ class Validator:
             raise error_of(self.faults)
         return Change(values, links)
 
-    def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: Path) -> None:
+    def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
         """Refuse keys that a type does not have, here and in the components below."""
         dotted = ".".join(str(part) for part in path if isinstance(part, str))
         for key, tree in data.items():
@@ -97,12 +98,12 @@ class Validator:
             return [(type_, item) for type_, item in known if type_ and type_.uid in attribute.components]
         return []
 
-    def _fail(self, path: Path, sentence: str, value: Any = None) -> None:
+    def _fail(self, path: KeyPath, sentence: str, value: Any = None) -> None:
         self.faults.append(Fault(path, sentence, value))
 
     # --- values --------------------------------------------------------------------------------
 
-    def _value(self, attribute: Attribute, tree: Tree, path: Path) -> Any:
+    def _value(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Any:
         if tree is None:
             return empty_value(attribute)
         if attribute.type == "component":
@@ -119,7 +120,7 @@ class Validator:
             self._fail(path, f"must be {error.expected}", shown(tree))
             return None
 
-    def _component(self, attribute: Attribute, tree: Tree, path: Path) -> Any:
+    def _component(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Any:
         type_ = self.snapshot.schema.types[attribute.component or ""]
         if not attribute.repeatable:
             return self._one(type_, tree, path)
@@ -129,7 +130,7 @@ class Validator:
         made = [self._one(type_, item, (*path, i)) for i, item in enumerate(tree)]
         return tuple(component for component in made if component is not None)
 
-    def _one(self, type_: Type, tree: Tree, path: Path) -> Component | None:
+    def _one(self, type_: Type, tree: Tree, path: KeyPath) -> Component | None:
         if not isinstance(tree, dict):
             self._fail(path, "must be an object", shown(tree))
             return None
@@ -147,7 +148,7 @@ class Validator:
                 values.append(self._value(attribute, tree[name], at))
         return Component(type_, (identify(*map(str, path)), *values))
 
-    def _zone(self, attribute: Attribute, tree: Tree, path: Path) -> tuple[Component, ...]:
+    def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath) -> tuple[Component, ...]:
         if not isinstance(tree, list):
             self._fail(path, "must be a list of components", shown(tree))
             return ()
@@ -164,7 +165,7 @@ class Validator:
 
     # --- targets -------------------------------------------------------------------------------
 
-    def _resolve(self, attribute: Attribute, item: Any, path: Path) -> Any:
+    def _resolve(self, attribute: Attribute, item: Any, path: KeyPath) -> Any:
         """The target that an item of a relation names. Raises ValidationError where there is none."""
         document_id = item.get("documentId") if isinstance(item, dict) else item
         uid = attribute.target
@@ -190,7 +191,7 @@ class Validator:
             for status in ("published", "draft")
         )
 
-    def _media(self, attribute: Attribute, tree: Tree, path: Path) -> tuple[str, ...]:
+    def _media(self, attribute: Attribute, tree: Tree, path: KeyPath) -> tuple[str, ...]:
         if isinstance(tree, dict) and not ("id" in tree or "documentId" in tree):
             tree = tree.get("set", tree.get("connect", tree))
         items = tree if isinstance(tree, list) else [tree]
@@ -227,6 +228,6 @@ def check_published(type_: Type, values: Mapping[str, Any], only: Callable[[str]
         raise error_of(faults)
 
 
-def not_unique(names: list[Path]) -> ApiError:
+def not_unique(names: list[KeyPath]) -> ApiError:
     """The error for values that other documents have already."""
     return error_of([Fault(path, "must be unique: another document has this value") for path in names])

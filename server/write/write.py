@@ -9,8 +9,8 @@ from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.encode import changed_keys
 from server.documents.ids import new_document_id
-from server.documents.values import Path
 from server.errors import ConflictError, NotFoundError
+from server.formats.positions import KeyPath
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
@@ -109,7 +109,7 @@ class Writer:
         if taken:
             raise not_unique(taken)
 
-    def _taken(self, address: Address, document_id: str, path: Path, value: object) -> bool:
+    def _taken(self, address: Address, document_id: str, path: KeyPath, value: object) -> bool:
         """Whether another document of the type has a value at a path, in the same locale."""
         others = self.context.snapshot.having(address.type, path, value, address.locale)
         return any(other.document_id != document_id for other in others)

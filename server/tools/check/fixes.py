@@ -13,7 +13,7 @@ from typing import Any
 
 from server.documents.document import Document
 from server.documents.layout import CONTENT, ENDINGS, UPLOADS
-from server.documents.values import Path, Unreadable, read_target
+from server.documents.values import Unreadable, read_target
 from server.errors import ConflictError
 from server.formats.positions import KeyPath
 from server.formats.scalars import is_null
@@ -73,7 +73,7 @@ def _refers(type_: Type, types: Mapping[str, Type], seen: frozenset[str] = froze
     )
 
 
-def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: Path) -> Iterator[Fix]:
+def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: KeyPath) -> Iterator[Fix]:
     """The targets in a mapping, and in the components in it, that are spelled in another way."""
     types = audit.snapshot.schema.types
     for name, attribute in type_.attributes.items() if isinstance(tree, dict) else ():
