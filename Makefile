@@ -9,8 +9,8 @@ help: ## List the targets
 serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/quire serve --site . --port $(PORT)
 
-test: .venv/.ready-dev ## Run the tests
-	$(BIN)/pytest
+test: .venv/.ready-dev ## Run the tests, in two processes
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-clients: .venv/.ready-dev ## Run existing clients from npm against a live server
 	$(BIN)/python -m tests.clients.run

@@ -60,7 +60,7 @@ def wait(process: subprocess.Popen[str], port: int) -> None:
         else:
             return
     process.kill()
-    raise AssertionError(process.communicate())
+    raise AssertionError(f"the server did not start: {process.communicate()}")
 
 
 def stop(process: subprocess.Popen[str]) -> None:

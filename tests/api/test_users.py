@@ -106,7 +106,10 @@ def test_an_address_can_have_to_be_confirmed(tmp_path: Path, caplog: pytest.LogC
     assert login(made).json["error"]["message"] == "Your account email is not confirmed"
     code = mailed(caplog, "confirmation")
     assert made.client.get(f"/api/auth/email-confirmation?confirmation={code}").status_code == 200
-    assert login(made).status_code == 200
+    session = as_user(login(made).json["jwt"])
+    assert made.client.get("/api/users/me", **session).status_code == 200
+    assert made.send("PUT", "/api/users/1", json={"confirmed": False}).status_code == 200
+    assert made.client.get("/api/users/me", **session).status_code == 401
 
 
 def test_a_blocked_user_is_out_at_once(made: Made) -> None:

@@ -28,6 +28,7 @@ FILES = {
     **collection("category", {"name": STRING}),
     **collection("note", {"text": STRING, "article": relation("manyToOne", "article")}, drafts=True),
     **collection("home", {"title": STRING}, single=True),
+    **collection("magazine", {"editor": relation("manyToOne", "author")}),
     **component("x.part", {"n": STRING, "category": relation("manyToOne", "category")}),
     **documents(
         "articles",
@@ -47,13 +48,14 @@ FILES = {
     **documents("authors", ann={"name": "Ann", "category": "news"}),
     **documents("categorys", news={"name": "news"}),
     **documents("notes", n={"text": "n", "article": "one"}),
+    **documents("magazines", m={"editor": "ann"}),
     "content/articles/two.draft.json": '{"title": "Two", "author": "ann"}',
     "content/articles/one.draft.json": '{"title": "One, again", "author": "ann"}',
     "content/home.json": '{"title": "Home"}',
     "content/uploads/a.png": b"\x89PNG",
     "site.yaml": """
 roles:
-  public: {article: [find, findOne], author: [find]}
+  public: {article: [find, findOne], author: [find], magazine: [find]}
 """,
 }
 
@@ -231,6 +233,13 @@ def test_nor_is_it_told_by_what_is_populated(api: Api, wanted: str) -> None:
     assert forbidden(api.get(path, "public"))
     shown = [a["title"] for a in api.get(path, "drafts").data[0]["articles"]]
     assert shown == (["One"] if wanted == "modified" else [])
+
+
+@pytest.mark.parametrize("wanted", ["modified", "unmodified"])
+def test_nor_by_what_is_populated_further_in(api: Api, wanted: str) -> None:
+    nested = "populate[editor][populate][articles][fields]=title"
+    assert forbidden(api.get(f"/api/magazines?publicationFilter={wanted}&{nested}", "public"))
+    assert api.get(f"/api/magazines?publicationFilter={wanted}&populate=editor", "public").ids == ["m"]
 
 
 def test_what_is_published_stays_so_for_those_who_may_see_drafts(api: Api) -> None:

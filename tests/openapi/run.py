@@ -110,7 +110,9 @@ def _make_site(root: Path) -> None:
         if path.parent.parent.name == "components" or path.stem in KEPT:
             described = json.loads(path.read_text())
             attributes = described["attributes"]
-            described["attributes"] = {n: a for n, a in attributes.items() if n not in LEFT_OUT}
+            described["attributes"] = {
+                n: a for n, a in attributes.items() if n not in LEFT_OUT and _is_kept(a.get("target"))
+            }
             described["attributes"].get("nearOf", {}).pop("inversedBy", None)
             write(root, {f"content-types/{path.relative_to(TYPES)}": json.dumps(described)})
     write(root, {"content-types/vault.json": schema("vault", {"key": "password", "label": "string"})})
@@ -121,6 +123,11 @@ def _make_site(root: Path) -> None:
         write(root, {f"content/uploads/{name}.png": picture.getvalue(), **said})
     documents = {path: json.dumps(values) for path, values in DOCUMENTS.items()}
     write(root, {**documents, "site.yaml": json.dumps(SITE)})
+
+
+def _is_kept(target: str | None) -> bool:
+    """Whether what a relation leads to is part of the site."""
+    return target is None or target.rpartition(".")[2] in (*KEPT, "user", "file")
 
 
 def _make_accounts(root: Path) -> str:
