@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.documents.values import Component, is_empty
-from server.formats.tree import Plain
+from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Type
 
 _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
@@ -45,10 +45,62 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
     return found
 
 
-def changed_keys(type_: Type, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The trees of the attributes that differ between two documents' values, by name."""
+def changed_keys(
+    type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
+) -> dict[str, Any]:
+    """The trees of the attributes that differ between two documents' values, by name.
+
+    `tree` is what the file says now. Of a component that stays, what it says of values that stay is
+    left as it is: keys that no schema knows, and defaults that it need not name.
+    """
     return {
-        name: encode(attribute, new[name])
+        name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
         for name, attribute in type_.attributes.items()
         if not attribute.derived and old.get(name) != new[name]
     }
+
+
+def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any:
+    before, after = _components_in(old), _components_in(new)
+    trees = tree if isinstance(tree, list) else [tree]
+    whole = len(trees) == len(before) and all(isinstance(item, dict) for item in trees)
+    encoded = encode(attribute, new)
+    if attribute.type not in ("component", "dynamiczone") or not after or not whole:
+        return encoded
+    made = list(encoded) if isinstance(encoded, list) else [encoded]
+    for i, component in enumerate(after):
+        at = _place_before(component, i, before, after)
+        if at is not None:
+            made[i] = _component_changed(before[at], component, trees[at])
+    return made if isinstance(encoded, list) else made[0]
+
+
+def _components_in(value: Any) -> tuple[Component, ...]:
+    components = value if isinstance(value, tuple) else (value,)
+    return tuple(c for c in components if isinstance(c, Component))
+
+
+def _place_before(
+    component: Component, at: int, before: tuple[Component, ...], after: tuple[Component, ...]
+) -> int | None:
+    """Where a component of a list stood before: by its id, else at its place; None where it is new."""
+    for i, other in enumerate(before):
+        if other.id == component.id and other.type is component.type:
+            return i
+    if at < len(before) and before[at].type is component.type:
+        return None if any(before[at].id == other.id for other in after) else at
+    return None
+
+
+def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) -> dict[str, Any]:
+    found: dict[str, Any] = dict(tree)
+    for (name, attribute), before, after in zip(
+        new.type.attributes.items(), old.values, new.values, strict=True
+    ):
+        if before == after:
+            continue
+        if is_empty(after) and not attribute.has_default:
+            found.pop(name, None)
+        else:
+            found[name] = _encode_changed(attribute, before, after, tree.get(name))
+    return found

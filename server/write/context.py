@@ -1,12 +1,14 @@
 """What a change is prepared with: the site as it is, and the files as they are to be."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.encode import changed_keys
 from server.documents.layout import Claim, Layout
 from server.errors import ConflictError
 from server.formats.tree import Plain, SyntaxProblem
@@ -14,6 +16,7 @@ from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.storage.changeset import Changeset
 from server.storage.document_text import changed_text
+from server.storage.store import parse
 
 Values = dict[str, Any]
 
@@ -36,14 +39,21 @@ class Context:
         )
         return published, draft
 
+    def changes(self, document: Document, new: Values) -> dict[str, Any]:
+        """What the file of a document has to say otherwise, by key, so that it holds new values."""
+        old = values_of(document)
+        if old == new:
+            return {}
+        with _unreadable(document.path):
+            tree = parse(document.path, self.changeset.text(document.path), document.type.body)
+            return changed_keys(document.type, old, new, tree)
+
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
         """The text of a document's file with some keys changed. ConflictError where that can't be."""
-        path = document.path
-        try:
-            return changed_text(path, self.changeset.text(path), document.type.body, changes)
-        except SyntaxProblem as error:
-            line = f", line {error.line}" if error.line else ""
-            raise ConflictError(f"{path}{line}: {error.message}; fix the file first") from error
+        with _unreadable(document.path):
+            return changed_text(
+                document.path, self.changeset.text(document.path), document.type.body, changes
+            )
 
     def touch(self, document: Document, changes: Mapping[str, Any]) -> None:
         """Change some keys of a document's file, and when it was updated."""
@@ -56,6 +66,16 @@ class Context:
             raise ConflictError(f"{path} is no document any more; try again")
         wanted = Claim(claim.type, claim.name, locale or claim.locale, draft)
         return self.layout.path_of(wanted, PurePosixPath(path).suffix, self.layout.pattern_of(path))
+
+
+@contextmanager
+def _unreadable(path: str) -> Iterator[None]:
+    """Turn what can't be read in a file into a ConflictError that names it."""
+    try:
+        yield
+    except SyntaxProblem as error:
+        line = f", line {error.line}" if error.line else ""
+        raise ConflictError(f"{path}{line}: {error.message}; fix the file first") from error
 
 
 def values_of(document: Document) -> Values:

@@ -13,7 +13,7 @@ from server.auth.permissions import may_find
 from server.documents.document import Document
 from server.documents.version import require_match
 from server.errors import NotFoundError
-from server.write.context import Context
+from server.write.context import Context, values_of
 from server.write.request import Address, WriteRequest
 from server.write.validate import Change, Validator
 from server.write.write import Writer
@@ -43,7 +43,8 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     """Which version a request changes, and how."""
     address = _matched(request, context)
     validator = Validator(context.snapshot, context.settings.locales, partial(may_find, request.actor))
-    return address, validator.change(address.type, request.data)
+    base = Writer(context).base(address)
+    return address, validator.change(address.type, request.data, values_of(base) if base else None)
 
 
 def _matched(request: WriteRequest, context: Context) -> Address:

@@ -10,10 +10,10 @@ from server.schema.model import Attribute
 
 OPERATIONS = ("set", "connect", "disconnect")
 POSITIONS = ("start", "end", "before", "after")
-_ITEM_KEYS = ("documentId", "id", "position", "locale", "status", "__type", "__temp_key__")
 
 Target = Any  # a documentId, or (uid, documentId) of a morph relation
-Resolve = Callable[[Attribute, Any, KeyPath], Target]
+# What finds the target that an item names; the last argument says whether it must exist.
+Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +69,49 @@ def _name(target: Target) -> str:
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
     """The change that a body describes (spec.md 4.3.3). `resolve` finds a target or refuses it.
 
+    Targets may be given as they were populated: what an item says beside who it is, is ignored.
     Raises ValidationError for what is no relation value.
     """
     if value is None:
         return Links(set=())
-    if isinstance(value, dict) and not _is_item(value):
-        for key in value:
-            if key not in OPERATIONS:
-                dotted = ".".join(map(str, path))
-                details = {"key": key, "path": dotted, "source": "body"}
-                raise ValidationError(f"Invalid key {key} at {dotted}", details)
-        return Links(
-            tuple(_target(attribute, i, path, resolve) for i in _items(value["set"]))
-            if "set" in value
-            else None,
-            tuple(_connect(attribute, i, path, resolve) for i in _items(value.get("connect"))),
-            tuple(_known(i, path) for i in _items(value.get("disconnect"))),
-        )
-    return Links(set=tuple(_target(attribute, item, path, resolve) for item in _items(value)))
+    if not isinstance(value, dict) or _is_item(value):
+        return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
+    refuse_operations(value, path)
+    wanted = None
+    if "set" in value:
+        wanted = tuple(resolve(attribute, item, path, True) for item in _items(value["set"]))
+    return Links(
+        wanted,
+        tuple(_connect(attribute, item, path, resolve) for item in _items(value.get("connect"))),
+        tuple(resolve(attribute, item, path, False) for item in _items(value.get("disconnect"))),
+    )
+
+
+def read_media_links(value: Any, path: KeyPath, find: Callable[[Any, bool], Target | None]) -> Links:
+    """The change that a body describes of a media attribute.
+
+    `find` gives the file that an item names, or None; the second argument says whether it must exist.
+    What is connected goes to the end; an empty object clears, as it does in Strapi.
+    """
+
+    def found(items: Any, existing: bool = True) -> tuple[Target, ...]:
+        return tuple(target for i in _items(items) if (target := find(i, existing)) is not None)
+
+    if not isinstance(value, dict) or _is_item(value):
+        return Links(set=found(value))
+    refuse_operations(value, path)
+    wanted = found(value["set"]) if "set" in value else () if not value else None
+    connect = tuple(Connect(target, "last") for target in found(value.get("connect")))
+    return Links(wanted, connect, found(value.get("disconnect"), existing=False))
+
+
+def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
+    """Raise ValidationError for a key that is no operation on a relation."""
+    for key in value:
+        if key not in OPERATIONS:
+            dotted = ".".join(map(str, path))
+            details = {"key": key, "path": dotted, "source": "body"}
+            raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
 def _is_item(value: dict[str, Any]) -> bool:
@@ -99,21 +124,8 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _target(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -> Target:
-    _refuse_keys(item, path)
-    return resolve(attribute, item, path)
-
-
-def _refuse_keys(item: Any, path: KeyPath) -> None:
-    for key in item if isinstance(item, dict) else ():
-        if key not in _ITEM_KEYS:
-            dotted = ".".join(map(str, path))
-            details = {"key": key, "path": dotted, "source": "body"}
-            raise ValidationError(f"Invalid key {key} at {dotted}", details)
-
-
 def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -> Connect:
-    target = _target(attribute, item, path, resolve)
+    target = resolve(attribute, item, path, True)
     position = item.get("position") if isinstance(item, dict) else None
     if position is None:
         return Connect(target)
@@ -121,7 +133,7 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
         raise ValidationError(f"Invalid position at {'.'.join(map(str, path))}: use {', '.join(POSITIONS)}")
     for place in ("before", "after"):
         if place in position:
-            other = _known(position[place], path)
+            other = resolve(attribute, position[place], path, False)
             if other == target:
                 raise ValidationError(f'"{_name(target)}" can\'t be placed {place} itself')
             return Connect(target, place, other)
@@ -132,15 +144,3 @@ def _is_position(value: Any) -> bool:
     if not isinstance(value, dict) or not value or not value.keys() <= set(POSITIONS):
         return False
     return all(isinstance(value[flag], bool) for flag in ("start", "end") if flag in value)
-
-
-def _known(item: Any, path: KeyPath) -> Target:
-    """A target that need not exist: one to disconnect, or one to be placed next to."""
-    _refuse_keys(item, path)
-    document_id, uid = (
-        (item.get("documentId"), item.get("__type")) if isinstance(item, dict) else (item, None)
-    )
-    if not isinstance(document_id, str) or not document_id:
-        dotted = ".".join(map(str, path))
-        raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
-    return (uid, document_id) if uid else document_id

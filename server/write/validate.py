@@ -5,23 +5,24 @@ nested components and dynamic zones; what is published is also held against the 
 attributes. A draft is checked for types only.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from server.documents.constraints import broken_within
 from server.documents.values import Component, Unreadable, empty_value, identify
-from server.errors import ApiError, ValidationError
+from server.errors import ApiError, ApplicationError, ValidationError
 from server.formats.positions import KeyPath
-from server.formats.tree import Plain, Tree
+from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
 from server.storage.media import refusal, upload_path
 from server.write.body_values import default_of, faults_of_blocks, read_scalar, shown
 from server.write.faults import Fault, error_of
-from server.write.relation_input import Links, read_links
+from server.write.relation_input import Links, read_links, read_media_links
 
 IGNORED = ("publishedAt", "locale", "localizations")
+_NEW: Any = object()  # stands for what an attribute holds of a version that is only being made
 READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
 
 
@@ -52,8 +53,14 @@ class Validator:
     may_find: Callable[[str], bool]
     faults: list[Fault] = field(default_factory=list)
 
-    def change(self, type_: Type, data: Mapping[str, Tree]) -> Change:
-        """The change that the data of a body describes. Raises ValidationError with all faults."""
+    def change(
+        self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
+    ) -> Change:
+        """The change that the data of a body describes, of a version that has some values already.
+
+        A component that carries the `id` of one of these is that one, changed; of a new version,
+        ids mean nothing. Raises ValidationError with all faults.
+        """
         self._refuse_keys(type_, data, ())
         values: dict[str, Any] = {}
         links: dict[str, Links] = {}
@@ -64,7 +71,7 @@ class Validator:
             if attribute.type == "relation":
                 links[name] = read_links(attribute, tree, (name,), self._resolve)
             else:
-                values[name] = self._value(attribute, tree, (name,))
+                values[name] = self._value(attribute, tree, (name,), current[name] if current else _NEW)
         if self.faults:
             raise error_of(self.faults)
         return Change(values, links)
@@ -103,15 +110,16 @@ class Validator:
 
     # --- values --------------------------------------------------------------------------------
 
-    def _value(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Any:
+    def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
+        """What an attribute is to hold that holds `current` now, or _NEW where it held nothing yet."""
         if tree is None:
             return empty_value(attribute)
         if attribute.type == "component":
-            return self._component(attribute, tree, path)
+            return self._component(attribute, tree, path, current)
         if attribute.type == "dynamiczone":
-            return self._zone(attribute, tree, path)
+            return self._zone(attribute, tree, path, current)
         if attribute.type == "media":
-            return self._media(attribute, tree, path)
+            return self._media(attribute, tree, path, current)
         if attribute.type == "blocks":
             self.faults.extend(faults_of_blocks(tree, path))
         try:
@@ -120,35 +128,36 @@ class Validator:
             self._fail(path, f"must be {error.expected}", shown(tree))
             return None
 
-    def _component(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Any:
+    def _component(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
         type_ = self.snapshot.schema.types[attribute.component or ""]
         if not attribute.repeatable:
-            return self._one(type_, tree, path)
+            return self._one(type_, tree, path, current)
         if not isinstance(tree, list):
             self._fail(path, "must be a list of components", shown(tree))
             return ()
-        made = [self._one(type_, item, (*path, i)) for i, item in enumerate(tree)]
-        return tuple(component for component in made if component is not None)
+        return _each_once(self._one(type_, item, (*path, i), current) for i, item in enumerate(tree))
 
-    def _one(self, type_: Type, tree: Tree, path: KeyPath) -> Component | None:
+    def _one(self, type_: Type, tree: Tree, path: KeyPath, current: Any) -> Component | None:
+        """One component; `current` are those that its attribute holds now, of which it may be one."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object", shown(tree))
             return None
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}", shown(tree["__component"]))
+        before = _known_component(type_, tree, path, current)
         values = []
-        for name, attribute in type_.attributes.items():
-            at = (*path, name)
+        for i, (name, attribute) in enumerate(type_.attributes.items()):
+            at, held = (*path, name), before.values[i] if before else _NEW
             if name not in tree:
-                values.append(default_of(attribute))
+                values.append(held if before else default_of(attribute))
             elif attribute.type == "relation":
                 links = read_links(attribute, tree[name], at, self._resolve)
-                values.append(links.apply((), to_many=attribute.to_many))
+                values.append(links.apply(held if before else (), to_many=attribute.to_many))
             else:
-                values.append(self._value(attribute, tree[name], at))
-        return Component(type_, (identify(*map(str, path)), *values))
+                values.append(self._value(attribute, tree[name], at, held))
+        return Component(type_, (before.id if before else identify(*map(str, path)), *values))
 
-    def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath) -> tuple[Component, ...]:
+    def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[Component, ...]:
         if not isinstance(tree, list):
             self._fail(path, "must be a list of components", shown(tree))
             return ()
@@ -160,26 +169,35 @@ class Validator:
                 what = "is required" if uid is None else f"must be one of the following values: {wanted}"
                 self._fail((*path, i, "__component"), what, shown(uid))
                 continue
-            made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i)))
-        return tuple(component for component in made if component is not None)
+            made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i), current))
+        return _each_once(made)
 
     # --- targets -------------------------------------------------------------------------------
 
-    def _resolve(self, attribute: Attribute, item: Any, path: KeyPath) -> Any:
+    def _resolve(self, attribute: Attribute, item: Any, path: KeyPath, existing: bool) -> Any:
         """The target that an item of a relation names. Raises ValidationError where there is none."""
         document_id = item.get("documentId") if isinstance(item, dict) else item
         uid = attribute.target
         if attribute.polymorphic:
             uid = item.get("__type") if isinstance(item, dict) else None
-        if not isinstance(document_id, str) or type(document_id) is Plain or not isinstance(uid, str):
+        number = item.get("id") if isinstance(item, dict) else item
+        if isinstance(uid, str) and not isinstance(document_id, str) and isinstance(number, int):
+            document_id = self._numbered(uid, number)
+        if not isinstance(document_id, str) or not document_id or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
             raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
-        if not self._exists(uid, document_id):
+        if existing and not self._exists(uid, document_id):
             raise ValidationError(
                 f'Document with id "{document_id}", locale "null" not found',
                 {"path": ".".join(map(str, path))},
             )
         return (uid, document_id) if attribute.polymorphic else document_id
+
+    def _numbered(self, uid: str, number: int) -> str | None:
+        """The documentId of the document of a type that has a version with a number, its `id`."""
+        table = self.snapshot.tables.get(uid)
+        versions = table.versions.values() if table else ()
+        return next((d.document_id for d in versions if d.id == number), None)
 
     def _exists(self, uid: str, document_id: str) -> bool:
         table = self.snapshot.tables.get(uid)
@@ -191,21 +209,20 @@ class Validator:
             for status in ("published", "draft")
         )
 
-    def _media(self, attribute: Attribute, tree: Tree, path: KeyPath) -> tuple[str, ...]:
-        if isinstance(tree, dict) and not ("id" in tree or "documentId" in tree):
-            tree = tree.get("set", tree.get("connect", tree))
-        items = tree if isinstance(tree, list) else [tree]
-        found = []
-        for item in items:
+    def _media(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[str, ...]:
+        def find(item: Any, existing: bool) -> str | None:
             key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
             media = self._file(key)
-            if media is None:
+            if media is None and existing:
                 self._fail(path, f"names a file that does not exist: {shown(key)}", shown(item))
-            elif refused := refusal(attribute, media):
+            elif media is not None and existing and (refused := refusal(attribute, media)):
                 self._fail(path, refused, shown(item))
-            else:
-                found.append(media)
-        return tuple(dict.fromkeys(found))[: None if attribute.multiple else 1]
+            return media
+
+        links = read_media_links(tree, path, find)
+        return links.apply(() if current is _NEW else current, to_many=True)[
+            : None if attribute.multiple else 1
+        ]
 
     def _file(self, key: Any) -> str | None:
         """The upload path of the file with an id or documentId."""
@@ -215,6 +232,27 @@ class Validator:
 
     def _default_locale(self) -> str:
         return next((locale for locale, _ in self.snapshot.tables[UPLOAD].order), self.locales[0])
+
+
+def _known_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, current: Any) -> Component | None:
+    """The component that a body changes: the one with the `id` that it was read with; None for a new one.
+
+    Raises ApplicationError for an id that no component of the attribute has.
+    """
+    number = tree.get("id")
+    if number is None or current is _NEW:
+        return None
+    held = current if isinstance(current, tuple) else () if current is None else (current,)
+    for component in held:
+        if component.type is type_ and str(component.id) == str(number):
+            return cast(Component, component)
+    name = next(str(part) for part in reversed(path) if isinstance(part, str))
+    raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
+
+
+def _each_once(made: Iterable[Component | None]) -> tuple[Component, ...]:
+    """Components of a list, each once: what was named twice by its id is one."""
+    return tuple({c.id: c for c in made if c is not None}.values())
 
 
 def check_published(type_: Type, values: Mapping[str, Any], only: Callable[[str], bool]) -> None:

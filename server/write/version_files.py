@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from server.documents.document import Document
-from server.documents.encode import changed_keys, encode_attributes
+from server.documents.encode import encode_attributes
 from server.documents.layout import ENDINGS, Claim
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
@@ -21,19 +21,18 @@ _FORBIDDEN = frozenset('/\\:*?"<>|')
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """New values for a document: what is published of it, its draft, and the values before and after."""
+    """New values for a document: what is published of it, its draft, and its values after the change."""
 
     published: Document | None
     draft: Document | None
     base: Document  # the one of the two whose values and text the new ones are made from
-    old: Values
     new: Values
 
 
 def write_draft(context: Context, update: Update) -> None:
     """Let the draft have the new values; it gets a file of its own where it has none."""
     base, draft = update.base, update.draft
-    changes = changed_keys(base.type, update.old, update.new)
+    changes = context.changes(base, update.new)
     if not changes:
         return
     timestamps: Values = {"updatedAt": Plain(context.now)}
@@ -47,7 +46,7 @@ def write_draft(context: Context, update: Update) -> None:
 def write_published(context: Context, update: Update) -> None:
     """Publish the new values: the draft's file, if there was one, becomes the published one."""
     base, published, draft = update.base, update.published, update.draft
-    changes = changed_keys(base.type, update.old, update.new)
+    changes = context.changes(base, update.new)
     if not changes and draft is None and published is not None:
         return
     timestamps = _timestamps(context, published or base)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
-from server.documents.encode import changed_keys
 from server.documents.ids import new_document_id
 from server.errors import ConflictError, NotFoundError
 from server.formats.positions import KeyPath
@@ -46,6 +45,14 @@ class Writer:
             return self.create(address, change)
         return self.update(replace(address, document_id=document_id), change)
 
+    def base(self, address: Address) -> Document | None:
+        """The version that a change of an address begins with: the draft, else what is published."""
+        document_id = address.document_id
+        if document_id is None and address.type.kind == "singleType":
+            document_id = self._single_id(address)
+        published, draft = self.context.versions(address.type, document_id or "", address.locale)
+        return draft or published
+
     def update(self, address: Address, change: Change) -> str:
         """New values for a version of a document that exists in some locale; NotFoundError else."""
         document_id = address.document_id or ""
@@ -59,7 +66,7 @@ class Writer:
         touched = {*change.values, *change.links}
         self._check(address, document_id, new, lambda name: name in touched or draft is not None)
         write = write_draft if address.draft else write_published
-        write(self.context, Update(published, draft, base, old, new))
+        write(self.context, Update(published, draft, base, new))
         self._share(address, document_id, new)
         self._link_back(address, document_id, change, new)
         return document_id
@@ -162,7 +169,7 @@ class Writer:
         shared = {
             name: new[name] if not a.localized else old[name] for name, a in document.type.attributes.items()
         }
-        changes = changed_keys(document.type, old, shared)
+        changes = self.context.changes(document, shared)
         if changes:
             self.context.touch(document, changes)
 

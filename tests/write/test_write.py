@@ -216,7 +216,6 @@ def test_a_target_that_does_not_exist_is_refused(made: Made) -> None:
         {"connect": [{"documentId": "a", "position": {"after": {"documentId": "a"}}}]},
         {"connect": [{"documentId": "a", "position": {"start": "yes"}}]},
         {"connect": [{"documentId": "a", "position": {"middle": True}}]},
-        {"disconnect": [{"documentId": "a", "unknown": 1}]},
         {"disconnect": [7]},
         {"disconnect": ""},
         {"disconnect": {"id": 7}},

@@ -5,10 +5,8 @@ A document keeps the files that it has, wherever they are; a new one is named as
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from server.documents.document import DRAFT, Document
-from server.documents.encode import changed_keys
 from server.documents.layout import UPLOADS
 from server.documents.timestamps import now
 from server.documents.values import Reading, read_attributes
@@ -127,7 +125,7 @@ class _Offering:
         """A file's text with what differs in the source; what the source does not tell stays."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
-        changes: dict[str, Any] = changed_keys(version.type, values, {**values, **told})
+        changes = self.context.changes(found, {**values, **told})
         changes |= {name: at for name, at in version.timestamps.items() if found.get(name) != at}
         return self.context.changed(found, changes) if changes else old
 
