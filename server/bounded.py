@@ -2,10 +2,9 @@
 
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
-
-from cachetools import LRUCache
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -18,61 +17,57 @@ class Cache(Generic[K, V]):
     bound is not kept.
     """
 
-    __slots__ = ("_kept", "_lock", "_size")
+    __slots__ = ("_kept", "_lock", "_size", "bytes", "most")
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
-        self._size = size
+        self.most, self._size = most, size
+        self.bytes = 0  # about how many are kept
         self._lock = threading.Lock()
-        self._kept: LRUCache[K, tuple[int, V]] = LRUCache(most, getsizeof=_size_of)
+        self._kept: OrderedDict[K, tuple[int, V]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
         """The value of a key, or None."""
-        with self._lock:
-            try:
-                return self._kept[key][1]
-            except KeyError:
-                return None
+        try:
+            self._kept.move_to_end(key)
+            return self._kept[key][1]
+        except KeyError:  # Or another thread has just let it go: this takes no lock.
+            return None
 
     def put(self, key: K, value: V) -> None:
         """Keep a value, or count it again where it has grown; others go where the bound is reached."""
         size = self._size(key, value)
         with self._lock:
-            if size <= self._kept.maxsize:
+            self._drop(key)
+            if size <= self.most:
                 self._kept[key] = (size, value)
-            else:
-                self._kept.pop(key, None)
+                self.bytes += size
+            while self.bytes > self.most:
+                self.bytes -= self._kept.popitem(last=False)[1][0]
 
     def remove(self, key: K) -> None:
         """Keep nothing for a key."""
         with self._lock:
-            self._kept.pop(key, None)
+            self._drop(key)
 
     def items(self) -> list[tuple[K, V]]:
         """All keys and values that are kept."""
         with self._lock:
-            return [(key, kept[1]) for key, kept in self._kept.items()]
+            kept = list(self._kept.items())  # in one step, since `get` may change their order meanwhile
+        return [(key, value) for key, (_, value) in kept]
 
     def clear(self) -> None:
         """Keep nothing."""
         with self._lock:
             self._kept.clear()
-
-    @property
-    def most(self) -> int:
-        """The bound, in bytes."""
-        return int(self._kept.maxsize)
-
-    @property
-    def bytes(self) -> int:
-        """About how many bytes are kept."""
-        return int(self._kept.currsize)
+            self.bytes = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
-
-def _size_of(kept: tuple[int, V]) -> int:
-    return kept[0]
+    def _drop(self, key: K) -> None:
+        dropped = self._kept.pop(key, None)
+        if dropped is not None:
+            self.bytes -= dropped[0]
 
 
 def size_of(value: Hashable) -> int:
