@@ -115,8 +115,8 @@ class Settings:
         default=("*",),
         metadata=_key(
             "api.cors",
-            "texts",
-            "The origins whose pages may use the API; `*` is any, without credentials.",
+            "origins",
+            "The origins whose pages may use the API, such as `https://example.org`; `*` is any.",
         ),
     )
     rate_limit: str = field(

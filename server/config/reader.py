@@ -115,7 +115,7 @@ def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
 # What reads each kind of value: (file, default, *path of keys) → value.
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
-    "texts": values.text_or_texts,
+    "origins": values.origins,
     "url": values.text,
     "locale": values.locale,
     "locales": values.locales,

@@ -17,6 +17,8 @@ from server.formats.tree import Tree
 LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
+# What browsers send as Origin: they write it in lower case, and leave out the port that a scheme has anyway.
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?")
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
 
 
@@ -109,6 +111,16 @@ def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple
     value = file.get(*at)
     one = isinstance(value, str) and not is_null(value)
     return (str(value),) if one else texts(file, default, *at)
+
+
+def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """The origins of pages, as browsers send them: `https://example.org`; or `*`."""
+    written = text_or_texts(file, default, *at)
+    for i, origin in enumerate(written):
+        if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
+            fix = "write it as https://example.org, in lower case and without a path"
+            raise file.refuse(f'"{origin}" is no origin', fix, *at, i)
+    return written
 
 
 def locale(file: ConfigFile, default: str, *at: str) -> str:

@@ -42,6 +42,11 @@ SAID = {
         "cors",
         ("https://a.example", "https://b.example"),
     ),
+    "api: {cors: ['*']}": ("cors", ("*",)),
+    "api: {cors: ['http://localhost:3000', 'http://[::1]:80', 'capacitor://localhost', 'null']}": (
+        "cors",
+        ("http://localhost:3000", "http://[::1]:80", "capacitor://localhost", "null"),
+    ),
     "api: {rate_limit: 10 per minute}": ("rate_limit", "10 per minute"),
     "auth: {session: 12h}": ("session", timedelta(hours=12)),
     "auth: {confirm_email: true}": ("confirm_email", True),
@@ -87,6 +92,12 @@ WRONG = {
         (3, 'the action "fnd" of a is not known'),
         (4, 'the action "creat" of b is not known'),
     ],
+    "api:\n  cors: https://*.example.org": [(2, '"https://*.example.org" is no origin')],
+    "api:\n  cors:\n    - https://a.example\n    - https://a.example/": [
+        (4, '"https://a.example/" is no origin')
+    ],
+    "api: {cors: [a.example]}": [(1, '"a.example" is no origin')],
+    "api: {cors: [https://A.example]}": [(1, '"https://A.example" is no origin')],
     "locales: {default: '!', available: [en]}": [(1, '"!" is no locale code')],
     "locales:\n  available: [en, '!']": [(2, '"!" is no locale code')],
 }
