@@ -19,7 +19,7 @@ from granian.log import LogLevels
 from granian.server import Server
 
 from server.api.app import create_app
-from server.api.request import JSON
+from server.api.response import JSON
 from server.api.wsgi_server import THREADS
 from server.auth.accounts import Accounts
 from server.site.site import Site

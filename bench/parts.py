@@ -15,11 +15,16 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch as patching
 
+from flask import Flask, Response, request
+
 from bench.cases import Case, cases
 from bench.sites import Sizes
 from bench.tables import count, ratio, show
-from server.api import cache as answers
+from server.api import front
 from server.api.app import create_app
+from server.api.cache import answer_cache
+from server.api.reading import Reader
+from server.api.request import Identities, answer, parameters, state_of
 from server.auth.accounts import Accounts
 from server.index import planner as plan
 from server.index.fragments import Fragments
@@ -47,10 +52,8 @@ def _nothing_kept(self: Fragments, shown: Any) -> Any:
 
 
 PARTS = (
-    Part(
-        "answers kept by question", "list of 25", lambda: _out(answers.Answers, "_keep", _unread), again=True
-    ),
-    Part("reading without Flask", "one document", lambda: _out(answers.Answers, "_read", _unread)),
+    Part("answers kept by question", "list of 25", lambda: _out(front, "LARGEST", -1), again=True),
+    Part("reading without Flask", "one document", lambda: _out(front, "content_at", _nothing)),
     Part(
         "what was rendered, kept",
         "list of 25, populate=*",
@@ -69,8 +72,21 @@ PARTS = (
 )
 
 
-def _unread(*_: Any) -> None:
+def _nothing(*_: Any) -> None:
     return None
+
+
+def _read_by_flask(app: Flask, identities: Identities) -> None:
+    """Give the app the handler that reads of a document would have."""
+
+    @app.get("/api/<api_id>/<document_id>")
+    def read(api_id: str, document_id: str) -> Response:
+        state, actor = state_of(request), identities.actor(request)
+        reader = Reader(state, state.schema.endpoints[api_id], actor)
+        shown = reader.get(parameters(request), document_id)
+        found = answer(shown.body)
+        found.headers["ETag"] = shown.etag
+        return found
 
 
 def measure(root: Path, articles: int) -> None:
@@ -78,6 +94,9 @@ def measure(root: Path, articles: int) -> None:
     site = Site(root)
     site.load()
     app = create_app(site, Accounts(root, site.state.settings.accounts))
+    entrance = app.wsgi_app
+    assert isinstance(entrance, front.Front)
+    _read_by_flask(app, entrance.identities)
     kinds: Mapping[str, Case] = {case.name: case for case in cases(Sizes(articles))}
     rows = []
     for part in PARTS:
@@ -89,7 +108,7 @@ def measure(root: Path, articles: int) -> None:
             for with_it in (True, False):
                 with ExitStack() as stack:
                     if not with_it:
-                        app.wsgi_app._kept.clear()
+                        entrance.cache = answer_cache()
                         stack.enter_context(part.without())
                     taken[with_it].append(_ask(app, paths, again=part.again))
         best = {with_it: median(found) for with_it, found in taken.items()}

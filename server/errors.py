@@ -18,7 +18,7 @@
         ├── StorageError         507  the disk, or a file's permissions, won't have it
         └── BusyError            503  another process has been writing for too long
 
-Only `app` turns an ApiError into HTTP; only `cli` prints a SetupError.
+Only `api.failure` turns an ApiError into HTTP; only `cli` prints a SetupError.
 """
 
 from collections.abc import Iterator, Mapping

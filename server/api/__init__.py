@@ -1,1 +1,1 @@
-"""HTTP: the Flask app, its blueprints, and how documents become answers."""
+"""HTTP: one entrance for requests and answers, the handlers behind it, and how documents become JSON."""

@@ -7,15 +7,12 @@ that a client may read with `populate` and write with what it got.
 
 from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 
-from server.documents.document import Document
-from server.documents.version import version_of
+
+def tag_of(version: str, body: bytes) -> str:
+    """The entity tag of an answer that shows a version of a document (`documents.version`)."""
+    return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 
-def tag_of(document: Document, body: bytes) -> str:
-    """The entity tag of an answer that shows a document."""
-    return f'"{version_of(document)}.{xxh3_64_hexdigest(body)}"'
-
-
-def tag_of_list(body: bytes) -> str:
-    """The entity tag of an answer that shows several documents."""
+def tag_of_bytes(body: bytes) -> str:
+    """The entity tag of an answer that does not show one document: it stands for the bytes alone."""
     return f'"{xxh3_128_hexdigest(body)}"'

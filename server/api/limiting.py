@@ -1,16 +1,29 @@
-"""Limits the requests of each client. Loaded where a site asks for it, since few do and it takes long."""
+"""Limits the requests of each client. Loaded where a site asks for it, since few do."""
 
-from flask import Flask
-from flask_limiter import Limiter
-from flask_limiter.util import get_remote_address
+import time
+
+from limits import parse
+from limits.storage import MemoryStorage
+from limits.strategies import FixedWindowRateLimiter
+
+from server.api.response import Header
 
 
-def limit(app: Flask, rate: str) -> None:
-    """Answer 429 to a client that sends more requests than `rate` (`100 per minute`)."""
-    Limiter(
-        get_remote_address,
-        app=app,
-        default_limits=[rate],
-        storage_uri="memory://",
-        headers_enabled=True,
-    )
+class Limiter:
+    """Counts the requests of each client (its address) against a rate such as `100 per minute`."""
+
+    def __init__(self, rate: str) -> None:
+        self._limit = parse(rate)
+        self._strategy = FixedWindowRateLimiter(MemoryStorage())
+
+    def count(self, client: str) -> tuple[bool, tuple[Header, ...]]:
+        """Count a request: whether it is within the limit, and the headers that say how much is left."""
+        within = self._strategy.hit(self._limit, client)
+        window = self._strategy.get_window_stats(self._limit, client)
+        reset = int(window.reset_time) + 1
+        return within, (
+            ("X-RateLimit-Limit", str(self._limit.amount)),
+            ("X-RateLimit-Remaining", str(window.remaining)),
+            ("X-RateLimit-Reset", str(reset)),
+            ("Retry-After", str(max(0, reset - int(time.time())))),
+        )

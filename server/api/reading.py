@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from server.api.etags import tag_of, tag_of_list
+from server.api.etags import tag_of, tag_of_bytes
 from server.api.render import render_list, render_one
 from server.auth.permissions import Actor, narrow, require
 from server.documents.document import Document
+from server.documents.version import version_of
 from server.errors import NotFoundError
 from server.index.find import find, find_one, find_single
 from server.index.snapshot import View
@@ -58,7 +59,7 @@ class Reader:
         query = self.query(params, many=True)
         view = self.view(query)
         body = render_list(view, find(view, query), query, v4=self.v4, known=self._known(query, params))
-        return Shown(body, tag_of_list(body))
+        return Shown(body, tag_of_bytes(body))
 
     def single(self, params: Params) -> Shown:
         """The document of a single type."""
@@ -77,8 +78,10 @@ class Reader:
         if document is None:
             raise NotFoundError()
         known = self._known(query, params)
-        body = render_one(self.view(query), document, query, v4=self.v4, known=known)
-        return Shown(body, tag_of(document, body))
+        view = self.view(query)
+        body = render_one(view, document, query, v4=self.v4, known=known)
+        version = view.snapshot.fragments.of("version")(document, _version)
+        return Shown(body, tag_of(version.decode(), body))
 
     def _known(self, query: Query, params: Params) -> Hashable:
         """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen.
@@ -98,3 +101,7 @@ class Reader:
     def view(self, query: Query) -> View:
         """The state's snapshot as a query sees it."""
         return View(self.state.snapshot, self.state.settings, query.drafts, query.publication)
+
+
+def _version(document: Document) -> bytes:
+    return version_of(document).encode()

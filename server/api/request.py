@@ -1,10 +1,13 @@
-"""What every handler needs of a request: its state, its parameters, its actor, the answer as JSON."""
+"""What every handler needs of a request: state, parameters, actor, body; and JSON as a response."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from functools import lru_cache
+from typing import Any, cast
 
 from flask import Request, Response
 
+from server.api.response import JSON
 from server.auth.accounts import Accounts
 from server.auth.permissions import Actor
 from server.auth.sessions import Sessions
@@ -16,13 +19,13 @@ from server.formats.tree import SyntaxProblem
 from server.query import qs
 from server.site.site import State
 
-JSON = "application/json; charset=utf-8"
 FORM = "application/x-www-form-urlencoded"
+FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
 STATE = "quire.state"  # the key of a WSGI environ that holds the state which the request is answered from
 
 
 def state_of(request: Request) -> State:
-    """The one state of a request, taken at the entrance (`server.api.cache`)."""
+    """The one state of a request, taken at the entrance (`server.api.front`)."""
     return cast(State, request.environ[STATE])
 
 
@@ -37,6 +40,16 @@ def parse_query(raw: str) -> dict[str, object]:
         return qs.parse(raw if raw.isascii() else raw.encode("latin-1").decode())
     except UnicodeError as error:
         raise ValidationError("The query is not UTF-8") from error
+
+
+def wsgi_text(raw: str) -> str:
+    """A part of a path, as WSGI has it (each character stands for a byte), as text."""
+    return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
+
+
+@lru_cache(maxsize=16)
+def _public(permissions: frozenset[str]) -> Actor:
+    return Actor("public", permissions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +79,9 @@ class Identities:
         public may do what is asked. `ended` takes a session that a changed password has ended.
         """
         scheme, _, credentials = authorization.partition(" ")
-        text = credentials.strip()
-        if scheme.lower() != "bearer" or not text:
-            return Actor("public", settings.roles["public"])
+        text = credentials and credentials.strip()
+        if not text or scheme.lower() != "bearer":
+            return _public(settings.roles["public"])
         if text.count(".") == 2:
             return self._user(text, settings, ended=ended)
         token = self.accounts.find_token(text)
@@ -88,9 +101,9 @@ class Identities:
         return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
 
 
-def is_v4(request: Request) -> bool:
+def is_v4(environ: Mapping[str, Any]) -> bool:
     """Whether the previous format is asked for (spec.md 4.4, 9)."""
-    return request.headers.get("Strapi-Response-Format", "").lower() == "v4"
+    return str(environ.get("HTTP_STRAPI_RESPONSE_FORMAT", "")).lower() == "v4"
 
 
 def read_body(request: Request) -> object:
@@ -113,6 +126,7 @@ def read_body(request: Request) -> object:
         raise ValidationError(f"The body can't be read{line}: {error.message}") from error
 
 
-def answer(body: bytes, status: int = 200) -> Response:
-    """JSON bytes as a response."""
-    return Response(body, status, content_type=JSON)
+def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
+    """JSON bytes as a response. `cache_control`: where it is not what `server.api.response` makes it."""
+    headers = {"Cache-Control": cache_control} if cache_control else None
+    return Response(body, status, headers, content_type=JSON)

@@ -72,7 +72,7 @@ def test_any_origin_may_read_unless_the_site_says_otherwise(make_api: MakeApi) -
         "Access-Control-Request-Headers": "authorization",
     }
     answer = api.ask("OPTIONS", "/api/notes/a", "public", headers=asked)
-    assert answer.status == 200
+    assert answer.status == 204
     assert "PUT" in answer.headers["Access-Control-Allow-Methods"]
     assert "authorization" in answer.headers["Access-Control-Allow-Headers"].lower()
 

@@ -2,12 +2,15 @@
 
 import gzip
 import itertools
+import resource
+from hashlib import blake2b
 from pathlib import Path
 
 import brotli
 import pytest
 
-from server.api.cache import Answers
+from server.api.cache import MAX_BYTES, answer_cache
+from server.api.front import Front
 from tests.making import Made, make, schema
 
 POST = schema(
@@ -121,11 +124,64 @@ def test_a_head_has_the_headers_of_a_get(made: Made) -> None:
     assert {k: v for k, v in got.headers if k != "Date"} == {k: v for k, v in head.headers if k != "Date"}
 
 
+def front(made: Made) -> Front:
+    entrance = made.client.application.wsgi_app
+    assert isinstance(entrance, Front)
+    return entrance
+
+
 def test_what_is_kept_has_a_limit(made: Made) -> None:
-    kept = made.client.application.wsgi_app
-    assert isinstance(kept, Answers)
-    kept.most = 20_000
+    front(made).cache = answer_cache(20_000)
     for i in range(50):
-        made.client.get(f"/api/posts?nothing={i}")
-    assert 0 < kept._size <= 20_000
-    assert sum(answer.size for answer in kept._kept.values()) == kept._size
+        assert made.client.get(f"/api/posts?nothing={i}").status_code == 200
+    kept = front(made).cache.of(made.site.state)
+    assert 0 < kept.bytes <= 20_000
+    assert 5 < len(kept) < 50
+
+
+def test_long_queries_take_no_more_than_the_limit(made: Made) -> None:
+    """Of 96 MB that a stranger sends, nothing stays but answers."""
+    before = resident()
+    for i in range(3000):
+        assert made.client.get(f"/api/posts?nothing={i}&{'x' * 32_000}").status_code == 200
+    kept = front(made).cache.of(made.site.state)
+    assert len(kept) == 3000
+    assert kept.bytes < 8_000_000
+    assert resident() - before < MAX_BYTES
+
+
+def resident() -> int:
+    """The bytes of memory that this process takes, where the system says so."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * resource.getpagesize() if status.exists() else 0
+
+
+def test_long_questions_that_begin_alike_are_told_apart(made: Made) -> None:
+    long = "x" * 300
+    answers = {
+        made.client.get(f"/api/posts?{long}&fields[0]={name}").data for name in ("title", "documentId")
+    }
+    assert len(answers) == 2
+    digest = blake2b(f"{long}&fields[0]=title".encode(), digest_size=32).hexdigest()
+    assert made.client.get(f"/api/posts?{digest}").data == made.client.get("/api/posts").data
+
+
+def test_failures_and_odd_headers_are_not_kept(made: Made) -> None:
+    for i in range(20):
+        assert made.client.get(f"/api/posts?sort=none{i}").status_code == 400
+        assert made.client.get(f"/api/posts/none{i}").status_code == 403
+    kept = front(made).cache.of(made.site.state)
+    assert len(kept) == 0
+    for i in range(20):
+        headers = {"Origin": f"https://{i}.org", "User-Agent": f"{i}", "Accept-Encoding": f"{i}"}
+        assert made.client.get("/api/posts", headers=headers).status_code == 200
+    assert len(kept) == 1
+
+
+def test_a_new_state_lets_go_of_what_was_kept(made: Made) -> None:
+    made.client.get("/api/posts")
+    old = front(made).cache.of(made.site.state)
+    assert len(old) == 1
+    made.put("/api/posts/one", {"title": "Two"})
+    made.client.get("/api/posts")
+    assert front(made).cache.of(made.site.state) is not old

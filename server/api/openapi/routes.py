@@ -4,21 +4,18 @@ Both are outside /api. The document shows whoever asks what they may do and noth
 credentials that is what the public may do. The page holds nothing but itself; it asks for the document.
 """
 
-from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
-from typing import Any
 
 from flask import Blueprint, Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
+from server.api.cache import StateCache, access_digest
 from server.api.openapi.document import describe_site
 from server.api.request import Identities, answer, state_of
-from server.auth.permissions import Actor
+from server.api.response import EVERYBODY
 from server.errors import NotFoundError
-from server.site.site import State
 
-MOST = 64  # documents that are kept: one for each set of permissions that somebody asked with
+MAX_BYTES = 16 * 1024 * 1024  # of documents that are kept, one for each set of permissions that asks
 _PAGE = Path(__file__).parent / "page"
 _FILES = {
     "index.html": "text/html; charset=utf-8",
@@ -31,39 +28,20 @@ _POLICY = (
 )
 
 
-class Documents:
-    """Keeps the documents of the current state, by what their readers may do."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._state: State | None = None
-        self._kept: dict[Any, bytes] = {}
-
-    def of(self, state: State, actor: Actor) -> bytes:
-        """The document for an actor."""
-        sight = (actor.everything, actor.reading, actor.permissions)
-        with self._lock:
-            if self._state is not state or len(self._kept) >= MOST:
-                self._kept, self._state = {}, state
-            kept = self._kept
-        if sight not in kept:
-            kept[sight] = describe_site(state, actor)
-        return kept[sight]
-
-
 def blueprint(identities: Identities) -> Blueprint:
     """The routes of the document and of the page that shows it."""
     bp = Blueprint("openapi", __name__)
-    documents = Documents()
+    documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
     @bp.get("/openapi.json", strict_slashes=False)
     def document() -> Response:
-        state = state_of(request)
-        actor = identities.actor(request)
-        private = "Authorization" in request.headers
-        found = _tagged(answer(documents.of(state, actor)), private=private)
-        found.vary.add("Authorization")
-        return found
+        state, actor = state_of(request), identities.actor(request)
+        kept, access = documents.of(state), access_digest(actor)
+        text = kept.get(access)
+        if text is None:
+            text = describe_site(state, actor)
+            kept.put(access, text)
+        return answer(text)
 
     @bp.get("/docs")
     def page() -> Response:
@@ -83,14 +61,5 @@ def blueprint(identities: Identities) -> Blueprint:
 def _file(name: str) -> Response:
     if name not in _FILES:
         raise NotFoundError()
-    found = Response((_PAGE / name).read_bytes(), content_type=_FILES[name])
-    found.headers["Content-Security-Policy"] = _POLICY
-    return _tagged(found, private=False)
-
-
-def _tagged(found: Response, *, private: bool) -> Response:
-    """The answer with its ETag, or 304 where the client has it already."""
-    found.set_etag(blake2b(found.get_data(), digest_size=12).hexdigest())
-    found.headers["Cache-Control"] = "private, no-cache" if private else "public, max-age=0, must-revalidate"
-    found.make_conditional(request)
-    return found
+    headers = {"Cache-Control": EVERYBODY, "Content-Security-Policy": _POLICY}
+    return Response((_PAGE / name).read_bytes(), headers=headers, content_type=_FILES[name])

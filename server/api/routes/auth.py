@@ -9,6 +9,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from server.api.forms import read_form, refuse_others
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, read_body, state_of
+from server.api.response import NOBODY
 from server.auth import mail
 from server.auth.names import name_key, plain_address
 from server.auth.sessions import Attempts
@@ -133,7 +134,7 @@ def blueprint(identities: Identities) -> Blueprint:
         if user is None:
             raise ValidationError("Invalid token")
         url = state_of(request).settings.auth_url
-        return redirect(url) if url else answer(dumps({"ok": True}))
+        return redirect(url) if url else answer(dumps({"ok": True}), cache_control=NOBODY)
 
     @bp.get("/auth/<provider>/callback", strict_slashes=False)
     def return_from_provider(provider: str) -> Response:

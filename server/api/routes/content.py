@@ -1,4 +1,4 @@
-"""The content API: collections, documents and single types (spec.md 4.1 to 4.3)."""
+"""Writes of content: collections, documents and single types (spec.md 4.3). `server.api.front` reads them."""
 
 from dataclasses import replace
 
@@ -25,13 +25,13 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The routes of `/api/:pluralApiId`, `/api/:pluralApiId/:documentId` and `/api/:singularApiId`."""
     bp = Blueprint("content", __name__, url_prefix="/api")
 
-    def asked(api_id: str, kind: str = "") -> Reader:
+    def asked(api_id: str, kind: str) -> Reader:
         state = state_of(request)
         type_ = state.schema.endpoints.get(api_id)
-        if type_ is None or (kind and type_.kind != kind):
+        if type_ is None or type_.kind != kind:
             raise _nothing_at(type_)
         actor = identities.actor(request)
-        return Reader(state, type_, actor, v4=is_v4(request))
+        return Reader(state, type_, actor, v4=is_v4(request.environ))
 
     @bp.before_app_request
     def options() -> Response | None:
@@ -39,14 +39,6 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             return None
         type_ = state_of(request).schema.endpoints.get(request.path.split("/", 3)[2])
         return Response(headers={"Allow": ", ".join(_allowed(type_))})
-
-    @bp.get("/<api_id>", strict_slashes=False)
-    def find_many(api_id: str) -> Response:
-        return _shown(asked(api_id).get(parameters(request)))
-
-    @bp.get("/<api_id>/<document_id>", strict_slashes=False)
-    def find_document(api_id: str, document_id: str) -> Response:
-        return _shown(asked(api_id, "collectionType").get(parameters(request), document_id))
 
     @bp.post("/<api_id>", strict_slashes=False)
     def create(api_id: str) -> Response:

@@ -10,6 +10,7 @@ from flask import Blueprint, Response, request
 
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, state_of
+from server.api.response import CALLER
 from server.auth.permissions import Actor, may_read_drafts
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
@@ -46,10 +47,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         if page * limit > MOST:
             raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
         found = engine.find(state, question, scope, (page - 1) * limit, limit)
-        response = answer(dumps(_body(found, question, scope, state, page, limit)))
-        response.headers["Cache-Control"] = "private, no-cache"
-        response.headers["Vary"] = "Authorization"
-        return response
+        return answer(dumps(_body(found, question, scope, state, page, limit)), cache_control=CALLER)
 
     return bp
 

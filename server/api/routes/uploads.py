@@ -25,7 +25,6 @@ def blueprint(site: Site) -> Blueprint:
             raise NotFoundError() from error
         # An SVG or HTML file is shown, but can't run script on the site's origin.
         found.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
-        found.headers["X-Content-Type-Options"] = "nosniff"
         return found
 
     return bp

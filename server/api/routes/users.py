@@ -14,6 +14,7 @@ from werkzeug.routing import BaseConverter
 from server.api.forms import field_error, field_errors, form_error
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, read_body, state_of
+from server.api.response import NOBODY
 from server.api.users_view import (
     describe_role,
     permissions_tree,
@@ -82,11 +83,11 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         state = state_of(request)
         return view_of(state.schema, state.settings, some, site.started)
 
-    def one(query: Query, user: User | None, status: int = 200) -> Response:
+    def one(query: Query, user: User | None, status: int = 200, cache_control: str = "") -> Response:
         found = render_users(view([user]), replace(query, page=Page(0, 1, 1))) if user else []
         if not found:
             raise NotFoundError()
-        return answer(found[0], status)
+        return answer(found[0], status, cache_control)
 
     @bp.get("/users", strict_slashes=False)
     def find_users() -> Response:
@@ -102,7 +103,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def me() -> Response:
         actor = identities.permit(request, "user", "me")
         user_id = _self(actor)
-        return one(asked(actor), users.get(user_id))
+        return one(asked(actor), users.get(user_id), cache_control=NOBODY)
 
     @bp.put("/users/me", strict_slashes=False)
     def update_me() -> Response:

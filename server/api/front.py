@@ -1,0 +1,110 @@
+"""The WSGI entrance: every request comes in here, and every answer goes out here.
+
+A request is answered from one state of the site, in which everything is that any process has answered to
+have written. Reads of content are answered here, without Flask, and kept. For everything else Flask finds
+the handler; what that returns or raises comes back here.
+"""
+
+from collections.abc import Callable, Iterable
+
+from flask import Flask
+
+from server.api.cache import LARGEST, answer_cache, key_of
+from server.api.cors import cors_headers, cors_vary, preflight_headers
+from server.api.failure import failure
+from server.api.reading import Reader
+from server.api.request import FORMAT, STATE, Identities, is_v4, parse_query, wsgi_text
+from server.api.response import (
+    READING,
+    Answer,
+    Environ,
+    Header,
+    Representation,
+    StartResponse,
+    adapt,
+    represent,
+    send,
+)
+from server.errors import RateLimitError
+from server.schema.model import Schema, Type
+from server.site.site import Site, State
+
+# Counts a request of a client (its address): whether it is within the limit, and the headers that tell.
+Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
+PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
+READ_VARY = ("Authorization", FORMAT)
+
+
+class Front:
+    """A WSGI app: it reads content itself, and leaves the rest to the handlers of a Flask app."""
+
+    def __init__(self, app: Flask, site: Site, identities: Identities, count: Count | None = None) -> None:
+        self.app, self.site, self.identities, self.count = app, site, identities, count
+        self.cache = answer_cache()
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        state = self.site.state
+        counted: tuple[Header, ...] = ()
+        try:
+            environ[STATE] = state = self.site.current()
+            if self.count is not None and environ["REQUEST_METHOD"] != "OPTIONS":
+                within, counted = self.count(environ.get("REMOTE_ADDR", ""))
+                if not within:
+                    raise RateLimitError()
+            found = self._answer(environ, state)
+        except Exception as error:
+            found = _represent(failure(error), environ, state)
+        headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
+        return send(found, environ, start_response, headers + counted if counted else headers)
+
+    def _answer(self, environ: Environ, state: State) -> Representation:
+        if environ["REQUEST_METHOD"] in READING:
+            place = content_at(environ["PATH_INFO"], state.schema)
+            if place is not None:
+                return self._read(environ, state, *place)
+        preflight = preflight_headers(state.settings.cors, environ)
+        if preflight is not None:
+            return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
+        return _represent(self._handle(environ), environ, state)
+
+    def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
+        """The answer to a read of content, as it was kept or as it is now."""
+        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        key, cache = key_of(environ, actor), self.cache.of(state)
+        kept = cache.get(key)
+        if kept is not None:
+            return kept
+        params = parse_query(environ.get("QUERY_STRING", ""))
+        shown = Reader(state, type_, actor, v4=is_v4(environ)).get(params, wsgi_text(document_id) or None)
+        answer = Answer(shown.body, etag=shown.etag, vary=READ_VARY)
+        made = _represent(answer, environ, state)
+        if len(shown.body) <= LARGEST:
+            cache.put(key, made)
+        return made
+
+    def _handle(self, environ: Environ) -> Answer:
+        """What the handler of a path answers. Raises what it raises, and werkzeug's errors of routing."""
+        with self.app.request_context(environ):
+            return adapt(self.app.full_dispatch_request(), environ)
+
+
+def _represent(answer: Answer, environ: Environ, state: State) -> Representation:
+    return represent(answer, environ, cors_vary(state.settings.cors))
+
+
+def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
+    """The type that a path reads and the id of a document, or "" for all; None for any other path.
+
+    The id is as WSGI has it: each character stands for a byte.
+    """
+    parts = path.split("/", 4)  # "", "api", the type, an id, "" behind a slash at the end
+    type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None
+    if type_ is None or parts[1] != "api":
+        return None
+    document_id = parts[3] if len(parts) > 3 else ""
+    if len(parts) > 4 and (parts[4] or not document_id):
+        return None
+    if document_id and type_.kind == "singleType":
+        return None
+    return type_, document_id

@@ -1,0 +1,192 @@
+"""What a request is answered with, and the one way in which that is sent.
+
+An `Answer` says what is answered and who may keep it. `represent` makes of it what one client gets: with
+the headers that every answer has, an entity tag, a compressed body. `send` hands that to the server, or
+304 where the client has it already.
+"""
+
+import gzip
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]
+from werkzeug.http import HTTP_STATUS_CODES, parse_accept_header
+from werkzeug.wrappers import Response
+
+from server.api.etags import tag_of_bytes
+
+Header = tuple[str, str]
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+
+JSON = "application/json; charset=utf-8"
+READING = ("GET", "HEAD")
+
+# Cache-Control: who may keep an answer. Each time it is used, it has to be asked for again.
+EVERYBODY = "public, max-age=0, must-revalidate"
+CALLER = "private, no-cache"
+NOBODY = "no-store"
+
+SECURITY: tuple[Header, ...] = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "SAMEORIGIN"),
+)
+# How each encoding is made, the best first.
+ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
+    "br": lambda body: bytes(brotli.compress(body, quality=4)),
+    "gzip": lambda body: gzip.compress(body, 6, mtime=0),
+}
+SMALLEST_COMPRESSED = 1024  # bytes; below that it is not worth it
+LONGEST_ACCEPT = 200  # characters of Accept-Encoding that are read; known clients send some thirty
+_OF_BODY = ("Content-Type", "Content-Length", "Content-Encoding")  # headers that a 304 does not have
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to a request, the same for every client that may have it.
+
+    `body` is all of it, or a stream of its parts, which is sent as it is. `etag` may be left to `represent`.
+    `cache_control` is EVERYBODY, CALLER, NOBODY or another value of the header; "" leaves it to `represent`.
+    `vary` names the headers of the request that the answer depends on.
+    """
+
+    body: bytes | Iterable[bytes]
+    status: int = 200
+    content_type: str = JSON
+    etag: str = ""
+    cache_control: str = ""
+    vary: tuple[str, ...] = ("Authorization",)
+    headers: tuple[Header, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """An answer as one client gets it; `etag` is what If-None-Match is compared with, "" where it is not."""
+
+    status: str
+    headers: tuple[Header, ...]
+    body: bytes | Iterable[bytes]
+    etag: str
+
+
+def adapt(response: Response, environ: Environ) -> Answer:
+    """What a handler of Flask's returned, or werkzeug itself.
+
+    What it declares public is the same for everybody; anything else depends on who asks. A stream keeps
+    the headers that describe it: its length, its range, its own entity tag.
+    """
+    control = response.headers.get("Cache-Control", "")
+    vary = () if control.startswith("public") else ("Authorization",)
+    status, headers = response.status_code, response.headers
+    if response.direct_passthrough or response.is_streamed:
+        body, _, sent = response.get_wsgi_response(environ)
+        return Answer(body, status, "", "", control, vary, _without(sent, "Cache-Control"))
+    kept = _without(headers.items(), "Cache-Control", "ETag", *_OF_BODY)
+    kind, etag = headers.get("Content-Type", ""), headers.get("ETag", "")
+    return Answer(response.get_data(), status, kind, etag, control, vary, kept)
+
+
+def _without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
+    return tuple(header for header in headers if header[0] not in names)
+
+
+def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
+    """An answer as the client of a request gets it.
+
+    A successful read that has no entity tag gets one of its bytes. `vary` names what every answer depends
+    on, beside what this one does.
+    """
+    body, etag = answer.body, answer.etag
+    read = answer.status == 200 and environ["REQUEST_METHOD"] in READING
+    headers = [*answer.headers, *SECURITY, ("Cache-Control", _cache_control(answer, environ))]
+    if isinstance(body, bytes) and answer.status != 204:
+        if not etag and read:
+            etag = tag_of_bytes(body)
+        body, more = _encoded(body, answer.content_type, etag, encoding_for(environ))
+        headers.extend(more)
+        vary = ("Accept-Encoding", *vary)
+    headers.extend(_vary(answer.vary + vary))
+    return Representation(_status(answer.status), tuple(headers), body, etag if read else "")
+
+
+def send(
+    found: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
+) -> Iterable[bytes]:
+    """Answer a request; `more` are headers of this answer alone."""
+    wanted = environ.get("HTTP_IF_NONE_MATCH")
+    if wanted and found.etag and matches(wanted, found.etag):
+        kept = [header for header in found.headers if header[0] not in _OF_BODY]
+        start_response("304 Not Modified", [*kept, *more])
+        return _closed(found.body)
+    start_response(found.status, [*found.headers, *more])
+    if environ["REQUEST_METHOD"] == "HEAD":
+        return _closed(found.body)
+    return [found.body] if isinstance(found.body, bytes) else found.body
+
+
+def encoding_for(environ: Environ) -> str:
+    """The best encoding of those that a client takes (Accept-Encoding); "" where it takes none of ours."""
+    accepted = environ.get("HTTP_ACCEPT_ENCODING")
+    return _encoding_for(accepted[:LONGEST_ACCEPT]) if accepted else ""
+
+
+@lru_cache(maxsize=512)
+def _encoding_for(accepted: str) -> str:
+    found = dict(parse_accept_header(accepted))
+    default = found.get("*", 0)
+    return next((name for name in ENCODINGS if found.get(name, default) > 0), "")
+
+
+def matches(wanted: str, etag: str) -> bool:
+    """Whether If-None-Match names an answer, in whatever encoding it was sent."""
+    if wanted.strip() == "*":
+        return True
+    stem = etag[:-1]
+    tags = (tag.strip().removeprefix("W/") for tag in wanted.split(","))
+    return any(
+        tag == etag or (tag.startswith(f"{stem}-") and tag[len(stem) + 1 : -1] in ENCODINGS) for tag in tags
+    )
+
+
+@lru_cache(maxsize=64)
+def _status(status: int) -> str:
+    return f"{status} {HTTP_STATUS_CODES.get(status, 'Unknown')}"
+
+
+@lru_cache(maxsize=64)
+def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
+    """The header that names what an answer depends on, each once."""
+    return (("Vary", ", ".join(dict.fromkeys(names))),) if names else ()
+
+
+def _cache_control(answer: Answer, environ: Environ) -> str:
+    """As the answer says, else: a successful read is the caller's, or everybody's where none is named."""
+    if answer.cache_control:
+        return answer.cache_control
+    if answer.status != 200 or environ["REQUEST_METHOD"] not in READING:
+        return NOBODY
+    return CALLER if environ.get("HTTP_AUTHORIZATION") else EVERYBODY
+
+
+def _encoded(body: bytes, content_type: str, etag: str, encoding: str) -> tuple[bytes, list[Header]]:
+    """A body, compressed if that is worth it, and the headers that go with it."""
+    headers = [("Content-Type", content_type)] if body else []
+    if encoding and len(body) >= SMALLEST_COMPRESSED:
+        body = ENCODINGS[encoding](body)
+        headers.append(("Content-Encoding", encoding))
+        etag = f'{etag[:-1]}-{encoding}"' if etag else ""
+    headers.append(("Content-Length", str(len(body))))
+    if etag:
+        headers.append(("ETag", etag))
+    return body, headers
+
+
+def _closed(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    """No body, in place of one that is not sent."""
+    close = getattr(body, "close", None)
+    if close is not None:
+        close()
+    return []
