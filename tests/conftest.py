@@ -4,8 +4,10 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
 from hypothesis import settings
 
+from server.auth import passwords
 from server.site.site import Site
 from tests.ci import IN_CI
 from tests.sites import Api, Files, load
@@ -13,6 +15,25 @@ from tests.sites import Api, Files, load
 # A busy machine is no failure.
 settings.register_profile("quire", deadline=None)
 settings.load_profile("quire")
+
+REAL = {name: getattr(passwords, name) for name in ("_HASHER", "_NOBODY")}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_passwords() -> Iterator[None]:
+    """Hash passwords with the least work there is, since hundreds of tests have users."""
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_HASHER", cheap)
+        patch.setattr(passwords, "_NOBODY", cheap.hash("nobody"))
+        yield
+
+
+@pytest.fixture
+def real_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords as a site does."""
+    for name, value in REAL.items():
+        monkeypatch.setattr(passwords, name, value)
 
 
 @pytest.hookimpl(wrapper=True)

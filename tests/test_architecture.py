@@ -3,7 +3,8 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -20,8 +21,13 @@ NAMES = sorted(name for name in TREES if not name.endswith("__init__") and name 
 MOST_ENTRIES, MOST_MODULES, MOST_LINES = 22, 15, 400
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
+@cache
+def imports(tree: ast.Module) -> frozenset[str]:
     """Every module that a module imports, by its full name."""
+    return frozenset(_imports(tree))
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -73,7 +79,7 @@ def test_what_is_loaded_late_is_named_with_its_reason() -> None:
     found = {
         str(node.value)
         for tree in TREES.values()
-        if "importlib" in set(imports(tree))
+        if "importlib" in imports(tree)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and str(node.value).removeprefix("server.") in NAMES
     }
@@ -101,9 +107,15 @@ def users(libraries: set[str]) -> set[str]:
     return {n for n, tree in TREES.items() if libraries & {i.partition(".")[0] for i in imports(tree)}}
 
 
+@cache
+def distributions() -> Mapping[str, list[str]]:
+    """What is installed, by what it is called in imports."""
+    return packages_distributions()
+
+
 def imported_as(dependency: str) -> set[str]:
     """What a distribution is called in imports."""
-    return {name for name, found in packages_distributions().items() if dependency in map(_folded, found)}
+    return {name for name, found in distributions().items() if dependency in map(_folded, found)}
 
 
 def _folded(name: str) -> str:

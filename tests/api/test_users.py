@@ -127,6 +127,7 @@ def test_guessing_has_an_end(made: Made) -> None:
     assert login(made).json["error"]["name"] == "RateLimitError"
 
 
+@pytest.mark.usefixtures("real_passwords")
 def test_an_unknown_name_takes_as_long_as_a_wrong_password(made: Made) -> None:
     register(made)
 
