@@ -14,7 +14,8 @@ from server.site.file_entries import Held
 from server.storage.files import Signature, digest_of, walk
 from server.storage.media import upload_path
 from server.storage.parse_cache import Kept, ParseCache, pack, unpack
-from server.storage.store import Entry, Store, read_bytes
+from server.storage.read import read_bytes
+from server.storage.store import Entry, Store
 
 Progress = Callable[[int, int], None]  # (files read, files in all)
 

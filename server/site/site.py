@@ -34,7 +34,8 @@ from server.storage.image_cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
 from server.storage.parse_cache import ParseCache
-from server.storage.store import Store, parsed
+from server.storage.read import parsed
+from server.storage.store import Store
 from server.write.context import Context
 
 Request = TypeVar("Request")

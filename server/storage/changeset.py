@@ -1,4 +1,4 @@
-"""The files of a change that is being prepared: as they will be, against what is on disk."""
+"""The files of a change that is being prepared: what they will hold, compared with what is on disk."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,11 @@ from server.storage.journal import Write
 
 
 class Changeset:
-    """Reads files once and collects what is to become of them; nothing is written here."""
+    """Collects new texts and files by path, and reads each file at most once; it writes nothing.
+
+    The signature of every file that was looked at is kept: the journal refuses to replace a file
+    that has changed since.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -19,7 +23,7 @@ class Changeset:
         self._sources: dict[str, Path] = {}
 
     def text(self, path: str) -> str:
-        """A file's text as it will be. Raises ConflictError where there is none or it is not UTF-8."""
+        """The text that a file will have. Raises ConflictError where there is none or it is not UTF-8."""
         if path in self._texts:
             text = self._texts[path]
             if text is None:
@@ -33,28 +37,28 @@ class Changeset:
             raise ConflictError(f"{path} is not UTF-8; save it as UTF-8 first") from error
 
     def exists(self, path: str) -> bool:
-        """Whether a file will be there."""
+        """Whether a file will exist."""
         if path in self._texts:
             return self._texts[path] is not None
         return path in self._sources or self._signature(path) is not None
 
     def put(self, path: str, text: str) -> None:
-        """Let a file have this text."""
+        """Set the text of a file."""
         self._signature(path)
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Let the file `source` become the file at a path; it is moved, not copied."""
+        """Set a file to the content of `source`, which will be moved there, not copied."""
         self._signature(path)
         self._sources[path] = source
 
     def delete(self, path: str) -> None:
-        """Let a file be gone."""
+        """Delete a file."""
         self._signature(path)
         self._texts[path] = None
 
     def texts(self) -> list[tuple[str, str]]:
-        """The files that will have a text, and that text."""
+        """The files whose text was set, with that text."""
         return [(path, text) for path, text in self._texts.items() if text is not None]
 
     @property
@@ -63,7 +67,7 @@ class Changeset:
         return set(self._signatures)
 
     def writes(self) -> list[Write]:
-        """What has to be done, for files that will not be as they are."""
+        """The writes that the change comes to; none for a file that holds its text already."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,8 +1,8 @@
-"""The text of a document file: made anew, or changed where its values changed and nowhere else.
+"""The text of a document file: a new one, or one changed where its values changed and nowhere else.
 
-Every changed text is read back before it is used. Where it does not say exactly what it should
-(anchors that other attributes share, say), the attributes concerned are written out; and where even
-that fails, the change is refused rather than a word lost.
+Every changed text is read back before it is used. If it does not say exactly what it should (an
+anchor may be shared by other attributes), the attributes concerned are written out in full. If that
+fails as well, the change is refused, so that nothing can be lost.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from server.formats.lines import newline_of
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import yaml_mapping
-from server.storage.store import parse
+from server.storage.read import parse
 
 BOM = "\ufeff"
 
@@ -40,7 +40,10 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any]) -> str:
 
 
 def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """A file's text with new trees under some attributes. Raises ConflictError where it can't be."""
+    """A file's text with other trees under some attributes; REMOVE removes one.
+
+    Raises ConflictError for a file that can't be changed without saying something else.
+    """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
     for attempt in (_edit, _edit_expanded):
@@ -54,7 +57,7 @@ def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, A
 
 
 def _says(found: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:
-    """Whether a text says what it should; a key without a value may be gone."""
+    """Whether a text says what it should; a key whose value is null may be missing."""
     for key in found.keys() | expected.keys():
         new = expected.get(key)
         if new is REMOVE or key not in expected:
@@ -74,7 +77,7 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 
 
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    """The edited text; `expand` writes out every attribute that has anchors or aliases."""
+    """The edited text; `expand` writes out every attribute that has an anchor or alias."""
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if not path.endswith(MARKDOWN):
@@ -103,15 +106,16 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """The new body; what of it belongs to the front matter stays in `changes`."""
+    """The new body; a value that only front matter can hold stays in `changes`."""
     new = changes.pop(body)
     if not isinstance(new, str) or new == "":
         if new == "" or body in tree:
-            changes[body] = new  # a body can't tell empty text from none
+            changes[body] = new  # Below the front matter, an empty text would read as none.
         return ""
     if body in tree:
         changes[body] = REMOVE
-    # The blank line before and the newline behind belong to the file, where the text allows it.
+    # A blank line before the body and a newline at its end are the file's, and stay as they were,
+    # unless the text itself begins or ends with one.
     lead = newline if not rest or rest.startswith(("\n", "\r\n")) or new.startswith(("\n", "\r\n")) else ""
     tail = newline if not rest or rest.endswith("\n") or new.endswith("\n") else ""
     return lead + new + tail

@@ -1,7 +1,7 @@
-"""Walks a site's folders: which files are there, and the signature that says whether one changed.
+"""Walks a site's folders: which files there are, and the signature that tells whether one changed.
 
-Nothing here reads a file's content. Links are followed inside the site and nowhere else; a link
-that leads in a circle, out of the site or to nothing is a problem, as is a folder that can't be read.
+Nothing here reads the content of a file. Links are followed as long as they stay in the site. A link
+that leads in a circle, out of the site or to nothing is a problem, and so is an unreadable folder.
 """
 
 import errno
@@ -23,7 +23,7 @@ Signature = tuple[int, int, int]  # mtime in ns, size in bytes, inode
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk found: signatures by path, problems, and the folders that it could not look into."""
+    """What a walk found: signatures by path, problems, and the folders that could not be read."""
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -36,12 +36,12 @@ def signature(status: os.stat_result) -> Signature:
 
 
 def digest_of(data: bytes) -> bytes:
-    """What tells the bytes of a file from others."""
+    """The digest of a file's bytes (DIGEST bytes long)."""
     return blake2b(data, digest_size=DIGEST).digest()
 
 
 def signature_of(path: Path) -> Signature | None:
-    """The signature of the file at a path; None where there is none to be seen."""
+    """The signature of the file at a path; None where there is none or it can't be seen."""
     try:
         return signature(os.stat(path))
     except OSError:
@@ -136,7 +136,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
         if error.errno == errno.ELOOP:
             return Problem(shown, None, "a link that leads in a circle", "remove it")
         if not os.path.islink(path):
-            return None  # not there, or not to be looked at: nothing that a link did
+            return None  # It is missing, or may not be read: not a problem of links.
         if error.errno == errno.ENOENT:
             return Problem(shown, None, "a link to nothing", "remove it or restore its target")
         return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
@@ -146,10 +146,10 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether only a walk can tell what has become of some paths in the site at `root`.
+    """Whether only a walk can tell what changed at some paths of the site at `root`.
 
-    So it is where a walk found `problems` before, where a link is on the way (`root` has none), where
-    something other than a file or folder is there, and where the name is not UTF-8.
+    That is so where the last walk had `problems`, where a link is part of a path (`root` has none),
+    where there is something other than a file or folder, and where a name is not UTF-8.
     """
     odd = [problem.path for problem in problems]
     return any(
@@ -158,6 +158,7 @@ def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) ->
 
 
 def _is_odd(root: Path, path: str) -> bool:
+    """Whether a path has a link in it, is no file or folder, or is not UTF-8."""
     full = str(root / path)
     try:
         path.encode()

@@ -1,6 +1,6 @@
 """When each file was first and last committed: git's history, read once and cached by commit.
 
-Git is asked as a command. A site that is no repository, or a machine without git, has no history.
+The command `git` is run for it. A site that is no repository, or a machine without git, has no history.
 """
 
 import json
@@ -14,9 +14,9 @@ from pathlib import Path
 from server.documents.timestamps import from_seconds
 from server.storage.files import signature_of
 
-_MARK = "\x01"
+_COMMIT = "\x01"
 _VERSION = 1
-_FEW = 200  # so many paths fit on a command line
+_MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about all
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_mark(folder: Path) -> object:
-    """What differs whenever another commit is checked out or made; None where that can't be told."""
+    """A value that changes whenever another commit is checked out or made; None where it can't be had."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -68,7 +68,7 @@ def head_mark(folder: Path) -> object:
 
 
 def read_history(root: Path, cache: Path | None = None, before: History | None = None) -> History:
-    """The history at HEAD, as far as possible from `before` or the file `cache`."""
+    """The history at HEAD. What `before` or the file `cache` holds of it is not read from git again."""
     commit = (_git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip()
     if not commit:
         return History()
@@ -87,6 +87,7 @@ def read_history(root: Path, cache: Path | None = None, before: History | None =
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    """What a git command prints; None where it fails."""
     command = ["git", "-c", "core.quotePath=false", "-c", "safe.directory=*", "-C", str(root), *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
@@ -101,16 +102,16 @@ def _is_ancestor(root: Path, old: str, new: str) -> bool:
 
 
 def _read_log(root: Path, span: str, times: dict[str, tuple[int, int]]) -> None:
-    """Add what the commits of a span say; git prints the newest commit first."""
-    # -c: a merge names only what it changed itself, against all of its parents.
+    """Add the times of the commits in a span, of which git prints the newest first."""
+    # With -c, a merge lists only the files in which it differs from all of its parents.
     log = _git(
-        root, "log", "-c", "--no-renames", "-z", "--name-only", "--relative", f"--format={_MARK}%ct", span
+        root, "log", "-c", "--no-renames", "-z", "--name-only", "--relative", f"--format={_COMMIT}%ct", span
     )
     at = 0
     newest: dict[str, int] = {}
     for part in (log or "").split("\0"):
         name = part.lstrip("\n")
-        if name.startswith(_MARK):
+        if name.startswith(_COMMIT):
             stamp, _, name = name[1:].partition("\n")
             at = int(stamp)
             name = name.lstrip("\n")
@@ -121,10 +122,10 @@ def _read_log(root: Path, span: str, times: dict[str, tuple[int, int]]) -> None:
 
 
 def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset[str]:
-    """The paths, of some or of all, whose file differs from the last commit."""
+    """The paths whose file differs from the last commit, among `paths` or among all."""
     if paths is not None and not paths:
         return frozenset()
-    some = ["--", *paths] if paths is not None and len(paths) <= _FEW else []
+    some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
     found = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
     changed = frozenset((found or "").split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
@@ -154,7 +155,7 @@ def _save(cache: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> Non
 
 
 def wait_for_git(folder: Path | None, seconds: float = 30.0) -> bool:
-    """Wait until no git command is at work in a repository; False where one still is."""
+    """Wait until no git command changes the files of a repository; False if one still does in the end."""
     if folder is None:
         return True
     deadline = time.monotonic() + seconds

@@ -1,7 +1,8 @@
-"""What is known of the pictures of a site without opening them again: size and hash, by signature.
+"""Sizes, hashes and smaller formats of a site's images, kept so that no image is opened twice.
 
-A damaged or missing record costs time, nothing else. Formats that are missing are made by whoever
-calls `make`: an upload at once, pictures that were dropped into the folder in the background.
+An image is known by its signature; a damaged or missing cache costs time and nothing else. `make`
+makes the formats of an image: an upload calls it at once, and a thread in the background calls it
+for images that were dropped into the folder.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Any
 
 from server.storage.files import Signature, signature
 from server.storage.images import (
-    Picture,
+    ImageSize,
     digest,
     format_file,
     format_of,
@@ -27,28 +28,31 @@ _VERSION = 1
 
 
 class ImageCache:
-    """The pictures below `uploads`; `folder` is where formats are kept."""
+    """The images below `uploads`; their formats are kept in `folder`.
+
+    Methods take an upload path: relative to `uploads`.
+    """
 
     def __init__(self, uploads: Path, folder: Path) -> None:
         self.uploads, self.folder = uploads, folder
-        self._known: dict[str, tuple[Signature, Picture | None, str]] = {}
+        self._known: dict[str, tuple[Signature, ImageSize | None, str]] = {}
         self._lock = threading.Lock()
         self._load()
 
-    def facts(self, inside: str) -> tuple[Picture | None, dict[str, Any] | None]:
-        """The size of the picture at an upload path, and its formats so far as they are made."""
-        picture, key = self._look(inside)
+    def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
+        """The size of an image, and its formats if they are made; None for either where there is none."""
+        image_size, key = self._look(inside)
         if not key:
-            return picture, None
-        return picture, kept_formats(self.folder, key, inside)
+            return image_size, None
+        return image_size, kept_formats(self.folder, key, inside)
 
     def missing(self, inside: str) -> bool:
-        """Whether a picture's formats are still to be made."""
-        picture, key = self._look(inside)
-        return bool(key) and kept_formats(self.folder, key, inside) is None and picture is not None
+        """Whether the formats of an image have still to be made."""
+        image_size, key = self._look(inside)
+        return bool(key) and kept_formats(self.folder, key, inside) is None and image_size is not None
 
     def make(self, inside: str) -> bool:
-        """Make the formats of a picture; False where it can't be scaled after all."""
+        """Make the formats of an image; False if it can't be scaled."""
         _, key = self._look(inside)
         if not key:
             return False
@@ -60,17 +64,17 @@ class ImageCache:
         self.save()
         return True
 
-    def file_of(self, inside: str, pictures: Container[str]) -> Path | None:
-        """The file of a format of one of some pictures, such as `small_a.png`, where that is made."""
+    def file_of(self, inside: str, images: Container[str]) -> Path | None:
+        """The file of a format (`small_a.png`) of one of some images, if it is made."""
         found = format_of(inside)
-        if found is None or found[1] not in pictures:
+        if found is None or found[1] not in images:
             return None
         _, key = self._look(found[1])
         file = format_file(self.folder, key, found[0], found[1]) if key else None
         return file if file and file.is_file() else None
 
     def save(self) -> None:
-        """Keep what is known for the next start."""
+        """Write the cache to disk, for the next start."""
         with self._lock:
             known = {k: [s, [p.width, p.height] if p else None, d] for k, (s, p, d) in self._known.items()}
         try:
@@ -79,9 +83,10 @@ class ImageCache:
             temporary.write_text(json.dumps({"version": _VERSION, "known": known}))
             temporary.replace(self.folder / "known.json")
         except OSError:
-            pass  # it is a cache
+            pass  # Without the file, the next start opens the images again.
 
-    def _look(self, inside: str) -> tuple[Picture | None, str]:
+    def _look(self, inside: str) -> tuple[ImageSize | None, str]:
+        """The size of an image, and the hash that its formats are kept under ("" if it needs none)."""
         path = self.uploads / inside
         try:
             found = signature(os.stat(path))
@@ -89,17 +94,18 @@ class ImageCache:
             return None, ""
         known = self._known.get(inside)
         if known is None or known[0] != found:
-            picture = measure(path)
-            key = digest(path) if needs_formats(picture, path.suffix) else ""
-            known = (found, picture, key)
+            image_size = measure(path)
+            key = digest(path) if needs_formats(image_size, path.suffix) else ""
+            known = (found, image_size, key)
             with self._lock:
                 self._known[inside] = known
         return known[1], known[2]
 
     def _forget_key(self, inside: str) -> None:
+        """Note that an image can't be scaled, so that it is not tried again until it changes."""
         with self._lock:
-            found, picture, _ = self._known[inside]
-            self._known[inside] = (found, picture, "")
+            found, image_size, _ = self._known[inside]
+            self._known[inside] = (found, image_size, "")
 
     def _load(self) -> None:
         try:
@@ -107,8 +113,8 @@ class ImageCache:
             if data["version"] != _VERSION:
                 return
             for inside, (found, size, key) in data["known"].items():
-                picture = Picture(int(size[0]), int(size[1])) if size else None
+                image_size = ImageSize(int(size[0]), int(size[1])) if size else None
                 at, length, inode = found
-                self._known[inside] = ((int(at), int(length), int(inode)), picture, str(key))
+                self._known[inside] = ((int(at), int(length), int(inode)), image_size, str(key))
         except (OSError, ValueError, KeyError, TypeError):
             self._known = {}

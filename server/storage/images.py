@@ -1,6 +1,6 @@
-"""Pictures: their size, and the smaller formats that clients ask for, made once and kept by content.
+"""Images: their size, and the smaller formats that clients ask for, made once for each content.
 
-What is kept lies in .quire/formats/, under the hash of the picture; it can be deleted at any time.
+Formats are kept in .quire/formats/ under the hash of the image, and can be deleted at any time.
 """
 
 import codecs
@@ -18,7 +18,7 @@ from urllib.parse import quote
 import filetype  # type: ignore[import-untyped]
 from PIL import Image, ImageOps
 
-# Each format's name and the box that it fits in, as existing clients know them.
+# The name of each format and the box that it fits in, in pixels: those of Strapi.
 FORMATS: Mapping[str, tuple[int, int]] = {
     "thumbnail": (245, 156),
     "small": (500, 500),
@@ -27,39 +27,55 @@ FORMATS: Mapping[str, tuple[int, int]] = {
 }
 MEASURED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
 SCALED = (".png", ".jpg", ".jpeg", ".webp")
-# A small file can claim any size: one with more pixels is no picture, one with more to decode is not scaled.
+# A small file can claim any size. One with more pixels is taken for no image; one with more to
+# decode is not scaled.
 MAX_PIXELS, MAX_DECODED = 100_000_000, 64_000_000
-Image.MAX_IMAGE_PIXELS = None  # Pillow would warn at half of its limit; `_open` has ours
-_READ = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP", "ICO")  # no others: some start programs
-_DRAFT = (2000, 2000)  # JPEG is decoded no larger than this needs: twice the largest format
+Image.MAX_IMAGE_PIXELS = (
+    None  # Pillow would warn at half of its own limit; `_open` checks MAX_PIXELS instead.
+)
+_READ = (
+    "PNG",
+    "JPEG",
+    "WEBP",
+    "GIF",
+    "TIFF",
+    "AVIF",
+    "BMP",
+    "ICO",
+)  # Pillow starts other programs for some formats, which are left out.
+_DRAFT = (2000, 2000)  # A JPEG is decoded at twice the size of the largest format, not in full.
 _RECORD = "formats.json"
-_SMOOTH = {"1": "L", "P": "RGBA", "PA": "RGBA"}  # modes whose pixels can't be mixed, and what can
-_one_at_a_time = threading.Lock()  # what is being scaled is whole in memory
+_SMOOTH = {
+    "1": "L",
+    "P": "RGBA",
+    "PA": "RGBA",
+}  # Modes whose pixels can't be interpolated, and those to convert them to.
+_one_at_a_time = threading.Lock()  # An image that is being scaled is in memory as a whole.
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture's width and height in pixels, as it is shown."""
+class ImageSize:
+    """An image's width and height in pixels, after the rotation that its EXIF data asks for."""
 
     width: int
     height: int
 
 
-def measure(path: Path) -> Picture | None:
-    """The size of a picture, from its head alone; None for what is no picture, or too large a one."""
+def measure(path: Path) -> ImageSize | None:
+    """The size of an image, from its header alone; None for a file that is none, or is too large."""
     if path.suffix.lower() not in MEASURED:
         return None
     try:
         with _open(path) as image:
             turned = image.getexif().get(0x0112, 1) >= 5
             width, height = image.size
-            return Picture(height, width) if turned else Picture(width, height)
+            return ImageSize(height, width) if turned else ImageSize(width, height)
     except Exception:  # Pillow raises whatever a damaged file leads it to
         return None
 
 
 def _open(path: Path) -> Image.Image:
-    """A picture, its head read and nothing else. Raises whatever Pillow does for what is none."""
+    """An image of which only the header is read. Raises ValueError, and whatever Pillow raises."""
     image = Image.open(path, formats=_READ)
     if image.width * image.height > MAX_PIXELS:
         image.close()
@@ -68,7 +84,7 @@ def _open(path: Path) -> Image.Image:
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """(media type, ending) that a file's first bytes tell, or None where they tell nothing."""
+    """The media type and the ending that a file's first bytes tell; None where they tell nothing."""
     found = filetype.guess(str(path))
     if found is None:
         return None
@@ -93,16 +109,16 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
-def needs_formats(picture: Picture | None, ending: str) -> bool:
-    """Whether a picture is larger than the smallest format."""
-    if picture is None or ending.lower() not in SCALED:
+def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
+    """Whether an image is larger than the smallest format, and of a type that is scaled."""
+    if image_size is None or ending.lower() not in SCALED:
         return False
     width, height = FORMATS["thumbnail"]
-    return picture.width > width or picture.height > height
+    return image_size.width > width or image_size.height > height
 
 
 def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """The formats of the picture at upload path `inside` whose content has the hash `key`, if made."""
+    """The formats of the image at the upload path `inside`, whose content has the hash `key`, if made."""
     try:
         record = json.loads((folder / key / _RECORD).read_bytes())
         return {name: _described(name, entry, inside) for name, entry in record.items() if name in FORMATS}
@@ -111,7 +127,7 @@ def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
 
 
 def make_formats(folder: Path, key: str, path: Path) -> None:
-    """Make the smaller formats of a picture. Raises OSError for what can't be read as one."""
+    """Make the formats of an image. Raises OSError for a file that is none."""
     target = folder / key
     target.mkdir(parents=True, exist_ok=True)
     record: dict[str, dict[str, int]] = {}
@@ -131,10 +147,10 @@ def make_formats(folder: Path, key: str, path: Path) -> None:
 
 
 def _decode(path: Path) -> tuple[tuple[int, int], Image.Image]:
-    """A picture's size as it is shown, and the picture, which may be smaller. Raises OSError."""
-    picture = measure(path)
-    if picture is None:
-        raise OSError(f"{path.name} is no picture")
+    """An image's size as it is shown, and the image itself, maybe decoded smaller. Raises OSError."""
+    image_size = measure(path)
+    if image_size is None:
+        raise OSError(f"{path.name} is no image")
     try:
         with _open(path) as image:
             image.draft(None, _DRAFT)
@@ -147,11 +163,11 @@ def _decode(path: Path) -> tuple[tuple[int, int], Image.Image]:
     except Exception as error:  # Pillow raises whatever a damaged file leads it to
         raise OSError(str(error)) from error
     smooth = _SMOOTH.get(image.mode)
-    return (picture.width, picture.height), image.convert(smooth) if smooth else image
+    return (image_size.width, image_size.height), image.convert(smooth) if smooth else image
 
 
 def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
-    """The largest size of the same shape in a box."""
+    """The largest size with the same proportions that fits in a box."""
     scale = min(box[0] / size[0], box[1] / size[1])
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
@@ -187,12 +203,12 @@ def _described(name: str, entry: Mapping[str, int], inside: str) -> dict[str, An
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """`a/small_b.png` → (`small`, `a/b.png`): the format and the picture that a path may mean."""
+    """`a/small_b.png` → (`small`, `a/b.png`): the format and the image that a path may mean."""
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None
 
 
 def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
-    """Where a format of a picture is kept."""
+    """The file in which a format of an image is kept."""
     return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"

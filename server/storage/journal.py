@@ -1,9 +1,9 @@
-"""Writes files so that a crash leaves what was or what is meant to be, whole, and nothing else.
+"""Writes the files of a change so that a crash leaves either all of them as they were or all changed.
 
 New contents are staged in .quire/journal/, synced, and renamed over their targets. Where a change
-has several files, a record of intent is synced first: after a crash it is carried out to the end
-(or, where it is not whole, dropped). One writer at a time, across threads and processes, by a lock
-that the kernel lets go of when its holder dies.
+has several files, a record of intent is synced first. After a crash, a record that is whole is
+carried out to the end, and one that is not is dropped. There is one writer at a time among threads
+and processes, by a lock that the kernel releases when its holder dies.
 """
 
 import errno
@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import stat
 import threading
 import time
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.errors import BusyError, ConflictError, StorageError
+from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
 
 WAIT_S = 15.0
@@ -56,6 +56,10 @@ class _Step:
     before: list[int] | None
 
 
+# A write, its target, and its staged file (None where it deletes).
+_Staged = tuple[Write, Path, Path | None]
+
+
 class Journal:
     """The writer of one site's files. `folder` is its .quire/."""
 
@@ -71,7 +75,7 @@ class Journal:
     def writing(self) -> Iterator[int]:
         """Hold the site's write lock; yields the number of this write, which is one more than the last.
 
-        Raises BusyError when the lock can't be had within WAIT_S.
+        Raises BusyError when the lock is not free within WAIT_S seconds.
         """
         if not self._threads.acquire(timeout=WAIT_S):
             raise BusyError()
@@ -88,7 +92,7 @@ class Journal:
             self._threads.release()
 
     def recover(self) -> int:
-        """Carry out or drop what a crash left behind; call it under the lock. Returns how many files."""
+        """Carry out or drop what a crash left; call it under the lock. Returns how many files it changed."""
         if not self.folder.is_dir():
             return 0
         done = 0
@@ -102,6 +106,7 @@ class Journal:
         return done
 
     def _repeat(self, step: _Step) -> int:
+        """Carry out one step of a record again, if that is still to be done."""
         target = self.root / step.target
         untouched = _signature_of(target) == (tuple(step.before) if step.before else None)
         if step.staged is None:
@@ -110,24 +115,24 @@ class Journal:
             return int(untouched)
         staged = self.folder / step.staged
         if not staged.exists() or _file_digest(staged) != step.digest:
-            return 0  # it was renamed before the crash
-        if not untouched:  # somebody edited the file since: theirs stays, ours is kept aside
+            return 0  # It was renamed before the crash.
+        if not untouched:  # Somebody has edited the file since: the edit stays, ours goes to a folder.
             aside = self.folder.parent / "unsaved"
             aside.mkdir(mode=0o700, exist_ok=True)
             os.replace(staged, aside / target.name)
             return 0
         target.parent.mkdir(parents=True, exist_ok=True)
-        _move(staged, target)
-        _sync_folder(target.parent)
+        move(staged, target)
+        sync_folder(target.parent)
         return 1
 
     def commit(self, writes: list[Write]) -> None:
         """Make all of the writes, or none; call it under the lock.
 
         Raises ConflictError where a file is not as it was read, StorageError where the disk or its
-        permissions refuse; either way every file is as it was.
+        permissions refuse; in both cases every file is as it was.
         """
-        staged: list[tuple[Write, Path, Path | None]] = []
+        staged: list[_Staged] = []
         made: list[Path] = []
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -138,7 +143,7 @@ class Journal:
             record = self._record(staged) if len(staged) > 1 else None
             for _, target, temporary in staged:
                 if temporary:
-                    made += _make_folders(target.parent)
+                    made += make_folders(target.parent)
             self._replace_all(staged)
             if record:
                 record.unlink()
@@ -153,7 +158,7 @@ class Journal:
             raise
 
     def _target(self, write: Write) -> Path:
-        """The file to write: behind a link that leads to a place in the site, that place."""
+        """The file to write: where a path is a link to a file in the site, that file."""
         target = self.root / write.path
         if target.is_symlink():
             target = target.resolve()
@@ -162,26 +167,18 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path) -> Path | None:
+        """The staged file of a write, with the mode that its target has or a new file gets."""
         if write.deletes:
             return None
         self._count += 1
         temporary = self.folder / f"{os.getpid()}-{self._count}.staged"
         mode = stat.S_IMODE(target.stat().st_mode) if write.before else 0o666 & ~self._umask
         if write.source is not None:
-            return _take(write.source, temporary, mode)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(write.data or b"")
-                file.flush()
-                os.fchmod(file.fileno(), mode)
-                os.fsync(file.fileno())
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        return temporary
+            return take(write.source, temporary, mode)
+        return stage(write.data or b"", temporary, mode)
 
-    def _record(self, staged: list[tuple[Write, Path, Path | None]]) -> Path:
+    def _record(self, staged: list[_Staged]) -> Path:
+        """Write the record of intent, synced."""
         steps = [
             [
                 str(target.relative_to(self.root)),
@@ -198,10 +195,10 @@ class Journal:
             file.write(f"{_digest(body.encode())}\n{body}")
             file.flush()
             os.fsync(file.fileno())
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
         return path
 
-    def _replace_all(self, staged: list[tuple[Write, Path, Path | None]]) -> None:
+    def _replace_all(self, staged: list[_Staged]) -> None:
         """Rename everything into place; on an error, put back what was replaced already."""
         undo: list[tuple[Path, Path | None]] = []
         try:
@@ -210,11 +207,11 @@ class Journal:
                 backup = self._back_up(target) if len(staged) > 1 and write.before else None
                 undo.append((target, backup))
                 if temporary:
-                    _move(temporary, target)
+                    move(temporary, target)
                 else:
                     target.unlink()
             for folder in {target.parent for _, target, _ in staged}:
-                _sync_folder(folder)
+                sync_folder(folder)
         except (OSError, ConflictError):
             self._undo(undo, staged)
             raise
@@ -225,16 +222,12 @@ class Journal:
     def _back_up(self, target: Path) -> Path:
         self._count += 1
         backup = self.folder / f"{os.getpid()}-{self._count}.backup"
-        try:
-            os.link(target, backup)
-        except OSError:
-            shutil.copy2(target, backup)
+        back_up(target, backup)
         return backup
 
-    def _undo(
-        self, undo: list[tuple[Path, Path | None]], staged: list[tuple[Write, Path, Path | None]]
-    ) -> None:
-        # The record goes first: a crash from here on must not carry out what is being taken back.
+    def _undo(self, undo: list[tuple[Path, Path | None]], staged: list[_Staged]) -> None:
+        """Put back what was replaced."""
+        # The record is removed first: a crash from here on must not carry out what is being undone.
         for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
             record.unlink(missing_ok=True)
         for (target, backup), (write, _, temporary) in reversed(list(zip(undo, staged, strict=False))):
@@ -243,7 +236,8 @@ class Journal:
             elif write.before is None and temporary and not temporary.exists():
                 target.unlink(missing_ok=True)
 
-    def _clean(self, staged: list[tuple[Write, Path, Path | None]], made: list[Path]) -> None:
+    def _clean(self, staged: list[_Staged], made: list[Path]) -> None:
+        """Remove what a change that failed has staged and made."""
         for _, _, temporary in staged:
             if temporary:
                 temporary.unlink(missing_ok=True)
@@ -254,20 +248,13 @@ class Journal:
                 folder.rmdir()
 
 
-def _take(source: Path, temporary: Path, mode: int) -> Path:
-    """Stage a file that lies ready on the same file system."""
-    os.chmod(source, mode)
-    with source.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(source, temporary)
-    return temporary
-
-
 def _number(data: bytes) -> int:
+    """The number of the last write, which the lock's file holds."""
     return int(data) if data.strip().isdigit() else 0
 
 
 def _lock(descriptor: int) -> None:
+    """Wait for the lock. Raises BusyError after WAIT_S seconds."""
     deadline = time.monotonic() + WAIT_S
     pause = 0.0005
     while True:
@@ -300,44 +287,8 @@ def _signature_of(target: Path) -> Signature | None:
         return None
 
 
-def _move(temporary: Path, target: Path) -> None:
-    try:
-        os.replace(temporary, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        near = target.with_name(f".{target.name}.{os.getpid()}.tmp")  # content/ is another file system
-        try:
-            shutil.copy2(temporary, near)
-            with near.open("rb") as file:
-                os.fsync(file.fileno())
-            os.replace(near, target)
-        finally:
-            near.unlink(missing_ok=True)
-        temporary.unlink(missing_ok=True)
-
-
-def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder with those above it, each synced into its parent; returns those made."""
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        path.mkdir()
-        _sync_folder(path.parent)
-    return missing[::-1]
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _umask() -> int:
+    """The umask of the process, which can be read only by setting it."""
     current = os.umask(0o022)
     os.umask(current)
     return current

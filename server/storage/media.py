@@ -1,4 +1,7 @@
-"""A file below content/uploads/ as a document of the type `plugin::upload.file` (spec.md 2.4)."""
+"""A file below content/uploads/ as a document of the type `plugin::upload.file`.
+
+What FILE.yaml beside it says (its description) goes over what the file itself tells.
+"""
 
 import mimetypes
 import posixpath
@@ -14,15 +17,15 @@ from server.documents.values import Reading, read_value, warn_unknown
 from server.formats.scalars import is_null
 from server.formats.tree import Tree
 from server.schema.model import Attribute, Type
-from server.storage.images import MEASURED, Picture, is_text, sniff
+from server.storage.images import MEASURED, ImageSize, is_text, sniff
 
 DESCRIPTION = ".yaml"
 _KEPT = ("documentId", "createdAt", "updatedAt", "publishedAt")
-# What a description may say; everything else of a file is derived from it.
+# What a description may say; everything else is derived from the file.
 DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
-# What Python's own table lacks, or says otherwise from one version to the next.
+# Types that Python's own table lacks, or has in some versions only.
 _MORE = {
     "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
     "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
@@ -44,33 +47,34 @@ _MORE = {
 }  # fmt: skip
 _UNKNOWN = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes()
-_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # what is compressed is its own type
+_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # A compressed file is of the type of its compression.
 for _type, _endings in _MORE.items():
     for _ending in _endings.split():
         _TYPES.add_type(_type, f".{_ending}")
 
 
 def mime_type(path: str) -> str:
-    """The media type that a name stands for, by a table that is the same on every machine."""
+    """The media type of a file name, by a table that is the same on every machine."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN
 
 
 def kind_of(path: str) -> str:
-    """`images`, `videos`, `audios` or `files`: what `allowedTypes` says of a file."""
+    """What `allowedTypes` calls a file: `images`, `videos`, `audios` or `files`."""
     kind = f"{mime_type(path).partition('/')[0]}s"
     return kind if kind in ("images", "videos", "audios") else "files"
 
 
 def ending_of(mime: str) -> str:
-    """The ending that files of a media type have; nothing for one that is not known."""
+    """The ending of files of a media type; "" for one that is not known."""
     return "" if mime == _UNKNOWN else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """The ending that a file deserves that came with `ending`: pictures are told by their content.
+    """The ending that a file is stored under, which came with `ending`.
 
-    Whatever is called a picture and is none, and whatever is one and is called otherwise, is named
-    by what it is; of everything else, content tells too little to know better than the name.
+    Images are recognised by their content: a file that is called an image and is none, or is one
+    and is called something else, gets the ending of what it is. Other files keep their ending, since
+    their first bytes tell too little.
     """
     told = sniff(content)
     if told and told[0].startswith("image/"):
@@ -81,7 +85,7 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def refusal(attribute: Attribute, inside: str) -> str:
-    """Why a media attribute does not take the file at an upload path, in words that go after its name."""
+    """Why a media attribute refuses the file at an upload path, to follow its name; "" if it does not."""
     if not attribute.allowed_types or kind_of(inside) in attribute.allowed_types:
         return ""
     return f"takes {', '.join(attribute.allowed_types)}, and {inside} is none of them"
@@ -100,7 +104,7 @@ def read_media(
     timestamps: tuple[str, str],
     locale: str,
     reading: Reading,
-    picture: Picture | None = None,
+    image_size: ImageSize | None = None,
     formats: Mapping[str, Any] | None = None,
 ) -> Document:
     """The document of a media file of `size` bytes, with what its FILE.yaml says of it."""
@@ -114,8 +118,8 @@ def read_media(
         "size": round(size / 1000, 2),
         "url": "/uploads/" + quote(inside),
         "provider": "local",
-        "width": picture.width if picture else None,
-        "height": picture.height if picture else None,
+        "width": image_size.width if image_size else None,
+        "height": image_size.height if image_size else None,
         "formats": formats or None,
     }
     warn_unknown(type_, description, (), reading, allowed=_KEPT)

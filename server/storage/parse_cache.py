@@ -1,8 +1,8 @@
-"""The parse cache: what files came to, kept in .quire/cache/ so that the next start need not read them.
+"""The parse cache: what was read from each file, kept in .quire/cache/ so that a start need not parse.
 
-An entry is used while its file has the signature that it was read with, or, where that can't be
-trusted, the same bytes; and while nothing else that its reading depended on has changed. What is
-damaged, or from another version, is left aside and read anew. Nothing in the file is ever run.
+An entry is used as long as its file has the signature that it was read with (or the same bytes, where
+the signature can't be trusted) and nothing else that its reading depended on has changed. Damaged
+entries and those of another version are ignored. Loading the cache never runs code from it.
 """
 
 import fcntl
@@ -24,21 +24,22 @@ from server.storage.files import DIGEST, digest_of
 from server.storage.store import Entry
 
 _FORMAT = 1
-# All that a cache may name: nothing here does more than hold values.
+# The only classes that a cache may name; all of them just hold values.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
-RACY_NS = 2_000_000_000  # a file changed so shortly before it was read may change again unnoticed
+# A file that changed so shortly before it was read may change again and keep its signature.
+RACY_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One file as it was read: its entry, and when that was (ns)."""
+    """The entry of one file, and when it was read (nanoseconds since 1970)."""
 
     entry: Entry
     at: int
 
     @property
     def settled(self) -> bool:
-        """Whether the signature alone tells that the file is as it was."""
+        """Whether the same signature means the same content."""
         return self.entry.signature is not None and self.entry.signature[0] + RACY_NS < self.at
 
 
@@ -78,21 +79,24 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         found = _CLASSES.get((module, name))
         if found is None:
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in the cache")
+            raise pickle.UnpicklingError(f"{module}.{name} does not belong in the cache")
         return found
 
 
 class ParseCache:
-    """The cache of one site: blocks in a file, of which a later one replaces what an earlier one says."""
+    """The cache of one site: blocks in a file; entries of a later block replace those of an earlier one.
+
+    `shape` is everything beside a file that its entry depends on.
+    """
 
     def __init__(self, path: Path, shape: object) -> None:
         self.path = path
-        self._head = b"quire parse cache %d %s\n" % (_FORMAT, _mark(shape))
+        self._head = b"quire parse cache %d %s\n" % (_FORMAT, _fingerprint(shape))
         self._length = 0
         self._blocks = 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, Kept]:
-        """Everything kept, by path; as far as the file is whole."""
+        """The entries by path, up to the first block that is damaged."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -114,14 +118,14 @@ class ParseCache:
         return found
 
     def add(self, blocks: list[bytes]) -> None:
-        """Keep more blocks, after what `load` could read."""
+        """Append blocks behind those that `load` could read."""
         data = b"".join(len(block).to_bytes(8, "big") + digest_of(block) + block for block in blocks)
         try:
             with self.path.with_suffix(".lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # let go of when it is closed
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Closing the file releases it.
                 self._write(data)
         except OSError:
-            pass  # it is a cache, or another process is writing it
+            pass  # Another process writes it, or the disk refuses: the next start parses again.
 
     def _write(self, data: bytes) -> None:
         if self._length:
@@ -137,13 +141,13 @@ class ParseCache:
         self._length = len(self._head) + len(data)
 
     def replace(self, blocks: list[bytes]) -> None:
-        """Keep these blocks and no others."""
+        """Replace the whole cache by some blocks."""
         self._length = 0
         self.add(blocks)
 
 
-def _mark(shape: object) -> bytes:
-    """What all entries depend on: the site's schema and locales, this version of Quire and of Python."""
+def _fingerprint(shape: object) -> bytes:
+    """A digest of what all entries depend on: `shape`, the code of Quire, the version of Python."""
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))
     told = repr((shape, __version__, sys.version_info[:2], code))

@@ -1,12 +1,7 @@
-"""The file store: bytes of one file → a document version, or the problems that keep it from being one.
-
-A file is read whole, once; a stat before and after tells whether someone was writing it meanwhile.
-"""
+"""The file store: a file → a version of a document, and the problems that were found in the file."""
 
 import logging
 import os
-import stat
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +9,10 @@ from pathlib import Path
 from server.config.model import Settings
 from server.documents.constraints import broken_within
 from server.documents.document import Document, make
-from server.documents.layout import MARKDOWN, Claim, Layout
+from server.documents.layout import Claim, Layout
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Mismatch, Reading, read_attributes, warn_unknown
-from server.formats import frontmatter
-from server.formats.json_reader import json_positions, read_json
-from server.formats.positions import Positions, nearest, position_at
+from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
@@ -28,10 +21,10 @@ from server.schema.model import UPLOAD, Schema
 from server.storage.files import Signature, digest_of, link_problem, signature
 from server.storage.image_cache import ImageCache
 from server.storage.media import DESCRIPTION, read_media, upload_path
+from server.storage.read import decode, parse, positions_of, read_bytes, read_text
 
 log = logging.getLogger("quire")
 
-MAX_BYTES = 16 * 1024 * 1024
 OURS = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale")
 
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)
@@ -40,7 +33,7 @@ Timestamps = Callable[[str, float], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one file came to: its document, if it holds one, and what is wrong with it.
+    """What was read from one file: its document, if it holds one, and the problems in it.
 
     `digest` is of a document's file, and `derived` has the timestamps that it took from git or from the
     file system, having none of its own.
@@ -55,7 +48,7 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file is there and can't be served: its last good version is, if there was one."""
+        """Whether the file exists and can't be served; its last good version is served, if there was one."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
@@ -75,7 +68,7 @@ class Store:
         self.layout = Layout(schema, settings)
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """The path whose entry a path belongs to: a description belongs to the file beside it."""
+        """The path whose entry a path belongs to: that of a description is the media file's."""
         if upload_path(path) and path.endswith(DESCRIPTION):
             described = path.removesuffix(DESCRIPTION)
             if exists(described):
@@ -100,7 +93,7 @@ class Store:
         except OSError as error:
             problem = Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
             return self.unreadable(path, problem)
-        except Exception as error:  # whatever is in a file, it takes nothing else down
+        except Exception as error:  # No file, whatever is in it, may stop the others from being served.
             log.exception("%s can't be read", path)
             what = f"can't be read: {type(error).__name__}: {error}"
             return self.unreadable(path, Problem(path, None, what, "take out what is unusual in it"))
@@ -160,7 +153,7 @@ class Store:
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.timestamps(path, found[0] / 1e9)
         created, updated = self._written_timestamps(tree, derived or ("", ""), reading)
-        if not (created and updated):  # written, and no timestamps
+        if not (created and updated):  # Something was written that is no timestamp.
             derived = self.timestamps(path, found[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
         published = None if claim.draft else self._timestamp(tree, "publishedAt", updated, reading)
@@ -199,93 +192,6 @@ class Store:
             fix = "write it as 2024-02-29T10:20:30Z"
             reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
             return derived
-
-
-def parse(path: str, text: str, body: str | None, positions: Positions | None = None) -> dict[str, Tree]:
-    """The text of a document file → its attributes' trees by name. Raises SyntaxProblem."""
-    if path.endswith(MARKDOWN):
-        parts = frontmatter.split(text)
-        tree = parts.load(positions)
-        if body and (text_below := parts.body):
-            tree[body] = text_below
-        return tree
-    tree = read_json(text) if path.endswith(".json") else read_yaml(text, positions)
-    if is_null(tree):
-        return {}
-    if not isinstance(tree, dict):
-        raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values", 1)
-    return tree
-
-
-def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """A file's text without its byte order mark, and the signature that it had while it was read.
-
-    Raises OSError, and SyntaxProblem for what is no text, no UTF-8, or larger than MAX_BYTES.
-    """
-    data, found = read_bytes(root, path)
-    return decode(data), found
-
-
-def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """A file's bytes, and the signature that it had while they were read.
-
-    Raises OSError, and SyntaxProblem for what is no file, or larger than MAX_BYTES.
-    """
-    for again in range(tries):
-        with open(root / path, "rb", opener=_open_without_waiting) as file:
-            before = os.fstat(file.fileno())
-            if not stat.S_ISREG(before.st_mode):
-                raise SyntaxProblem("is no ordinary file", None, "remove it from the content")
-            if before.st_size > MAX_BYTES:
-                size, most = before.st_size // 1_000_000, MAX_BYTES // 1_000_000
-                raise SyntaxProblem(f"has {size} MB; at most {most} MB are read", None, "split it")
-            data = file.read()
-            after = os.fstat(file.fileno())
-        if signature(before) == signature(after) and len(data) == after.st_size:
-            break
-        time.sleep(0.01 * (again + 1))
-    return data, signature(after)
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
-
-
-def decode(data: bytes) -> str:
-    """The text of a file without its byte order mark. Raises SyntaxProblem for what is none."""
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8-sig")
-        line, column, _ = position_at(before, len(before))
-        what = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
-        raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
-
-
-def positions_of(path: str, text: str) -> Positions:
-    """Where everything in a document's text stands, as far as it can be told."""
-    positions: Positions = {}
-    try:
-        if path.endswith(".json"):
-            return json_positions(text)
-        parse(path, text, None, positions)
-    except SyntaxProblem:
-        return {}
-    return positions
-
-
-def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """The tree of a document's file and where all of it stands; both empty where it can't be read."""
-    positions: Positions = {}
-    try:
-        text = read_text(root, path)[0]
-        tree = parse(path, text, None, positions)
-    except (OSError, SyntaxProblem):
-        return {}, {}
-    return tree, positions_of(path, text) if path.endswith(".json") else positions
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:

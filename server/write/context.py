@@ -16,7 +16,7 @@ from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.storage.changeset import Changeset
 from server.storage.document_text import changed_text
-from server.storage.store import parse
+from server.storage.read import parse
 
 Values = dict[str, Any]
 

@@ -15,7 +15,7 @@ from server.formats.json_reader import read_json
 from server.formats.tree import Plain, SyntaxProblem
 from server.formats.yaml_reader import read_yaml
 from server.storage.document_text import changed_text
-from server.storage.store import parse
+from server.storage.read import parse
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = sorted(path.name for path in CORPUS.iterdir() if not path.name.startswith("."))

@@ -25,7 +25,7 @@ from server.schema.model import UPLOAD, Type
 from server.spelling import suggestion
 from server.storage.files import walk
 from server.storage.media import DESCRIPTION
-from server.storage.store import parsed
+from server.storage.read import parsed
 
 # Where a file says no timestamp, it is a commit's or a copy's; copies of a site are not made at one moment.
 COPYING = timedelta(minutes=1)

@@ -19,7 +19,7 @@ from server.formats.positions import KeyPath
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.schema.model import Attribute, Type
-from server.storage.store import parse, read_text
+from server.storage.read import parse, read_text
 from server.tools.check.audit import Audit, written_ids
 from server.write.context import Context
 

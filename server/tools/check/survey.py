@@ -19,7 +19,7 @@ from server.schema.load import survey_content_types
 from server.site.configure import TYPES
 from server.site.loading import Progress
 from server.site.site import Site
-from server.storage.store import parsed
+from server.storage.read import parsed
 from server.tools.check.audit import AUDITS, Audit, untranslated
 from server.tools.check.fixes import FIXABLE, Fix, find_fixes
 

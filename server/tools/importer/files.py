@@ -16,7 +16,8 @@ from server.index.snapshot import empty
 from server.storage.document_text import new_text
 from server.storage.files import walk
 from server.storage.git import History
-from server.storage.store import MAX_BYTES, Store, parse
+from server.storage.read import MAX_BYTES, parse
+from server.storage.store import Store
 from server.tools.importer.documents import Wanted, wanted
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of

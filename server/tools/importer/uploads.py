@@ -18,7 +18,7 @@ from server.storage.document_text import changed_text, new_text
 from server.storage.files import ignored
 from server.storage.images import FORMATS, MEASURED
 from server.storage.media import DESCRIPTION
-from server.storage.store import parse
+from server.storage.read import parse
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest, digest_of, file_digest
 from server.tools.importer.source import DOCUMENT_ID, Notes, Reader, Say, Source, Upload

@@ -9,7 +9,7 @@ from server.documents.layout import ENDINGS, MARKDOWN, UPLOADS
 from server.formats import frontmatter
 from server.formats.tree import SyntaxProblem, Tree
 from server.storage.files import walk
-from server.storage.store import parse, read_text
+from server.storage.read import parse, read_text
 
 # Folders that hold what a generator builds, its templates, or packages: not content.
 _FOLDERS = """_includes _layouts _sass _site archetypes build content-types coverage dist layouts public

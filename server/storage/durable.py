@@ -1,0 +1,77 @@
+"""Puts files where they belong so that they survive a crash: synced, and renamed in one step."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+
+def take(source: Path, temporary: Path, mode: int) -> Path:
+    """Move a finished file of the same file system to `temporary`, synced, with a mode."""
+    os.chmod(source, mode)
+    with source.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(source, temporary)
+    return temporary
+
+
+def stage(data: bytes, temporary: Path, mode: int) -> Path:
+    """Write bytes to a new file, synced, with a mode. Raises OSError, and leaves no file then."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def back_up(target: Path, backup: Path) -> None:
+    """Keep a file under a second name: linked where the file system can, else copied."""
+    try:
+        os.link(target, backup)
+    except OSError:
+        shutil.copy2(target, backup)
+
+
+def move(temporary: Path, target: Path) -> None:
+    """Rename a staged file over its target, also where the target is on another file system."""
+    try:
+        os.replace(temporary, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        near = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            shutil.copy2(temporary, near)
+            with near.open("rb") as file:
+                os.fsync(file.fileno())
+            os.replace(near, target)
+        finally:
+            near.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
+
+
+def make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it that are missing, all synced; returns those made, topmost last."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir()
+        sync_folder(path.parent)
+    return missing[::-1]
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync the entries of a folder: without it, a crash can undo a rename in it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,107 @@
+"""Reads a file of a site: its bytes as they were at one time, its text, and the tree that it says."""
+
+import os
+import stat
+import time
+from pathlib import Path
+
+from server.documents.layout import MARKDOWN
+from server.formats import frontmatter
+from server.formats.json_reader import json_positions, read_json
+from server.formats.positions import Positions, position_at
+from server.formats.scalars import is_null
+from server.formats.tree import SyntaxProblem, Tree
+from server.formats.yaml_reader import read_yaml
+from server.storage.files import Signature, signature
+
+MAX_BYTES = 16 * 1024 * 1024
+
+
+def parse(path: str, text: str, body: str | None, positions: Positions | None = None) -> dict[str, Tree]:
+    """The text of a document file → the tree of each attribute by its name. Raises SyntaxProblem."""
+    if path.endswith(MARKDOWN):
+        parts = frontmatter.split(text)
+        tree = parts.load(positions)
+        if body and (text_below := parts.body):
+            tree[body] = text_below
+        return tree
+    tree = read_json(text) if path.endswith(".json") else read_yaml(text, positions)
+    if is_null(tree):
+        return {}
+    if not isinstance(tree, dict):
+        raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values", 1)
+    return tree
+
+
+def read_text(root: Path, path: str) -> tuple[str, Signature]:
+    """A file's text without its byte order mark, and the signature that it had while it was read.
+
+    Raises OSError, and SyntaxProblem for a file that is not UTF-8 text or larger than MAX_BYTES.
+    """
+    data, found = read_bytes(root, path)
+    return decode(data), found
+
+
+def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
+    """A file's bytes, and the signature that it had while they were read.
+
+    A stat before and after tells whether somebody was writing it; it is read again then, up to
+    `tries` times. Raises OSError, and SyntaxProblem for something other than a file, or one larger
+    than MAX_BYTES.
+    """
+    for again in range(tries):
+        with open(root / path, "rb", opener=_open_without_waiting) as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise SyntaxProblem("is no ordinary file", None, "remove it from the content")
+            if before.st_size > MAX_BYTES:
+                size, most = before.st_size // 1_000_000, MAX_BYTES // 1_000_000
+                raise SyntaxProblem(f"has {size} MB; at most {most} MB are read", None, "split it")
+            data = file.read()
+            after = os.fstat(file.fileno())
+        if signature(before) == signature(after) and len(data) == after.st_size:
+            break
+        time.sleep(0.01 * (again + 1))
+    return data, signature(after)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; a named pipe would wait for a writer otherwise."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def decode(data: bytes) -> str:
+    """The text that bytes hold, without a byte order mark. Raises SyntaxProblem for binary data."""
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig")
+        line, column, _ = position_at(before, len(before))
+        what = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
+        raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
+
+
+def positions_of(path: str, text: str) -> Positions:
+    """The positions in a document's text; none where it can't be read."""
+    positions: Positions = {}
+    try:
+        if path.endswith(".json"):
+            return json_positions(text)
+        parse(path, text, None, positions)
+    except SyntaxProblem:
+        return {}
+    return positions
+
+
+def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
+    """The tree of a document's file and the positions in it; both empty where it can't be read."""
+    positions: Positions = {}
+    try:
+        text = read_text(root, path)[0]
+        tree = parse(path, text, None, positions)
+    except (OSError, SyntaxProblem):
+        return {}, {}
+    return tree, positions_of(path, text) if path.endswith(".json") else positions
