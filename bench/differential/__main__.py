@@ -25,7 +25,7 @@ from bench.differential.model import read_model
 from bench.differential.pair import Pair
 from bench.differential.reading import Reading, note
 from bench.differential.reads import AREAS
-from bench.differential.sites import SITES, make_types
+from bench.differential.sites import DEFAULT, SITES, make_types
 from bench.differential.world import World
 from bench.differential.writes import AREAS as WRITE_AREAS
 from bench.differential.writing import Writing
@@ -43,7 +43,7 @@ def main() -> int:
         return 0
     findings = Findings()
     with tempfile.TemporaryDirectory(prefix="quire-differential-") as folder:
-        for name in options.site or SITES:
+        for name in options.site or DEFAULT:
             _run(Path(folder), name, options, findings)
     return _report(options, findings)
 
@@ -75,7 +75,7 @@ def _run(folder: Path, name: str, options: argparse.Namespace, findings: Finding
         _fill(judge, world, seed, options.documents, findings)
         _say(f"{name}: {len(world.documents)} documents")
         pair.keep()
-        share = len(options.site or SITES)
+        share = len(options.site or DEFAULT)
         reads = [area for area in AREAS if not options.area or area in options.area]
         numbers = options.case or range(options.reads // share if reads else 0)
         _say(f"{name}: {len(numbers)} reads")

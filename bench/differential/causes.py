@@ -67,9 +67,13 @@ class Findings:
         other = {area for cause in self.causes.values() for area in cause.areas}
         return sorted(set(self.same) | set(self.known) | other)
 
+    def asked(self, area: str) -> int:
+        """How many answers of an area were compared, known deviations left out."""
+        return self.same[area] + self.disagreements(area)
+
     def agreement(self, area: str) -> float:
         """The share of answers of an area that agree, known deviations left out."""
-        asked = self.same[area] + self.disagreements(area)
+        asked = self.asked(area)
         return self.same[area] / asked if asked else 1.0
 
 

@@ -19,7 +19,10 @@ _ABSENT = "«absent»"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that differs: where, how (status, error, value, type, missing, extra, members, order)."""
+    """One thing that differs: where, and how.
+
+    `kind` is status, error, more (errors than there), value, type, missing, extra, members or order.
+    """
 
     where: str
     kind: str
@@ -167,7 +170,8 @@ def _errors(theirs: Mapping[str, Any], body: Any) -> Iterator[Difference]:
         yield Difference("error.message", "error", theirs["message"], ours.get("message"))
     wanted, found = _paths(theirs), _paths(ours)
     if wanted and wanted != found:
-        yield Difference("error.details.errors", "error", wanted, found)
+        kind = "more" if set(wanted) < set(found) else "error"
+        yield Difference("error.details.errors", kind, wanted, found)
 
 
 def _paths(error: Mapping[str, Any]) -> list[str]:

@@ -1,9 +1,9 @@
 """What Quire answers differently on purpose: tests/conformance/deviations.json, applied to answers.
 
 An entry says what both do and why. What it has in `match` says where a run meets it: patterns for the
-request (as it reads, then its body as JSON), for where the difference is (with the kinds of attributes
-for their names), and for what is there and here. `instead` replaces patterns of the request: the
-deviation explains an answer where Quire, asked that instead, says the same as the other.
+request (as it reads, then its body as JSON, with the names of attributes and with their kinds), for where
+the difference is (with kinds for names), and for what is there and here. `instead` replaces patterns of
+the request: the deviation explains an answer where Quire, asked that instead, says the same as the other.
 """
 
 import json
@@ -27,6 +27,7 @@ class Deviation:
 
     name: str
     match: Mapping[str, Any]
+    lasting: bool = False  # whether documents hold something else afterwards
 
     def instead(self, request: Request) -> Request | None:
         """What Quire is to be asked instead, where that is how the deviation shows."""
@@ -38,6 +39,8 @@ class Deviation:
 
     def explains(self, request: str, found: Difference, where: str) -> bool:
         """Whether it is why there is this difference."""
+        if not self.match or "instead" in self.match:
+            return False
         told = {
             "request": request,
             "where": where,
@@ -45,18 +48,17 @@ class Deviation:
             "there": found.theirs,
             "here": found.ours,
         }
-        patterns = {key: pattern for key, pattern in self.match.items() if key != "instead"}
-        return (
-            bool(patterns)
-            and "instead" not in self.match
-            and all(re.search(pattern, str(told[key])) for key, pattern in patterns.items())
-        )
+        return all(re.search(pattern, str(told[key])) for key, pattern in self.match.items())
 
 
 def read_deviations(path: Path = FILE) -> list[Deviation]:
     """All entries that a run can meet."""
     entries = json.loads(path.read_text(encoding="utf-8"))
-    return [Deviation(entry["name"], match) for entry in entries for match in _matches(entry)]
+    return [
+        Deviation(entry["name"], match, entry.get("lasting", False))
+        for entry in entries
+        for match in _matches(entry)
+    ]
 
 
 def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -66,15 +68,16 @@ def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def explain(
     deviations: Sequence[Deviation],
-    request: Request,
+    requests: Sequence[Request],
     found: Sequence[Difference],
     shapes: Shapes,
     same: Check,
 ) -> tuple[list[str], list[Difference]]:
-    """The names of the deviations that explain differences, and the differences that none explains."""
-    body = json.dumps(request.body, ensure_ascii=False) if request.body is not None else ""
-    text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)} {body}"
-    text += "".join(f" {name}: {value}" for name, value in request.headers)
+    """The names of the deviations that explain differences, and the differences that none explains.
+
+    The last of the requests is the one that was answered; one before it is the write that it looks at.
+    """
+    text = " then ".join(_text(request, shapes) for request in requests)
     names, left = set(), []
     for difference in found:
         where = shapes.where(difference)
@@ -84,7 +87,17 @@ def explain(
         else:
             names.add(name)
     for deviation in deviations:
-        other = deviation.instead(request) if left else None
+        other = deviation.instead(requests[-1]) if left else None
         if other is not None and same(other):
             return sorted({*names, deviation.name}), []
     return sorted(names), left
+
+
+def _text(request: Request, shapes: Shapes) -> str:
+    """A request as patterns see it."""
+    text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
+    text += "".join(f" {name}: {value}" for name, value in request.headers)
+    if request.body is None:
+        return text
+    body = json.dumps(request.body, ensure_ascii=False)
+    return f"{text} {body} {shapes.names(body)}"

@@ -37,13 +37,25 @@ class Judge:
 
     def __init__(self, pair: Pair, model: Model, deviations: Sequence[Deviation]) -> None:
         self.pair, self.shapes, self._deviations = pair, Shapes(model), deviations
+        self.lasting = {deviation.name for deviation in deviations if deviation.lasting}
 
-    def ask(self, request: Request, *, unordered: bool = False) -> Verdict:
-        """Send a request to both; `unordered` where the order of the list that answers means nothing."""
-        theirs, ours = self.pair.ask(request)
-        return self.compare(request, theirs, ours, unordered=unordered)
+    def ask(self, request: Request) -> Verdict:
+        """Send a request to both."""
+        return self.compare(request, *self.pair.ask(request))
 
-    def compare(self, request: Request, theirs: Answer, ours: Answer, *, unordered: bool = False) -> Verdict:
+    def look(self, request: Request, write: Request | None = None) -> Verdict:
+        """Ask both what documents hold, after a write; the order of the list that answers means nothing."""
+        return self.compare(request, *self.pair.ask(request), write=write, unordered=True)
+
+    def compare(
+        self,
+        request: Request,
+        theirs: Answer,
+        ours: Answer,
+        *,
+        write: Request | None = None,
+        unordered: bool = False,
+    ) -> Verdict:
         """What two answers to a request come to."""
         comparison = Comparison(self.pair.theirs.names, self.pair.ours.names)
         found = comparison.differences(theirs, ours, unordered=unordered)
@@ -54,7 +66,8 @@ class Judge:
             if request.method != "GET":
                 return False
             left = comparison.differences(theirs, self.pair.ours.ask(other), unordered=unordered)
-            return not explain(self._deviations, other, left, self.shapes, lambda _: False)[1]
+            return not explain(self._deviations, [other], left, self.shapes, lambda _: False)[1]
 
-        names, left = explain(self._deviations, request, found, self.shapes, same)
+        requests = [write, request] if write else [request]
+        names, left = explain(self._deviations, requests, found, self.shapes, same)
         return Verdict(request, theirs, ours, names, left)

@@ -9,11 +9,13 @@ from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
 
-def look(judge: Judge, world: World, types: Iterable[Type]) -> Iterator[Verdict]:
-    """Every version of every document of some types, deeply populated."""
+def look(
+    judge: Judge, world: World, types: Iterable[Type], write: Request | None = None
+) -> Iterator[Verdict]:
+    """Every version of every document of some types, deeply populated, after a write."""
     for type_ in types:
         for request in requests(world, type_):
-            yield judge.ask(request, unordered=True)
+            yield judge.look(request, write)
 
 
 def requests(world: World, type_: Type) -> Iterator[Request]:
@@ -60,6 +62,6 @@ def _delete_different(judge: Judge, world: World, verdict: Verdict) -> None:
         request = Request(
             "GET", type_.path, tuple(one.items()) if not type_.single else verdict.request.query
         )
-        if _own(judge, judge.ask(request, unordered=True)):
+        if _own(judge, judge.look(request)):
             judge.pair.ask(Request("DELETE", path, (("locale", "*"),) if type_.localized else ()))
             world.documents.pop(document.name, None)

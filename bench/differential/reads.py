@@ -43,6 +43,7 @@ class Reads:
             path += f"/{self._document(type_)}"
             made = {k: v for k, v in made.items() if k not in ("sort", "pagination") or area == "errors"}
         query = [pair for name, tree in made.items() for pair in flatten(name, tree)]
+        query = [(key, self._version(value, made)) for key, value in query]
         if area == "errors":
             query = mistakes.spoil(self.chance, type_, query)
         return Request("GET", path, tuple(query), headers=headers)
@@ -61,6 +62,15 @@ class Reads:
     def _document(self, type_: Type) -> str:
         found = [document.reference for document in self.world.of(type_.uid)]
         return self.chance.choice(found) if found and self.chance.random() < 0.95 else "none"
+
+    def _version(self, value: str, made: dict[str, Any]) -> str:
+        """A reference to the number of a row, to the version that a query asks for if there is one."""
+        if not value.startswith("«id:"):
+            return value
+        _, name, status, locale = value.strip("«»").split(":")
+        locale, status = made.get("locale", locale), made.get("status", status)
+        there = (locale, status) in self.world.documents[name].versions
+        return f"«id:{name}:{status}:{locale}»" if there else value
 
     def _fields(self, type_: Type, made: dict[str, Any]) -> None:
         made["fields"] = self.populates.fields(type_.attributes)

@@ -8,15 +8,17 @@ from bench.differential.causes import Cause, Findings
 from bench.tables import show
 
 _LONG = 700
+ENOUGH = 30  # answers of an area, to say that it agrees too little
 
 
 def print_agreement(findings: Findings, floors: Mapping[str, float]) -> None:
     """The table of areas."""
     rows = []
     for area in findings.areas():
-        asked = findings.same[area] + findings.disagreements(area)
         share = f"{findings.agreement(area):.2%}"
-        rows.append([area, str(asked), share, f"{floors.get(area, 0):.1%}", str(findings.known[area])])
+        rows.append(
+            [area, str(findings.asked(area)), share, f"{floors.get(area, 0):.1%}", str(findings.known[area])]
+        )
     all_same, all_other = findings.same.total(), sum(c.count for c in findings.causes.values())
     share = f"{all_same / max(all_same + all_other, 1):.2%}"
     rows.append(["all", str(all_same + all_other), share, "", str(findings.known.total())])
@@ -66,5 +68,6 @@ def _without(body: Any) -> Any:
 
 
 def below(findings: Findings, floors: Mapping[str, float]) -> Sequence[str]:
-    """The areas that agree less than they are to."""
-    return [area for area in findings.areas() if findings.agreement(area) < floors.get(area, 0)]
+    """The areas that agree less than they are to; of few answers nothing can be told."""
+    asked = (area for area in findings.areas() if findings.asked(area) >= ENOUGH)
+    return [area for area in asked if findings.agreement(area) < floors.get(area, 0)]

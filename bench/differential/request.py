@@ -147,7 +147,7 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
                 "-H",
                 f"Content-Type: {request.kind}",
                 "-d",
-                (encode(request, request.body)[0] or b"").decode(),
+                (encode(request, _named(request.body, names))[0] or b"").decode(),
             ]
     return shlex.join([*words, target(request, names, plain=True)])
 

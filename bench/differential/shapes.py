@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.differential.compare import Difference
-from bench.differential.model import Attribute, Model
+from bench.differential.model import Attribute, Model, to_many
 from bench.differential.request import GET, Request
 
 _REFERENCE = re.compile(r"«([a-zA-Z]+)[^»]*»")
@@ -14,6 +14,11 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d\d:\d\d.*")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _KEPT = ("true", "false", "*", "asc", "desc", "ASC", "DESC", "draft", "published", "abc", "")
 _MOST_DIFFERENCES = 3
+_GROUPS = {
+    **dict.fromkeys(("string", "text", "richtext", "email"), "text"),
+    **dict.fromkeys(("integer", "float", "decimal"), "number"),
+    **dict.fromkeys(("date", "time", "datetime"), "moment"),
+}
 
 
 class Shapes:
@@ -25,7 +30,8 @@ class Shapes:
         for attributes in every:
             for name, found in attributes.items():
                 self._kinds.setdefault(name, kind(found))
-        self._paths = {type_.path: _type_kind(type_) for type_ in model.types.values()}
+        self._singles = {type_.path for type_ in model.types.values() if type_.single}
+        self._paths = {type_.path for type_ in model.types.values()}
 
     def names(self, path: str) -> str:
         """A path of names with the kind of each attribute instead."""
@@ -33,16 +39,37 @@ class Shapes:
 
     def request(self, request: Request) -> str:
         """The shape of a request."""
-        parts = request.path.split("/")
-        at = self._paths.get("/".join(parts[:3]), "/".join(parts[:3]))
-        made = f"{request.method} {at}{'/' + _value(parts[3]) if len(parts) > 3 else ''}"
-        pairs = (f"{self.names(key)}={self._operand(key, value)}" for key, value in request.query)
-        query = "&".join(sorted({re.sub(r"\[\d+\]", "[]", pair) for pair in pairs}))
+        made = f"{request.method} {self._path(request.path)}"
+        pairs = (f"{self._key(key)}={self._operand(key, value)}" for key, value in request.query)
+        query = "&".join(sorted(set(pairs)))
         made += f"?{query}" if query else ""
         made += " v4" if request.headers else ""
         if request.body is not None:
             made += f" {self._top(request.body)}"
         return made + (f" {request.kind}" if request.kind != "application/json" else "")
+
+    def _path(self, path: str) -> str:
+        """A path: a type by whether it has many documents, all else as it is but for ids."""
+        parts = path.split("/")
+        head = "/".join(parts[:3])
+        at = "/«single»" if head in self._singles else "/«type»" if head in self._paths else head
+        return "/".join([at, *map(_value, parts[3:])])
+
+    def _key(self, key: str) -> str:
+        """A key of a query, with what leads to its last part left out."""
+        names = ["" if n.isdigit() else n for n in self.names(key).replace("]", "").split("[")]
+        head, made = names[0], names[1:]
+        for inner in ("populate", "filters", "sort"):
+            if inner in made and head == "populate":
+                cut = len(made) - made[::-1].index(inner)
+                head, made = f"{head}…[{inner}]", made[cut:]
+        if head.endswith(("filters", "[filters]")):
+            through = [i for i, name in enumerate(made) if not name.startswith("$") and name]
+            made = made[through[-1] :] if through else made
+            head += "…" if len(through) > 1 else ""
+        if head == "sort" and not any("$" in name for name in made):
+            made = []
+        return head + "".join(f"[{name}]" for name in made)
 
     def _operand(self, key: str, value: str) -> str:
         if key.startswith(("filters", "_q")) or "[filters]" in key:
@@ -66,7 +93,8 @@ class Shapes:
 
     def differences(self, found: Sequence[Difference]) -> str:
         """The shape of what differs."""
-        made = [self.difference(difference) for difference in found]
+        told = [d for d in found if not d.where.startswith("meta.")] or found
+        made = [_last(self.difference(difference)) for difference in told]
         return "; ".join(list(dict.fromkeys(made))[:_MOST_DIFFERENCES])
 
     def where(self, found: Difference) -> str:
@@ -83,20 +111,22 @@ class Shapes:
         return f"{self.where(found)} {found.kind} {_value(found.theirs)} ≠ {_value(found.ours)}"
 
 
+def _last(difference: str) -> str:
+    """A difference of some answer without what leads to its last two names."""
+    where, _, rest = difference.partition(" ") if "<" not in difference else difference.rpartition("> ")
+    names = (where + (">" if "<" in difference else "")).split(".")
+    return difference if "≠" in names[0] or len(names) < 4 else f"….{'.'.join(names[-2:])} {rest}"
+
+
 def kind(attribute: Attribute) -> str:
     """What an attribute is, without its name."""
-    found = [str(attribute["type"])]
+    found = [_GROUPS.get(attribute["type"], str(attribute["type"]))]
     if "relation" in attribute:
-        found.append(str(attribute["relation"]))
+        found = [str(attribute["relation"])] if attribute["relation"].startswith("morph") else found
+        found += ["many" if to_many(attribute) else "one"]
         found += ["derived"] if attribute.get("mappedBy") or attribute.get("morphBy") else []
-    found += [word for word in ("repeatable", "multiple", "unique", "regex") if attribute.get(word)]
+    found += [word for word in ("repeatable", "multiple", "unique") if attribute.get(word)]
     return f"<{' '.join(found)}>"
-
-
-def _type_kind(type_: Any) -> str:
-    words = ["single" if type_.single else "collection"]
-    words += ["drafts"] if type_.drafts else []
-    return f"/<{' '.join(words + (['localized'] if type_.localized else []))}>"
 
 
 def _value(value: Any) -> str:

@@ -30,11 +30,13 @@ class Step:
     verdict: Verdict
     shown: Request | None  # the read that shows the disagreement, where it is not the answer itself
     made: str | None  # the name of the document that it made
+    lasting: bool = False  # whether documents hold something else from now on, as they are known to
 
     @property
     def agreed(self) -> bool:
         """Whether the next write starts from one state."""
-        return not self.verdict.left and self.verdict.theirs.status == self.verdict.ours.status
+        same = self.verdict.theirs.status == self.verdict.ours.status
+        return same and not self.verdict.left and not self.lasting
 
 
 class Writing:
@@ -85,12 +87,13 @@ class Writing:
         if verdict.left or verdict.theirs.status != verdict.ours.status:
             return Step(write, verdict, None, made)
         deviations = set(verdict.deviations)
-        for seen in look(judge, world, _touched(world, write)):
+        for seen in look(judge, world, _touched(world, write), write.request):
             left = [d for d in seen.left if judge.shapes.difference(d) not in self._before]
             if left:
                 return Step(write, replace(seen, left=left), seen.request, made)
             deviations |= set(seen.deviations)
-        return Step(write, replace(verdict, deviations=sorted(deviations)), None, made)
+        lasting = bool(deviations & judge.lasting)
+        return Step(write, replace(verdict, deviations=sorted(deviations)), None, made, lasting)
 
     def _replay(self, steps: Sequence[Step], last: Write) -> Step:
         """Send some steps again from the state that was kept, and then a write."""
