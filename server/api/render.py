@@ -16,7 +16,7 @@ import orjson
 
 from server.documents.document import LOCALE, Document
 from server.documents.values import Component
-from server.index.find import Found
+from server.index.find import Listing
 from server.index.fragments import Kept
 from server.index.predicates import all_of, compile_filter, components_in
 from server.index.publication import publication_test
@@ -339,10 +339,10 @@ def one_answer(rendered: bytes) -> bytes:
     return b'{"data":%b,"meta":{}}' % rendered
 
 
-def render_list(view: View, found: Found, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
+def render_list(view: View, listing: Listing, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
     """The answer that holds a page of documents (spec.md 2.5)."""
     show = Renderer(view, v4=v4, known=known).of(query.selection)
-    return list_answer(b"[%b]" % b",".join(map(show, found.documents)), query.page, found.total)
+    return list_answer(b"[%b]" % b",".join(map(show, listing.documents)), query.page, listing.total)
 
 
 def list_answer(rendered: bytes, page: Page, total: int) -> bytes:

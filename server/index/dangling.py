@@ -20,17 +20,17 @@ def dangling(
 ) -> Iterator[Problem]:
     """A warning for each target, in some documents or in all, that no document or media file has.
 
-    `parsed` reads the tree of a file and where everything in it stands.
+    `parsed` gives the tree of a file, and the positions of everything in it.
     """
     known = {uid: {key[0] for key in table.versions} for uid, table in snapshot.tables.items()}
     for document in _all(snapshot) if documents is None else documents:
-        lost = [
+        missing = [
             (attribute, path, target)
-            for attribute, path, target in _targets(document.type, document.row[2:-4], ())
+            for attribute, path, target in _targets(document.type, document.values, ())
             if not _exists(snapshot, known, attribute, target)
         ]
-        tree, lines = parsed(document.path) if lost else ({}, {})
-        for attribute, path, target in lost:
+        tree, lines = parsed(document.path) if missing else ({}, {})
+        for attribute, path, target in missing:
             what, fix = _sentences(snapshot, known, attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
             line, column = (position.line, position.value or position.column) if position else (None, None)
@@ -38,7 +38,7 @@ def dangling(
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
-    """The version of each file, once."""
+    """One version for each file."""
     for table in snapshot.tables.values():
         for document in table.versions.values():
             if document.status == PUBLISHED or not _is_copy(snapshot, document):
@@ -48,11 +48,11 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Where a target is written: its own place in a list, else that of the attribute."""
+    """Where a target is written: its own position in a list, else that of the attribute."""
     for key in path:
         try:
             tree = tree[key]
-        except (LookupError, TypeError):  # the file has changed since
+        except (LookupError, TypeError):  # The file has changed since.
             return nearest(lines, path)
     for i, item in enumerate(tree if isinstance(tree, list) else ()):
         try:
@@ -64,7 +64,7 @@ def _position(
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
-    """Whether a draft is the published file seen as a draft, which is looked at once."""
+    """Whether a draft is the published file shown as a draft, which needs no second look."""
     live = snapshot.get(draft.type, draft.document_id, draft.locale, PUBLISHED)
     return live is not None and live.path == draft.path
 
@@ -78,10 +78,10 @@ def _targets(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Attribut
             for target in value:
                 yield attribute, at, target
         elif isinstance(value, Component):
-            yield from _targets(value.type, value.row[1:], at)
+            yield from _targets(value.type, value.values, at)
         elif attribute.type in ("component", "dynamiczone"):
             for i, component in enumerate(value):
-                yield from _targets(component.type, component.row[1:], (*at, i))
+                yield from _targets(component.type, component.values, (*at, i))
 
 
 def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, target: Any) -> bool:

@@ -17,7 +17,7 @@ from server.schema.model import Attribute
 
 # The types of attributes that `_q` looks into.
 SEARCHED = ("string", "text", "richtext", "enumeration", "email", "uid")
-FEW = 100  # so many documents are sorted as they are, without an order of everything
+SORTED_DIRECTLY = 100  # Up to this many documents are sorted as they are, without an order of all.
 # What JavaScript's Number() reads as a number, which is what decides in Strapi.
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+"
@@ -25,14 +25,14 @@ _NUMBER = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The documents of one page, and how many there are in all."""
+class Listing:
+    """The documents of one page of a list, and how many the whole list has."""
 
     documents: Sequence[Document]
     total: int
 
 
-def find(view: View, query: Query) -> Found:
+def find(view: View, query: Query) -> Listing:
     """The page of documents that a query asks for, in its order."""
     locales = _locales(view, query)
     if len(locales) != 1:
@@ -43,12 +43,12 @@ def find(view: View, query: Query) -> Found:
     keys = query.selection.sort
     if bits is None:
         order = order_for(view, query.type, keys, locale)
-        return Found(order.slice(start, stop), len(order))
+        return Listing(order.slice(start, stop), len(order))
     total = bits.bit_count()
-    if total <= FEW:
-        found = view.snapshot.few(query.type, locale, view.status(query.type), bits)
-        return Found(sorter(view, keys)(found)[start:stop], total)
-    return Found(order_for(view, query.type, keys, locale).members(bits, start, stop), total)
+    if total <= SORTED_DIRECTLY:
+        members = view.snapshot.members(query.type, locale, view.status(query.type), bits)
+        return Listing(sorter(view, keys)(members)[start:stop], total)
+    return Listing(order_for(view, query.type, keys, locale).members(bits, start, stop), total)
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
@@ -65,17 +65,17 @@ def find_single(view: View, query: Query) -> Document | None:
 
 def _first_matching(view: View, query: Query, versions: Iterable[Document | None]) -> Document | None:
     test = _test(view, query, _filter(query))
-    found = (d for d in versions if d is not None and (test is None or test(d.row, d, locale_inside(d))))
-    return next(found, None)
+    matching = (d for d in versions if d is not None and (test is None or test(d.row, d, locale_inside(d))))
+    return next(matching, None)
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Every version that the query's locales and status leave, in default order."""
+    """All versions in the locales and status of a query, in default order."""
     status, locales = view.status(query.type), _locales(view, query)
     if len(locales) == 1:
         return view.snapshot.list(query.type, locales[0], status)
-    found = [d for locale in locales for d in view.snapshot.list(query.type, locale, status)]
-    return sorted(found, key=default_order)
+    versions = (d for locale in locales for d in view.snapshot.list(query.type, locale, status))
+    return sorted(versions, key=default_order)
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
@@ -85,13 +85,13 @@ def _locales(view: View, query: Query) -> tuple[str, ...]:
     return query.locales
 
 
-def _find_everywhere(view: View, query: Query) -> Found:
-    """Documents of several locales: every version in them is looked at."""
+def _find_everywhere(view: View, query: Query) -> Listing:
+    """The page of a query for several locales, which tests every version in them."""
     documents, test = list(candidates(view, query)), _test(view, query, _filter(query))
     if test is not None:
         documents = [d for d in documents if test(d.row, d, locale_inside(d))]
     ordered = sorter(view, query.selection.sort)(documents)
-    return Found(ordered[query.page.start : query.page.start + query.page.limit], len(ordered))
+    return Listing(ordered[query.page.start : query.page.start + query.page.limit], len(ordered))
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:

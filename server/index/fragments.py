@@ -1,4 +1,4 @@
-"""Rendered parts of documents, kept within a bound: what many answers show is written once."""
+"""Rendered parts of documents, within a bound: what many responses show is rendered once."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -8,8 +8,8 @@ from server.documents.document import Document
 from server.documents.values import Component
 
 MAX_BYTES = 16 * 1024 * 1024
-_BLOCK = 32 * 1024  # a sheet is counted in blocks, so that not every entry has to be
-_ENTRY = 200  # about what an entry takes beside its bytes
+_RESERVE = 32 * 1024  # What a group counts for in advance, so that not every entry is counted.
+_OVERHEAD = 200  # What an entry takes, about, besides its bytes.
 
 Item = Document | Component
 # Gives the bytes of an item: those that are kept, or what the second argument makes of it now.
@@ -19,23 +19,23 @@ Kept = Callable[[Any, Callable[[Any], bytes]], bytes]
 class Fragments:
     """The bytes of documents and components, by what is shown of them.
 
-    All that are shown alike are on one sheet, and the cache is one of sheets: a list asks it once, and
-    then looks into a plain dictionary for each document. An entry stays right, since documents never
-    change; it holds the document, so that no other can have its identity, until that is forgotten.
+    The cache is one of groups, each of the items of which the same is shown. A list looks its group up
+    in the cache once, and then each document in a plain dictionary. An entry stays valid, since documents
+    never change. It holds its item, so that no other item can get the same identity.
     """
 
-    __slots__ = ("_sheets",)
+    __slots__ = ("_groups",)
 
     def __init__(self, most: int = MAX_BYTES) -> None:
-        self._sheets: Cache[Hashable, _Sheet] = Cache(most, _size)
+        self._groups: Cache[Hashable, _Group] = Cache(most, _size)
 
     def of(self, shown: Hashable) -> Kept:
-        """What gives the bytes of items of which that is shown."""
-        sheet = self._sheets.get(shown)
-        if sheet is None:
-            sheet = _Sheet(size_of(shown))
-            self._sheets.put(shown, sheet)
-        entries = sheet.entries
+        """The function that gives the bytes of an item of which `shown` is shown."""
+        group = self._groups.get(shown)
+        if group is None:
+            group = _Group(size_of(shown))
+            self._groups.put(shown, group)
+        entries = group.entries
 
         def get(item: Item, make: Callable[[Any], bytes]) -> bytes:
             entry = entries.get(id(item))
@@ -43,41 +43,41 @@ class Fragments:
                 return entry[1]
             rendered = make(item)
             entries[id(item)] = (item, rendered)
-            sheet.used += len(rendered) + _ENTRY
-            if sheet.used > sheet.counted:
-                sheet.counted = sheet.used + max(_BLOCK, sheet.used // 4)
-                self._sheets.put(shown, sheet)
+            group.used += len(rendered) + _OVERHEAD
+            if group.used > group.counted:
+                group.counted = group.used + max(_RESERVE, group.used // 4)
+                self._groups.put(shown, group)
             return rendered
 
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Drop what is kept of documents that are gone, which nothing else keeps in memory."""
+        """Drop the entries of documents that the index has no more, which would stay in memory for them."""
         items = [item for document in documents for item in (document, *_components(document.row))]
-        for _, sheet in self._sheets.items():
+        for _, group in self._groups.items():
             for item in items:
-                entry = sheet.entries.pop(id(item), None)
+                entry = group.entries.pop(id(item), None)
                 if entry is not None:
-                    sheet.used -= len(entry[1]) + _ENTRY
+                    group.used -= len(entry[1]) + _OVERHEAD
 
     @property
     def bytes(self) -> int:
         """About how many bytes are kept."""
-        return self._sheets.bytes
+        return self._groups.bytes
 
 
-class _Sheet:
-    """The entries of items that are shown alike, by identity: `used` bytes, and somewhat more `counted`."""
+class _Group:
+    """Entries by the identity of their items. They take `used` bytes; `counted` is somewhat more."""
 
     __slots__ = ("counted", "entries", "used")
 
     def __init__(self, used: int) -> None:
         self.entries: dict[int, tuple[Item, bytes]] = {}
-        self.used, self.counted = used, used + _BLOCK
+        self.used, self.counted = used, used + _RESERVE
 
 
-def _size(shown: Hashable, sheet: _Sheet) -> int:
-    return sheet.counted
+def _size(shown: Hashable, group: _Group) -> int:
+    return group.counted
 
 
 def _components(row: tuple[Any, ...]) -> Iterator[Component]:

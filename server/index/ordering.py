@@ -1,8 +1,8 @@
-"""Documents in an order, and sets of them as bits: what answers filters and sorted pages without a scan.
+"""Documents in an order, and sets of them as bits, which answer filters and sorted pages without a scan.
 
-Each document has a slot, a small number of its own among those of its type, locale and status. A set
-of documents is an integer with the bits of their slots; each chunk of an order notes its own set, so
-that the documents of a range, or those of a set that stand on a page, are found chunk by chunk.
+Each document has a slot, a small number that is unique among those of its type, locale and status. A
+set of documents is an integer with the bits of their slots. Each chunk of an order notes its own set,
+so that a range of the order, or the part of a set that is on a page, is found chunk by chunk.
 """
 
 import re
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from server.documents.document import Document, default_order
-from server.index.sorted_chunks import Notes, Sequence
+from server.index.sorted_chunks import Notes, SortedChunks
 from server.query.operators import text_of
 from server.schema.model import Attribute
 
-_LAST = "\U0010ffff"  # after every timestamp
+_LAST = "\U0010ffff"  # sorts after every timestamp
 _BITS = tuple(1 << i for i in range(8))
 Item = TypeVar("Item")
 UNORDERED = frozenset({"json", "array", "blocks"})
@@ -30,21 +30,21 @@ class Column:
     descending: bool = False
 
 
-class Order(Sequence[Document]):
-    """Documents in an order, asked for sets."""
+class Order(SortedChunks[Document]):
+    """Documents in an order, with operations on sets of them."""
 
     __slots__ = ()
 
     def between(self, low: Any, high: Any = None) -> int:
         """The set of the documents whose key is at least `low` and, where given, less than `high`."""
-        found = 0
+        bits = 0
         for span, notes in self.spans(low, high):
-            found |= bits_of(span) if notes is None else _mask(span, notes)
-        return found
+            bits |= bits_of(span) if notes is None else _mask(span, notes)
+        return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
         """The documents of a set in this order, from the one at `start` up to, not including, `stop`."""
-        found: list[Document] = []
+        members: list[Document] = []
         left = bits.bit_count() if stop is None else stop
         for chunk, notes in self.chunks:
             if left <= 0:
@@ -52,9 +52,9 @@ class Order(Sequence[Document]):
             inside = _mask(chunk, notes) & bits
             count = inside.bit_count()
             if count > start:
-                found.extend(_pick(chunk, inside, count)[start:left])
+                members.extend(_pick(chunk, inside, count)[start:left])
             start, left = max(start - count, 0), left - count
-        return found
+        return members
 
 
 def _pick(chunk: tuple[Document, ...], inside: int, count: int) -> list[Document] | tuple[Document, ...]:
@@ -83,9 +83,9 @@ def bits_of(documents: Iterable[Document]) -> int:
 
 
 def slots_of(bits: int) -> list[int]:
-    """The slots of a set, ascending; quick where they are few."""
+    """The slots of a set, ascending; fast where they are few."""
     data = bits.to_bytes((bits.bit_length() + 7) >> 3, "little")
-    return [found.start() * 8 + i for found in _NOT_ZERO.finditer(data) for i in _ONES[data[found.start()]]]
+    return [at.start() * 8 + i for at in _NOT_ZERO.finditer(data) for i in _ONES[data[at.start()]]]
 
 
 _NOT_ZERO = re.compile(rb"[^\0]")
@@ -93,7 +93,7 @@ _ONES = tuple(tuple(i for i in range(8) if byte >> i & 1) for byte in range(256)
 
 
 class _Reversed:
-    """A value that sorts the other way round."""
+    """A value that compares in reverse."""
 
     __slots__ = ("value",)
 
@@ -111,14 +111,14 @@ class _Reversed:
 
 
 def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
-    """The order of documents that are given in default order: nulls first ascending, last descending."""
+    """The order by some columns of documents that are in default order."""
     for column in reversed(columns):
-        documents = arranged(documents, value_of(column), descending=column.descending)
+        documents = sorted_by(documents, value_of(column), descending=column.descending)
     return Order.presorted(documents, _key(columns))
 
 
-def arranged(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
-    """Documents or components in the order of a value; those of equal value stay as they are."""
+def sorted_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
+    """Items in the order of a value, those of equal value as before: nulls first, or last if descending."""
     keyed = [(value(item), item) for item in items]
     nulls = [item for v, item in keyed if v is None]
     rest = [pair for pair in keyed if pair[0] is not None]
@@ -154,15 +154,15 @@ def _key_of(column: Column) -> Callable[[Document], tuple[Any, Any]]:
     return lambda d: ((v := value(d)) is not None, v)
 
 
-# --- what an ascending order of one column knows of values ------------------------------------------
+# --- sets of documents by value, from the ascending order of one column ------------------------------
 
 
 def nulls(order: Order) -> int:
-    """The documents without a value."""
+    """The set of the documents without a value."""
     return order.between((False,), (True,))
 
 
-def filled(order: Order) -> int:
+def not_null(order: Order) -> int:
     """The documents with a value."""
     return order.between((True,))
 
@@ -172,7 +172,7 @@ def below(order: Order, value: Any) -> int:
     return order.between((True,), (True, value))
 
 
-def up_to(order: Order, value: Any) -> int:
+def at_most(order: Order, value: Any) -> int:
     """The documents whose value is less than `value` or equal to it."""
     return order.between((True,), (True, value, _LAST))
 
@@ -182,7 +182,7 @@ def above(order: Order, value: Any) -> int:
     return order.between((True, value, _LAST))
 
 
-def from_on(order: Order, value: Any) -> int:
+def at_least(order: Order, value: Any) -> int:
     """The documents whose value is `value` or greater."""
     return order.between((True, value))
 
@@ -197,10 +197,10 @@ def equal(order: Order, value: Any) -> int:
     return order.between((True, value), (True, value, _LAST))
 
 
-def starting(order: Order, text: str) -> int | None:
+def starting_with(order: Order, text: str) -> int | None:
     """The documents whose text begins with some text; None where the order can't tell."""
     if not text:
-        return filled(order)
+        return not_null(order)
     if text[-1] == _LAST:
         return None
     return order.between((True, text), (True, text[:-1] + chr(ord(text[-1]) + 1)))

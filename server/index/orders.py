@@ -8,15 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from server.bounded import Cache, size_of
-from server.documents.document import Document
 from server.index.ordering import Column, Order
+from server.index.tables import Change
 
 MAX_BYTES = 256 * 1024 * 1024
 # Every write changes the orders that are kept. They count as at least so much, so that there are at
 # most 64 of them, however few documents a site has.
 _LEAST = 4 * 1024 * 1024
-
-Changes = Mapping[str, tuple[list[Document], list[Document]]]  # by uid: the versions that went and came
 
 
 class ColumnKey(NamedTuple):
@@ -29,7 +27,7 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """The order by columns at the end of some paths; each is positions in rows, and the direction."""
+    """The order by columns at the end of some paths: positions in rows, and whether descending."""
 
     uid: str
     paths: tuple[tuple[tuple[int, ...], bool], ...]
@@ -53,16 +51,16 @@ class Orders:
             self._cache.put(key, order)
         return order
 
-    def changed(self, changes: Changes) -> "Orders":
-        """The orders by columns after some documents went and others came."""
+    def changed(self, changes: Mapping[str, Change]) -> "Orders":
+        """The orders by columns, of types whose documents have changed; `changes` is by uid."""
         orders = Orders(self._cache.most)
         for key, order in self._cache.items():
             if isinstance(key, ColumnKey):
-                gone, come = (
+                removed, added = (
                     [d for d in documents if (d.locale, d.status) == (key.locale, key.status)]
                     for documents in changes.get(key.uid, ([], []))
                 )
-                orders._cache.put(key, order.change(gone, come) if gone or come else order)
+                orders._cache.put(key, order.changed(removed, added) if removed or added else order)
         return orders
 
     @property

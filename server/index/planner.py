@@ -1,6 +1,6 @@
-"""What the index says of a filter without looking at the documents: a set, and what is left to ask.
+"""What the index knows of a filter without looking at documents: a set, and a filter that is left to test.
 
-The set has all documents that meet the filter, and where nothing is left to ask, no others.
+The set has all documents that meet the filter and, where nothing is left to test, no others.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,20 +9,20 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from server.documents.document import Document
+from server.documents.document import DOCUMENT_ID, Document
 from server.index.ordering import (
     Column,
     Order,
     above,
+    at_least,
+    at_most,
     below,
     bits_of,
     equal,
-    filled,
-    from_on,
     is_orderable,
+    not_null,
     nulls,
-    starting,
-    up_to,
+    starting_with,
     within,
 )
 from server.index.orders import ColumnKey
@@ -35,33 +35,33 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The documents that may meet a filter (None: all), and what must be asked of each (None: nothing)."""
+    """The documents that may meet a filter (None: all), and what is left of it to test (None: nothing)."""
 
     bits: int | None = None
     rest: Filter | None = None
 
 
-FEW = 50  # so many documents are asked sooner than a set of others is made
+TESTED_SINGLY = 50  # Up to this many candidates, testing each is cheaper than set operations.
 
-# The documents whose value meets an operator, by the order of the column; None where it can't tell.
+# From the order of a column, the set of the documents whose value meets an operator; None: unknown.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$eq": equal,
     "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
     "$lt": below,
-    "$lte": up_to,
+    "$lte": at_most,
     "$gt": above,
-    "$gte": from_on,
+    "$gte": at_least,
     "$between": within,
-    "$startsWith": starting,
+    "$startsWith": starting_with,
 }
-# The operators that say the opposite of another.
+# The operators that are the negation of another.
 _OPPOSITES: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
-# The operators that imply that a text contains their operand; $containsi is just that.
+# The operators that imply that a text contains their operand, in any case; $containsi means just that.
 _TEXTUAL = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
 
 
 def _cost(part: Filter) -> int:
-    """Which part to plan first: what an order answers, then relations, then what searches texts."""
+    """The rank of a part: first what an order answers, then relations, then what searches texts."""
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
@@ -71,7 +71,7 @@ def _cost(part: Filter) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans filters of documents of one type, in the locale that the walk is in."""
+    """Plans filters of documents of one type, in the locale of the traversal."""
 
     view: View
     type: Type
@@ -79,11 +79,11 @@ class Planner:
 
     @property
     def order(self) -> Order:
-        """Everything there is to choose from, in default order."""
-        return self.view.snapshot.list(self.type, self._here, self._status)
+        """All documents to choose from, in default order."""
+        return self.view.snapshot.list(self.type, self._own_locale, self._status)
 
     @property
-    def _here(self) -> str:
+    def _own_locale(self) -> str:
         return self.view.locales_of(self.type, self.locale)[0]
 
     @property
@@ -103,11 +103,11 @@ class Planner:
         return Plan(rest=filter_)
 
     def _all(self, filter_: And) -> Plan:
-        """The parts one after another, the cheapest first; of a few documents the others are just asked."""
+        """The parts one after another, the cheapest first, until the candidates are few enough to test."""
         bits: int | None = None
         rest: list[Filter] = []
         for part in sorted(filter_.parts, key=_cost):
-            if bits is not None and bits.bit_count() <= FEW:
+            if bits is not None and bits.bit_count() <= TESTED_SINGLY:
                 rest.append(part)
                 continue
             plan = self.plan(part)
@@ -143,7 +143,7 @@ class Planner:
         if bits is None or (negated and not exact):
             return Plan(rest=part)
         if negated:
-            bits = filled(self._by(part)) & ~bits
+            bits = not_null(self._by(part)) & ~bits
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
@@ -154,78 +154,79 @@ class Planner:
         if name in _TEXTUAL:
             text = part.operand.casefold()
             if not text:
-                return filled(self._by(part)), name != "$eqi"
+                return not_null(self._by(part)), name != "$eqi"
             return containing(self.order, part.at, text), name == "$containsi"
         return None, False
 
     def _flagged(self, part: Compare) -> int:
         order = self._by(part)
         null = part.operand == (part.operator.name == "$null")
-        return nulls(order) if null != part.negated else filled(order)
+        return nulls(order) if null != part.negated else not_null(order)
 
     def _by(self, part: Compare) -> Order:
         """The order of the column that is compared."""
         return self._ordered(part.attribute, part.at)
 
     def _ordered(self, attribute: Attribute, at: int) -> Order:
-        key = ColumnKey(self.type.uid, (Column(attribute, at),), self._here, self._status)
+        key = ColumnKey(self.type.uid, (Column(attribute, at),), self._own_locale, self._status)
         return self.view.snapshot.ordered(key)
 
     def _of_all_alike(self, part: Compare) -> Plan:
-        """A comparison of a column that has one value in all documents."""
-        some = next(iter(self.order), None)
-        met = some is not None and compile_filter(self.view, part)(some.row, some, self.locale)
+        """A comparison of a column that has the same value in all documents."""
+        first = next(iter(self.order), None)
+        met = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
         return Plan(None if met else 0)
 
     def by_ids(self, ids: Iterable[str]) -> int:
         """The set of the documents that have one of some documentIds."""
-        get, here, status = self.view.snapshot.get, self._here, self._status
-        return bits_of(d for i in ids if (d := get(self.type, i, here, status)) is not None)
+        get, locale, status = self.view.snapshot.get, self._own_locale, self._status
+        return bits_of(d for i in ids if (d := get(self.type, i, locale, status)) is not None)
 
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """Which targets meet the inner filter, and who points at them."""
+        """The documents that point at the targets that meet the inner filter."""
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
-            return Plan(rest=part)  # what has no target meets the filter as well
+            return Plan(rest=part)  # Rows without the relation match as well, so this needs a scan.
         targets = self._targets(part)
         if not attribute.derived:
-            links, here, status = self.view.snapshot.linking, self._here, self._status
-            return Plan(
-                bits_of(d for t in targets for d in links(self.type, attribute.name, t.row[1], here, status))
-            )
+            return Plan(bits_of(d for target in targets for d in self._linking(attribute, target)))
         other = part.target.attributes[attribute.mapped_by or ""]
-        if other.morph or not attribute.to_many:  # of several that point here, one is shown
+        if other.morph or not attribute.to_many:  # Of several that point here, only one is shown.
             return Plan(rest=part)
         at = part.target.position[other.name]
         return Plan(self.by_ids({i for t in targets for i in t.row[at]}))
+
+    def _linking(self, attribute: Attribute, target: Document) -> Order:
+        linking, document_id = self.view.snapshot.linking, target.row[DOCUMENT_ID]
+        return linking(self.type, attribute.name, document_id, self._own_locale, self._status)
 
     def _targets(self, part: Through) -> Iterable[Document]:
         """The documents that meet the inner filter of a relation, among those that it can lead to."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = view.locales_of(target, inside)
-        found = [d for locale in locales for d in Planner(view, target, locale).find(part.inner)]
+        targets = [d for locale in locales for d in Planner(view, target, locale).find(part.inner)]
         if len(locales) == 1 or part.attribute.derived:
-            return found
-        return [d for d in found if view.version(target, d.document_id, inside) is d]
+            return targets
+        return [d for d in targets if view.version(target, d.document_id, inside) is d]
 
     def find(self, filter_: Filter) -> Iterable[Document]:
         """The documents that meet a filter, in default order."""
         plan = self.plan(filter_)
-        found = self.documents(plan.bits)
+        candidates = self.documents(plan.bits)
         if plan.rest is None:
-            return found
+            return candidates
         test = compile_filter(self.view, plan.rest)
-        return [d for d in found if test(d.row, d, locale_inside(d))]
+        return [d for d in candidates if test(d.row, d, locale_inside(d))]
 
     def documents(self, bits: int | None) -> Iterable[Document]:
         """The documents of a set, None for all, in default order."""
         if bits is None:
             return self.order
-        if bits.bit_count() <= FEW:
-            return self.view.snapshot.few(self.type, self._here, self._status, bits)
+        if bits.bit_count() <= TESTED_SINGLY:
+            return self.view.snapshot.members(self.type, self._own_locale, self._status, bits)
         return self.order.members(bits)

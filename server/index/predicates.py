@@ -9,7 +9,7 @@ from server.index.snapshot import View, locale_inside
 from server.query.ast import And, Compare, Filter, Missing, Or, Through
 from server.query.operators import text_of
 
-# A row, the document that it belongs to (for derived relations), the locale that the walk is in.
+# A row, the document that it belongs to (for derived relations), the locale of the traversal.
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
 
 
@@ -27,7 +27,7 @@ def compile_filter(view: View, filter_: Filter) -> Test:
 
 
 def all_of(tests: list[Test]) -> Test:
-    """The test that all of some tests are, one or more."""
+    """The test that one or more tests all pass."""
     if len(tests) == 1:
         return tests[0]
     return lambda row, owner, locale: all(test(row, owner, locale) for test in tests)
@@ -101,16 +101,16 @@ def _missing(view: View, filter_: Missing) -> Test:
 def _through(view: View, filter_: Through) -> Test:
     """Whether something that an attribute holds meets the inner filter.
 
-    Where it holds nothing, a row of nulls is asked, as SQL's outer join has it: that is how
-    `filters[parent][id][$null]=true` finds what has no parent.
+    Where it holds nothing, a row of nulls is tested, as in an outer join of SQL: this is how
+    `filters[parent][id][$null]=true` finds documents without a parent.
     """
     attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
     nothing = inner((None,) * len(filter_.target.columns), None, "")
     if attribute.type == "component":
 
         def test_components(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
-            held = components_in(row[at])
-            return any(inner(c.row, None, locale) for c in held) if held else nothing
+            components = components_in(row[at])
+            return any(inner(c.row, None, locale) for c in components) if components else nothing
 
         return test_components
     if not (attribute.type == "media" or attribute.derived or attribute.morph):
@@ -119,37 +119,37 @@ def _through(view: View, filter_: Through) -> Test:
     known: dict[int, bool] = {}
 
     def meets(document: Document) -> bool:
-        # Many documents share a target (an author, a category): each is asked once.
-        answer = known.get(id(document))
-        if answer is None:
-            answer = known[id(document)] = inner(document.row, document, locale_inside(document))
-        return answer
+        # Many documents share a target, such as an author or a category; each target is tested once.
+        result = known.get(id(document))
+        if result is None:
+            result = known[id(document)] = inner(document.row, document, locale_inside(document))
+        return result
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
-        held = related(row[at] or (), owner, locale)
-        return any(meets(document) for document in held) if held else nothing
+        documents = related(row[at] or (), owner, locale)
+        return any(map(meets, documents)) if documents else nothing
 
     return test
 
 
 def _through_stored(view: View, filter_: Through, inner: Test, nothing: bool) -> Test:
-    """A relation whose rows hold the targets' ids: each target is asked once, None where it is gone."""
+    """A relation whose rows hold the ids of its targets. Each target is tested once; None: there is none."""
     at, target = filter_.at, filter_.target
     known: dict[tuple[str, str], bool | None] = {}
 
     def meets(document_id: str, locale: str) -> bool | None:
         key = (document_id, locale)
         if key not in known:
-            found = view.version(target, document_id, locale)
-            known[key] = None if found is None else inner(found.row, found, locale_inside(found))
+            document = view.version(target, document_id, locale)
+            known[key] = None if document is None else inner(document.row, document, locale_inside(document))
         return known[key]
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
         return any(meets(document_id, locale) for document_id in row[at] or ())
 
     def test_nothing(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
-        answers = {meets(document_id, locale) for document_id in row[at] or ()}
-        return True in answers or answers <= {None}
+        results = {meets(document_id, locale) for document_id in row[at] or ()}
+        return True in results or results <= {None}
 
     return test_nothing if nothing else test
 

@@ -1,4 +1,4 @@
-"""`publicationFilter`: which documents are shown by what is published of them, and what is a draft."""
+"""`publicationFilter`: which documents are shown, by what is published of them and what is a draft."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
     def modified(document: Document) -> bool:
         live, draft = (version(document, s, document.locale) for s in (PUBLISHED, DRAFT))
-        return live is not None and draft is not None and live.row[2:-4] != draft.row[2:-4]
+        return live is not None and draft is not None and live.values != draft.values
 
     def anywhere(document: Document) -> bool:
         return any(version(document, PUBLISHED, locale) for locale in locales)

@@ -17,30 +17,41 @@ from server.formats.positions import KeyPath
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, Orders
-from server.index.tables import NO_SLOTS, NOTHING, Key, Table, Target, apply_table, build_table, place_of
+from server.index.tables import (
+    NO_DOCUMENTS,
+    NO_SLOTS,
+    Change,
+    Localization,
+    Table,
+    Target,
+    VersionKey,
+    apply_table,
+    attribute_path,
+    build_table,
+)
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.storage.media import upload_path
 
-Found = list[Document]
+Documents = list[Document]
 
-# (value of the row, document it belongs to, locale of the walk) → what it leads to
-Resolver = Callable[[Any, Document | None, str], Found]
+# (value of the column, document it belongs to, locale of the traversal) → the documents it leads to
+Resolver = Callable[[Any, Document | None, str], Documents]
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents of a site at one moment. `number` grows with every snapshot of a process.
+    """All documents of a site at one point in time. `number` grows with every snapshot of a process.
 
-    `fragments` outlives a snapshot, since it is about documents alone. What also says something of
-    other documents does not: `shown`, documents as they were rendered with what they populate. The
-    `orders` that requests have asked for go over into the next snapshot as far as they can.
+    Three caches go with it. `fragments`, of what depends on single documents, is handed on to the next
+    snapshot; `shown`, of documents rendered with what they populate, is not; of `orders`, those by
+    columns of the documents themselves are.
     """
 
     schema: Schema
     tables: Mapping[str, Table]
     media: Map[str, Document] = field(default_factory=Map)
-    claims: Map[Key, tuple[Document, ...]] = field(default_factory=Map)
-    contested: frozenset[Key] = frozenset()
+    claims: Map[VersionKey, tuple[Document, ...]] = field(default_factory=Map)
+    contested: frozenset[VersionKey] = frozenset()
     number: int = 0
     fragments: Fragments = field(default_factory=Fragments)
     shown: Fragments = field(default_factory=Fragments)
@@ -52,30 +63,30 @@ class Snapshot:
 
     def list(self, type_: Type, locale: str, status: str) -> Order:
         """The versions of a type in a locale and status, in default order."""
-        return self.tables[type_.uid].order.get((locale, status), NOTHING)
+        return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey) -> Order:
         """The versions of a type in the order of some columns; made on first use, then kept up to date."""
 
         def make() -> Order:
-            default = self.tables[key.uid].order.get((key.locale, key.status), NOTHING)
+            default = self.tables[key.uid].order.get((key.locale, key.status), NO_DOCUMENTS)
             return order_of(list(default), key.columns)
 
         return self.orders.get(key, make)
 
-    def few(self, type_: Type, locale: str, status: str, bits: int) -> Found:
-        """The documents of a set of few, in default order: found without going through all."""
+    def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
+        """The documents of a set, in default order; the fewer they are, the faster."""
         slots = self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
         return sorted(slots.members(bits), key=default_order)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
         """The versions of a type whose `relation` points at `target`, in default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
-        return edges.get((target, locale, status), NOTHING)
+        return edges.get((target, locale, status), NO_DOCUMENTS)
 
     def having(self, type_: Type, path: KeyPath, value: Any, locale: str) -> tuple[Document, ...]:
         """The versions of a type that have a value in the unique attribute at a path."""
-        return self.tables[type_.uid].unique.get((place_of(path), value, locale), ())
+        return self.tables[type_.uid].unique.get((attribute_path(path), value, locale), ())
 
 
 def empty(schema: Schema) -> Snapshot:
@@ -84,45 +95,43 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """The snapshot of all documents of a site; what `apply` would make of them, sooner."""
-    claims: dict[Key, tuple[Document, ...]] = {}
+    """The snapshot of all documents of a site: as `apply` would make it, but faster."""
+    claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
         others = claims.get(key)
         claims[key] = tuple(sorted((*others, document), key=_path)) if others else (document,)
-    by_type: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    by_type: dict[str, dict[Localization, None]] = defaultdict(dict)
     for uid, document_id, locale, _ in claims:
         by_type[uid][document_id, locale] = None
-    made = empty(schema)
-    held = Map(claims)
-    tables = {uid: build_table(schema.types[uid], held, places) for uid, places in by_type.items()}
+    nothing, all_claims = empty(schema), Map(claims)
+    tables = {uid: build_table(schema.types[uid], all_claims, pairs) for uid, pairs in by_type.items()}
     media = [d for key, claiming in claims.items() if key[0] == UPLOAD for d in claiming[-1:]]
     return replace(
-        made,
-        tables={**made.tables, **tables},
-        media=_apply_media(made.media, [], media),
-        claims=held,
+        nothing,
+        tables={**nothing.tables, **tables},
+        media=_apply_media(nothing.media, [], media),
+        claims=all_claims,
         contested=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
         number=1,
     )
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """The snapshot after some documents went and others came; its cost depends on those alone.
+    """The snapshot without some documents and with others; its cost depends on their number alone.
 
     Where several files claim one id, locale and status, the first by path is the one that counts.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
     tables = dict(snapshot.tables)
-    changes: dict[str, tuple[list[Document], list[Document]]] = {}
-    by_type: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    changes: dict[str, Change] = {}
+    by_type: dict[str, list[Localization]] = defaultdict(list)
     for uid, document_id, locale in sorted(touched):
         by_type[uid].append((document_id, locale))
-    for uid, places in by_type.items():
-        tables[uid], gone, come = apply_table(snapshot.schema.types[uid], tables[uid], claims, places)
-        snapshot.fragments.forget(gone)
-        changes[uid] = gone, come
+    for uid, pairs in by_type.items():
+        tables[uid], changes[uid] = apply_table(snapshot.schema.types[uid], tables[uid], claims, pairs)
+        snapshot.fragments.forget(changes[uid][0])
     return replace(
         snapshot,
         tables=tables,
@@ -139,13 +148,13 @@ def _path(document: Document) -> str:
     return document.path
 
 
-def _key(document: Document) -> Key:
+def _key(document: Document) -> VersionKey:
     return (document.type.uid, document.document_id, document.locale, document.status)
 
 
 def _apply_claims(
     snapshot: Snapshot, removed: list[Document], added: list[Document]
-) -> tuple[Map[Key, tuple[Document, ...]], set[tuple[str, str, str]], frozenset[Key]]:
+) -> tuple[Map[VersionKey, tuple[Document, ...]], set[tuple[str, str, str]], frozenset[VersionKey]]:
     touched = set()
     contested = set(snapshot.contested)
     claims = snapshot.claims.mutate()
@@ -235,7 +244,7 @@ class View:
             return self._derived(attribute)
         if attribute.morph:
             return lambda value, owner, locale: [
-                found for uid, i in value if (found := self._one(uid, i, locale)) is not None
+                d for uid, i in value if (d := self._one(uid, i, locale)) is not None
             ]
         type_ = self.snapshot.schema.types[attribute.target or ""]
         table = self.snapshot.tables.get(type_.uid)
@@ -268,18 +277,18 @@ class View:
                 return []
             target: Target = (owner.type.uid, owner.document_id) if other.morph else owner.document_id
             orders = [linking(type_, name, target, at, status) for at in self.locales_of(type_, locale)]
-            found = [document for order in orders for document in order.slice(0, len(order) if many else 1)]
+            related = [d for order in orders for d in order.slice(0, len(order) if many else 1)]
             if len(orders) > 1:
-                found.sort(key=default_order)
-            return found
+                related.sort(key=default_order)
+            return related
 
         return resolve
 
     def localizations(self, document: Document) -> list[Document]:
         """The same document in the other locales, in the site's order of locales."""
-        found = (
+        versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales
             if locale != document.locale
         )
-        return [version for version in found if version is not None]
+        return [version for version in versions if version is not None]

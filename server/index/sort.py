@@ -1,11 +1,11 @@
-"""Documents in the order of sort keys, whether what is compared stands in them or elsewhere."""
+"""Documents in the order of sort keys: of their own values, and of values at the end of a path."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from server.documents.document import Document
+from server.documents.document import ID, Document
 from server.documents.values import Component
-from server.index.ordering import Column, Order, arranged, value_of
+from server.index.ordering import Column, Order, sorted_by, value_of
 from server.index.orders import ColumnKey, PathKey
 from server.index.predicates import components_in
 from server.index.snapshot import View, locale_inside
@@ -23,7 +23,7 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
     def sort(documents: list[Document]) -> list[Document]:
         if len(documents) > 1:
             for value, descending in values:
-                documents = arranged(documents, lambda d: value(d, locale_inside(d)), descending=descending)  # noqa: B023
+                documents = sorted_by(documents, lambda d: value(d, locale_inside(d)), descending=descending)  # noqa: B023
         return documents
 
     return sort
@@ -39,7 +39,7 @@ def component_sorter(
         # A component's number is made from its place, so that the order of numbers is that of the list.
         place = {id(component): i for i, component in enumerate(components)}
         for value, descending, by_id in values if len(components) > 1 else ():
-            components = arranged(
+            components = sorted_by(
                 components,
                 lambda c: place[id(c)] if by_id else value(c, locale),  # noqa: B023
                 descending=descending,
@@ -54,7 +54,7 @@ def _is_id(key: Sort) -> bool:
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
-    """The order of all documents of a type in a locale that the index has for some keys, or makes now."""
+    """The order by some keys of all documents of a type in a locale, which the index makes on first use."""
     status = view.status(type_)
     default = view.snapshot.list(type_, locale, status)
     if not keys:
@@ -68,7 +68,8 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
 
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
-    """An order by values of other documents, which is never asked for a range of them."""
+    """The order of all documents by keys of which some lead to other documents."""
+    # It needs no key of its own, since it is neither changed nor searched for a range.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
@@ -77,10 +78,10 @@ def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
     last = _value_at_the_end(key)
     if not key.steps:
         return lambda item, locale: last(item)
-    walk, descending = _walker(view, key.steps), key.descending
+    traverse, descending = _traversal(view, key.steps), key.descending
 
     def value(item: Item, locale: str) -> Any:
-        values = [last(found) for found in walk(item, locale)]
+        values = [last(reached) for reached in traverse(item, locale)]
         filled = [v for v in values if v is not None]
         if descending:
             return max(filled) if filled else None
@@ -91,30 +92,30 @@ def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
 
 def _value_at_the_end(key: Sort) -> Callable[[Any], Any]:
     if key.attribute.name == "id" and key.steps and key.steps[-1].target.kind == "component":
-        return lambda component: component.row[0]
+        return lambda component: component.row[ID]
     return value_of(Column(key.attribute, key.at))
 
 
-def _walker(view: View, steps: tuple[Step, ...]) -> Callable[[Item, str], Iterable[Item]]:
-    """What finds the documents or components at the end of a path, from one inside of a locale."""
-    finders = [_finder(view, step) for step in steps]
+def _traversal(view: View, steps: tuple[Step, ...]) -> Callable[[Item, str], Iterable[Item]]:
+    """The function from an item, inside of a locale, to the items at the end of a path."""
+    followers = [_follower(view, step) for step in steps]
 
-    def walk(start: Item, locale: str) -> Iterable[Item]:
+    def traverse(start: Item, locale: str) -> Iterable[Item]:
         here: list[tuple[Item, str]] = [(start, locale)]
-        for find in finders:
-            # What several paths lead to counts once, so that the cost does not multiply at every step.
+        for follow in followers:
+            # What several items lead to counts once, so that the cost does not multiply at every step.
             reached = {
                 id(item): (item, locale_inside(item) if isinstance(item, Document) else inside)
                 for before, inside in here
-                for item in find(before, inside)
+                for item in follow(before, inside)
             }
             here = list(reached.values())
         return (item for item, _ in here)
 
-    return walk
+    return traverse
 
 
-def _finder(view: View, step: Step) -> Callable[[Item, str], Iterable[Item]]:
+def _follower(view: View, step: Step) -> Callable[[Item, str], Iterable[Item]]:
     at = step.at
     if step.attribute.type == "component":
         return lambda item, locale: components_in(item.row[at])

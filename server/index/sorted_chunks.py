@@ -1,9 +1,8 @@
 """An immutable sorted sequence whose changed copies share almost everything with the original.
 
-Documents of a type stand in one of these, in their default order. Items are kept in chunks; adding
-or removing one copies one chunk and the list of chunks, so the cost of a change hardly grows with
-the number of documents, and a reader of the old sequence never notices. Each chunk has notes: what
-was worked out of its items, which is right for as long as the chunk is.
+Items are kept in chunks. Adding or removing one copies one chunk and the list of chunks, so the cost
+of a change hardly grows with the number of items, and whoever reads the old sequence is not disturbed.
+Each chunk has notes: what was derived from its items, which stays valid for as long as the chunk.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,18 +11,18 @@ from itertools import chain, islice
 from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
-Key = Callable[[T], Any]
+KeyOf = Callable[[T], Any]
 Notes = dict[Any, Any]
 
 CHUNK = 256
 
 
-class Sequence(Generic[T]):
+class SortedChunks(Generic[T]):
     """Items in the order of `key(item)`, which must be unique and never change."""
 
     __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
-    def __init__(self, key: Key[T], chunks: tuple[tuple[T, ...], ...] = (), length: int = 0) -> None:
+    def __init__(self, key: KeyOf[T], chunks: tuple[tuple[T, ...], ...] = (), length: int = 0) -> None:
         self._key = key
         self._chunks = chunks
         self._firsts = [key(chunk[0]) for chunk in chunks]
@@ -31,12 +30,12 @@ class Sequence(Generic[T]):
         self._length = length
 
     @classmethod
-    def of(cls, items: Iterable[T], key: Key[T]) -> Self:
+    def of(cls, items: Iterable[T], key: KeyOf[T]) -> Self:
         """A sequence of items given in any order."""
         return cls.presorted(sorted(items, key=key), key)
 
     @classmethod
-    def presorted(cls, ordered: list[T], key: Key[T]) -> Self:
+    def presorted(cls, ordered: list[T], key: KeyOf[T]) -> Self:
         """A sequence of items that are in order already."""
         chunks = tuple(tuple(ordered[i : i + CHUNK]) for i in range(0, len(ordered), CHUNK))
         return cls(key, chunks, len(ordered))
@@ -49,19 +48,19 @@ class Sequence(Generic[T]):
 
     def slice(self, start: int, stop: int) -> list[T]:
         """The items from position `start` up to, not including, `stop`."""
-        found: list[T] = []
+        items: list[T] = []
         for chunk in self._chunks:
             if stop <= 0:
                 break
             if start < len(chunk):
-                found.extend(islice(chunk, max(start, 0), stop))
+                items.extend(islice(chunk, max(start, 0), stop))
             start -= len(chunk)
             stop -= len(chunk)
-        return found
+        return items
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """The chunks, each with its notes, which anybody may add to."""
+        """The chunks, each with its notes, to which callers may add."""
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 
@@ -87,18 +86,18 @@ class Sequence(Generic[T]):
                 stop = len(chunk) if high is None else bisect_left(chunk, high, key=self._key)
                 yield chunk[start:stop], None
 
-    def change(self, remove: Iterable[T], add: Iterable[T]) -> Self:
-        """A sequence without the items of `remove` (by key) and with those of `add`."""
-        remove, add = list(remove), list(add)
-        if len(remove) + len(add) > max(8, self._length // 8):
-            gone = {self._key(item) for item in remove}
-            return type(self).of([*(i for i in self if self._key(i) not in gone), *add], self._key)
+    def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
+        """A sequence without some items, by key, and with others."""
+        removed, added = list(removed), list(added)
+        if len(removed) + len(added) > max(8, self._length // 8):
+            keys = {self._key(item) for item in removed}
+            return type(self).of([*(i for i in self if self._key(i) not in keys), *added], self._key)
         changed = type(self).__new__(type(self))
         changed._key, changed._length = self._key, self._length
         chunks, changed._firsts, changed._notes = list(self._chunks), list(self._firsts), list(self._notes)
-        for item in remove:
+        for item in removed:
             changed._length -= _discard(chunks, changed._firsts, changed._notes, self._key, self._key(item))
-        for item in add:
+        for item in added:
             _insert(chunks, changed._firsts, changed._notes, self._key, item)
             changed._length += 1
         changed._chunks = tuple(chunks)
@@ -106,7 +105,7 @@ class Sequence(Generic[T]):
 
 
 def _discard(
-    chunks: list[tuple[T, ...]], firsts: list[Any], notes: list[Notes | None], key: Key[T], at: Any
+    chunks: list[tuple[T, ...]], firsts: list[Any], notes: list[Notes | None], key: KeyOf[T], at: Any
 ) -> int:
     where = bisect_right(firsts, at) - 1
     if where < 0:
@@ -124,7 +123,7 @@ def _discard(
 
 
 def _insert(
-    chunks: list[tuple[T, ...]], firsts: list[Any], notes: list[Notes | None], key: Key[T], item: T
+    chunks: list[tuple[T, ...]], firsts: list[Any], notes: list[Notes | None], key: KeyOf[T], item: T
 ) -> None:
     at = key(item)
     if not chunks:

@@ -1,6 +1,6 @@
 """The documents of one type in the index: by id, in order, by what they point at and by unique values.
 
-A table never changes: `changed` makes another that shares what did not change.
+A table never changes: `apply_table` makes another that shares what did not change.
 """
 
 from collections import defaultdict
@@ -11,57 +11,62 @@ from typing import Any
 from immutables import Map
 
 from server.documents.constraints import unique_values
-from server.documents.document import DRAFT, PUBLISHED, Document, default_order
+from server.documents.document import DOCUMENT_ID, DRAFT, LOCALE, PUBLISHED, Document, default_order
 from server.formats.positions import KeyPath
 from server.index.ordering import Order, slots_of
 from server.schema.model import Attribute, Type
 
-Key = tuple[str, str, str, str]  # uid, documentId, locale, status
-Place = tuple[str, str]  # locale, status
+VersionKey = tuple[str, str, str, str]  # uid, documentId, locale, status
+Localization = tuple[str, str]  # documentId, locale
+LocaleStatus = tuple[str, str]
 Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
 
+Change = tuple[list[Document], list[Document]]  # the versions removed and added
 Edges = Map[tuple[Target, str, str], Order]
-Taken = Map[tuple[str, Any, str], tuple[Document, ...]]
+Unique = Map[tuple[str, Any, str], tuple[Document, ...]]
 
-NOTHING = Order(default_order)
-UNIQUE = "unique"
-_SHIFT = 8  # 256 slots to a page
+NO_DOCUMENTS = Order(default_order)
+_UNIQUE = "unique"
+_SHIFT = 8  # 256 slots to a block
 _MASK = (1 << _SHIFT) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The documents of one type, locale and status by their slots, in pages; and the slots that are free."""
+    """The documents of one type, locale and status by their slots, in blocks; and the slots that are free."""
 
-    pages: tuple[tuple[Document | None, ...], ...] = ()
+    blocks: tuple[tuple[Document | None, ...], ...] = ()
     free: tuple[int, ...] = ()
 
     def members(self, bits: int) -> list[Document]:
         """The documents of a set, in any order."""
-        pages = self.pages
-        found = [pages[slot >> _SHIFT][slot & _MASK] for slot in slots_of(bits)]
-        return [document for document in found if document is not None]
+        blocks = self.blocks
+        members = [blocks[slot >> _SHIFT][slot & _MASK] for slot in slots_of(bits)]
+        return [document for document in members if document is not None]
 
-    def changed(self, gone: list[Document], come: list[Document]) -> "Slots":
-        """The slots after some documents went and others, given their slots here, came."""
-        pages = {slot >> _SHIFT for d in gone for slot in [d.slot]}
-        free = [*self.free, *(d.slot for d in gone)]
-        held: dict[int, list[Document | None]] = {i: list(self.pages[i]) for i in pages}
-        for document in gone:
-            held[document.slot >> _SHIFT][document.slot & _MASK] = None
-        count = len(self.pages)
-        for document in come:
+    def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
+        """The slots without some documents, and with others, which get their slots here."""
+        free = [*self.free, *(d.slot for d in removed)]
+        changed: dict[int, list[Document | None]] = {}
+        for document in removed:
+            self._block(changed, document.slot)[document.slot & _MASK] = None
+        count = len(self.blocks)
+        for document in added:
             if not free:
-                held[count] = [None] * (1 << _SHIFT)
+                changed[count] = [None] * (1 << _SHIFT)
                 free.extend(range((count + 1 << _SHIFT) - 1, (count << _SHIFT) - 1, -1))
                 count += 1
-            slot = document.slot = free.pop()
-            page = held.get(slot >> _SHIFT)
-            if page is None:
-                page = held[slot >> _SHIFT] = list(self.pages[slot >> _SHIFT])
-            page[slot & _MASK] = document
-        made = [tuple(held[i]) if i in held else self.pages[i] for i in range(count)]
-        return Slots(tuple(made), tuple(free))
+            document.slot = free.pop()
+            self._block(changed, document.slot)[document.slot & _MASK] = document
+        blocks = [tuple(changed[i]) if i in changed else self.blocks[i] for i in range(count)]
+        return Slots(tuple(blocks), tuple(free))
+
+    def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
+        """The copy of a slot's block that is being changed."""
+        number = slot >> _SHIFT
+        if number not in changed:
+            changed[number] = list(self.blocks[number])
+        return changed[number]
 
 
 NO_SLOTS = Slots()
@@ -72,55 +77,55 @@ class Table:
     """The versions of one type: by id, in default order, and by what they point at.
 
     `versions` is keyed by (documentId, locale, status), `order` and `slots` by (locale, status). What
-    not every site needs is made when it is first asked for, and then kept up to date: `edges` (by
-    relation: by target, locale and status, who points there), and `taken` (under UNIQUE: by path, value
-    and locale, who has that value in a unique attribute).
+    not every site needs is made on first use, and then kept up to date: `edges` (by relation: by target,
+    locale and status, the documents that point there), and `made` (under _UNIQUE: by path, value and
+    locale, the documents that have the value in a unique attribute).
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
-    order: Mapping[Place, Order] = field(default_factory=dict)
-    slots: Mapping[Place, Slots] = field(default_factory=dict)
+    order: Mapping[LocaleStatus, Order] = field(default_factory=dict)
+    slots: Mapping[LocaleStatus, Slots] = field(default_factory=dict)
     edges: dict[str, Edges] = field(default_factory=dict)
-    taken: dict[str, Taken] = field(default_factory=dict)
+    made: dict[str, Unique] = field(default_factory=dict)
 
     def linking(self, attribute: Attribute, at: int) -> Edges:
-        """Who points where by a relation, which stands at a position of the rows."""
-        found = self.edges.get(attribute.name)
-        if found is None:
-            found = self.edges[attribute.name] = _make_edges(self.order.values(), at)
-        return found
+        """By target, the documents that point there by a relation, whose column is `at`."""
+        edges = self.edges.get(attribute.name)
+        if edges is None:
+            edges = self.edges[attribute.name] = _make_edges(self.order.values(), at)
+        return edges
 
     @property
-    def unique(self) -> Taken:
-        """Who has which value of a unique attribute."""
-        found = self.taken.get(UNIQUE)
-        if found is None:
+    def unique(self) -> Unique:
+        """By path, value and locale, the documents that have the value in a unique attribute."""
+        unique = self.made.get(_UNIQUE)
+        if unique is None:
             everything = [d for order in self.order.values() for d in order]
-            found = self.taken[UNIQUE] = _apply_unique(Map(), [], everything)
-        return found
+            unique = self.made[_UNIQUE] = _apply_unique(Map(), [], everything)
+        return unique
 
 
 def build_table(
-    type_: Type, claims: Map[Key, tuple[Document, ...]], places: Iterable[tuple[str, str]]
+    type_: Type, claims: Map[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
-    """The table of the documents (id, locale) at some places; what `apply_table` would make, sooner."""
-    found: dict[Place, list[Document]] = defaultdict(list)
-    for document_id, locale in places:
+    """The table of some documents in some locales: as `apply_table` would make it, but faster."""
+    grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
+    for document_id, locale in localizations:
         for version in _effective(type_, claims, document_id, locale):
-            found[locale, version.status].append(version if version.slot < 0 else version.copy())
+            grouped[locale, version.status].append(version if version.slot < 0 else version.copy())
     versions, order, slots = {}, {}, {}
-    for place, listed in found.items():
-        listed.sort(key=default_order)
-        for document in listed:
-            versions[(document.row[1], *place)] = document
-        order[place], slots[place] = Order.presorted(listed, default_order), Slots().changed([], listed)
+    for key, documents in grouped.items():
+        documents.sort(key=default_order)
+        for document in documents:
+            versions[(document.row[DOCUMENT_ID], *key)] = document
+        order[key], slots[key] = Order.presorted(documents, default_order), Slots().changed([], documents)
     return Table(Map(versions), order, slots)
 
 
 def _effective(
-    type_: Type, claims: Map[Key, tuple[Document, ...]], document_id: str, locale: str
+    type_: Type, claims: Map[VersionKey, tuple[Document, ...]], document_id: str, locale: str
 ) -> list[Document]:
-    """The versions that a document has in a locale: what is published, and the draft beside it."""
+    """The versions that a document has in a locale: the published one, and the draft beside it."""
     published = claims.get((type_.uid, document_id, locale, PUBLISHED), ())[:1]
     if not type_.draft_publish:
         return list(published)
@@ -131,17 +136,17 @@ def _effective(
 def apply_table(
     type_: Type,
     table: Table,
-    claims: Map[Key, tuple[Document, ...]],
-    places: list[tuple[str, str]],
-) -> tuple[Table, list[Document], list[Document]]:
-    """The table after the claims to some places (documentId, locale) have changed.
+    claims: Map[VersionKey, tuple[Document, ...]],
+    localizations: list[Localization],
+) -> tuple[Table, Change]:
+    """The table after the claims to some documents in some locales have changed.
 
-    Returns the versions that went and those that came as well.
+    Returns what has changed as well.
     """
-    gone: list[Document] = []
-    come: list[Document] = []
+    removed: list[Document] = []
+    added: list[Document] = []
     versions = table.versions.mutate()
-    for document_id, locale in places:
+    for document_id, locale in localizations:
         after = {d.status: d for d in _effective(type_, claims, document_id, locale)}
         for status in (PUBLISHED, DRAFT):
             key, new = (document_id, locale, status), after.get(status)
@@ -149,30 +154,33 @@ def apply_table(
             if old is new:
                 continue
             if old is not None:
-                gone.append(old)
+                removed.append(old)
                 del versions[key]
             if new is not None:
-                come.append(new)
-    come, slots = _apply_slots(table.slots, gone, come)
-    for document in come:
+                added.append(new)
+    added, slots = _apply_slots(table.slots, removed, added)
+    for document in added:
         versions[(document.document_id, document.locale, document.status)] = document
     changed = Table(
         versions.finish(),
-        _apply_order(table.order, gone, come),
+        _apply_order(table.order, removed, added),
         slots,
-        {name: _apply_edges(e, type_.position[name], gone, come) for name, e in list(table.edges.items())},
-        {name: _apply_unique(taken, gone, come) for name, taken in list(table.taken.items())},
+        {
+            name: _apply_edges(e, type_.position[name], removed, added)
+            for name, e in list(table.edges.items())
+        },
+        {name: _apply_unique(unique, removed, added) for name, unique in list(table.made.items())},
     )
-    return changed, gone, come
+    return changed, (removed, added)
 
 
 def _apply_slots(
-    slots: Mapping[Place, Slots], gone: list[Document], come: list[Document]
-) -> tuple[list[Document], Mapping[Place, Slots]]:
-    """Give a slot to each document that comes; returns them, those that have a slot already copied."""
+    slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
+) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
+    """Give a slot to each document that is added; returns them, as copies where they had a slot already."""
     placed: list[Document] = []
     changed = dict(slots)
-    for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
+    for key, (out, in_) in _grouped(removed, added, lambda d: [(d.locale, d.status)]).items():
         new = [document if document.slot < 0 else document.copy() for document in in_]
         changed[key] = changed.get(key, NO_SLOTS).changed(out, new)
         placed.extend(new)
@@ -180,33 +188,33 @@ def _apply_slots(
 
 
 def _apply_order(
-    order: Mapping[Place, Order], gone: list[Document], come: list[Document]
-) -> Mapping[Place, Order]:
+    order: Mapping[LocaleStatus, Order], removed: list[Document], added: list[Document]
+) -> Mapping[LocaleStatus, Order]:
     changed = dict(order)
-    for key, (out, in_) in _grouped(gone, come, lambda d: [(d.locale, d.status)]).items():
-        changed[key] = changed.get(key, NOTHING).change(out, in_)
+    for key, (out, in_) in _grouped(removed, added, lambda d: [(d.locale, d.status)]).items():
+        changed[key] = changed.get(key, NO_DOCUMENTS).changed(out, in_)
     return changed
 
 
 def _make_edges(orders: Iterable[Order], at: int) -> Edges:
     """The reverse edges of the relation at a position of the rows."""
-    found: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
+    sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
-        for document in order:  # in default order, in which they are to stand
-            locale, status = document.row[-1], document.status
+        for document in order:  # in default order, which each of the lists keeps
+            locale, status = document.row[LOCALE], document.status
             for target in document.row[at]:
-                found[target, locale, status].append(document)
-    return Map({key: Order.presorted(listed, default_order) for key, listed in found.items()})
+                sources[target, locale, status].append(document)
+    return Map({key: Order.presorted(documents, default_order) for key, documents in sources.items()})
 
 
-def _apply_edges(edges: Edges, at: int, gone: list[Document], come: list[Document]) -> Edges:
+def _apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
         return [(target, locale, status) for target in document.row[at]]
 
     changed = edges.mutate()
-    for key, (out, in_) in _grouped(gone, come, keys).items():
-        order = changed.get(key, NOTHING).change(out, in_)
+    for key, (out, in_) in _grouped(removed, added, keys).items():
+        order = changed.get(key, NO_DOCUMENTS).changed(out, in_)
         if len(order):
             changed[key] = order
         else:
@@ -214,18 +222,18 @@ def _apply_edges(edges: Edges, at: int, gone: list[Document], come: list[Documen
     return changed.finish()
 
 
-def place_of(path: KeyPath) -> str:
+def attribute_path(path: KeyPath) -> str:
     """A path without the positions in its lists: `rows.code` for `("rows", 3, "code")`."""
     return ".".join(part for part in path if isinstance(part, str))
 
 
-def _apply_unique(unique: Taken, gone: list[Document], come: list[Document]) -> Taken:
+def _apply_unique(unique: Unique, removed: list[Document], added: list[Document]) -> Unique:
     def keys(document: Document) -> set[tuple[str, Any, str]]:
-        values = unique_values(document.type, document.row[2:-4])
-        return {(place_of(path), value, document.locale) for path, value in values}
+        values = unique_values(document.type, document.values)
+        return {(attribute_path(path), value, document.locale) for path, value in values}
 
     changed = unique.mutate()
-    for key, (out, in_) in _grouped(gone, come, keys).items():
+    for key, (out, in_) in _grouped(removed, added, keys).items():
         left = tuple(d for d in changed.get(key, ()) if d not in out)
         if left or in_:
             changed[key] = (*left, *in_)
@@ -234,9 +242,10 @@ def _apply_unique(unique: Taken, gone: list[Document], come: list[Document]) -> 
     return changed.finish()
 
 
-def _grouped(gone: list[Document], come: list[Document], keys: Any) -> dict[Any, tuple[list[Any], list[Any]]]:
-    groups: dict[Any, tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
-    for side, documents in enumerate((gone, come)):
+def _grouped(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Change]:
+    """What has changed, by each of the keys of the documents."""
+    groups: dict[Any, Change] = defaultdict(lambda: ([], []))
+    for side, documents in enumerate((removed, added)):
         for document in documents:
             for key in keys(document):
                 groups[key][side].append(document)

@@ -50,7 +50,7 @@ def test_what_is_kept_stays_within_the_bound_however_long_the_keys() -> None:
         assert 0 < fragments.bytes <= 1_000_000
 
 
-def test_a_sheet_that_outgrows_the_bound_is_begun_anew() -> None:
+def test_what_outgrows_the_bound_is_begun_anew() -> None:
     fragments, documents = Fragments(200_000), [note(i) for i in range(1000)]
     for document in documents:
         assert fragments.of("all")(document, lambda d: d.document_id.encode() * 100).startswith(b"n")

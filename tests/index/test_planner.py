@@ -128,11 +128,11 @@ def check(schema: Schema, snapshot: Snapshot, wanted: dict[str, Any], sort: str)
         everything = [d for d in everything if test(d.row, d, d.locale)]
     with pytest.MonkeyPatch.context() as patch:
         for few in (0, 100):  # by going through orders, and by slots
-            patch.setattr("server.index.find.FEW", few)
-            patch.setattr("server.index.planner.FEW", few)
-            found = find(view, query)
-            assert ids(found.documents) == ids(sorter(view, query.selection.sort)(everything))
-            assert found.total == len(everything)
+            patch.setattr("server.index.find.SORTED_DIRECTLY", few)
+            patch.setattr("server.index.planner.TESTED_SINGLY", few)
+            listing = find(view, query)
+            assert ids(listing.documents) == ids(sorter(view, query.selection.sort)(everything))
+            assert listing.total == len(everything)
 
 
 @given(books=books, wanted=filters, sort=sorts)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.index import sorted_chunks as sequence
-from server.index.sorted_chunks import Sequence
+from server.index import sorted_chunks
+from server.index.sorted_chunks import SortedChunks
 
 ITEMS = st.lists(st.integers(0, 60), max_size=12)
 
@@ -18,7 +18,7 @@ def key(item: int) -> tuple[int]:
 def _small_chunks() -> object:
     """Chunks of four, so that a handful of items has several."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(sequence, "CHUNK", 4)
+    patch.setattr(sorted_chunks, "CHUNK", 4)
     yield
     patch.undo()
 
@@ -27,12 +27,12 @@ def _small_chunks() -> object:
 def test_it_is_a_sorted_list_under_any_changes(
     start: set[int], changes: list[tuple[list[int], list[int]]], data: st.DataObject
 ) -> None:
-    items, made = set(start), Sequence.of(start, key)
+    items, made = set(start), SortedChunks.of(start, key)
     versions = [(made, sorted(items))]
     for out, in_ in changes:
         gone = set(out)
         come = set(in_) - (items - gone)  # what is there already is not added again
-        made = made.change(gone, come)
+        made = made.changed(gone, come)
         items = (items - gone) | come
         versions.append((made, sorted(items)))
     for version, expected in versions:
@@ -49,14 +49,14 @@ def test_it_is_a_sorted_list_under_any_changes(
 
 
 def test_what_is_not_there_can_be_removed() -> None:
-    made = Sequence.of([2, 4], key)
-    assert list(made.change([1, 3, 5], [])) == [2, 4]
-    assert list(Sequence(key).change([1], [])) == []
+    made = SortedChunks.of([2, 4], key)
+    assert list(made.changed([1, 3, 5], [])) == [2, 4]
+    assert list(SortedChunks(key).changed([1], [])) == []
 
 
 def test_a_small_change_of_a_long_sequence_shares_its_chunks() -> None:
-    before = Sequence.of(range(0, 2000, 2), key)
-    after = before.change([0], [1001])
+    before = SortedChunks.of(range(0, 2000, 2), key)
+    after = before.changed([0], [1001])
     shared = {id(chunk) for chunk in before._chunks} & {id(chunk) for chunk in after._chunks}
     assert len(shared) >= len(before._chunks) - 3
     assert list(before) == list(range(0, 2000, 2))
@@ -64,8 +64,8 @@ def test_a_small_change_of_a_long_sequence_shares_its_chunks() -> None:
 
 
 def test_chunks_stay_small_when_one_place_grows() -> None:
-    made = Sequence.of([0, 10**6], key)
+    made = SortedChunks.of([0, 10**6], key)
     for item in range(1, 500):
-        made = made.change([], [item])
+        made = made.changed([], [item])
     assert list(made) == [*range(500), 10**6]
-    assert max(map(len, made._chunks)) <= 2 * sequence.CHUNK
+    assert max(map(len, made._chunks)) <= 2 * sorted_chunks.CHUNK
