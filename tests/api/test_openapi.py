@@ -299,6 +299,16 @@ def test_what_needs_no_credentials_says_so(make_api: MakeApi) -> None:
 # --- served --------------------------------------------------------------------------------------
 
 
+def test_every_read_says_that_it_has_an_entity_tag(everything: Api) -> None:
+    reads = [made for method, _, made in operations(document(everything)) if method == "GET"]
+    assert len(reads) > 20
+    for made in reads:
+        if "200" in made["responses"]:
+            assert made["responses"]["200"]["headers"]["ETag"]["required"]
+            assert "304" in made["responses"]
+            assert {"$ref": "#/components/parameters/ifNoneMatch"} in made["parameters"]
+
+
 def test_it_is_tagged_and_changes_with_the_schema(make_api: MakeApi) -> None:
     api = make_api(SECRET)
     first = api.get("/openapi.json", "public")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.api.openapi.operations import WRITE, answer, json_content, not_modified, operation
+from server.api.openapi.operations import WRITE, answer, json_content, operation
 from server.api.openapi.types import Schema, TypeSchemas, ref
 from server.auth.permissions import Actor
 from server.schema.model import Type
@@ -40,8 +40,8 @@ class ContentPaths:
             "find",
             f"find{name}",
             f"A list of {type_.plural}",
-            answers={200: self._list_answer(type_), 304: not_modified()},
-            parameters=[*self._reading(type_, many=True), *map(_shared, ("pagination", "ifNoneMatch"))],
+            answers={200: self._list_answer(type_)},
+            parameters=[*self._reading(type_, many=True), _shared("pagination")],
         )
         made = self._make(
             type_,
@@ -73,8 +73,8 @@ class ContentPaths:
             find,
             f"findOne{name}",
             f"One {type_.singular}",
-            answers={**shown, 304: not_modified()},
-            parameters=[*self._reading(type_, many=False), _shared("ifNoneMatch")],
+            answers=shown,
+            parameters=self._reading(type_, many=False),
             errors=(400, 401, 403, 404, 500),
         )
         changed = self._make(

@@ -8,7 +8,7 @@ from typing import Any
 from server.api.openapi import services
 from server.api.openapi.content import ContentPaths, answer_schemas
 from server.api.openapi.examples import examples_of
-from server.api.openapi.operations import error_responses
+from server.api.openapi.operations import error_responses, read
 from server.api.openapi.parameters import shared_parameters, type_parameters
 from server.api.openapi.search import SEARCH, search_path
 from server.api.openapi.services import Services
@@ -54,6 +54,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
     paths |= {path: made for path, made in Services(actor, public, limited).all() if made}
     searched = search_path(actor, public, state.schema.content_types, state.settings)
     paths |= {"/search": searched} if searched else {}
+    paths = {path: _with_reads(methods) for path, methods in paths.items()}
     components = _components(state, schemas)
     used = _reached(paths, components)
     document = {
@@ -65,6 +66,10 @@ def describe_site(state: State, actor: Actor) -> bytes:
         "components": {**used, "securitySchemes": {"bearer": _BEARER}},
     }
     return dumps(document)
+
+
+def _with_reads(methods: Schema) -> Schema:
+    return {method: read(made) if method == "get" else made for method, made in methods.items()}
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, Schema]]:

@@ -57,9 +57,15 @@ def operation(
     return found
 
 
-def not_modified() -> Schema:
-    """The answer 304."""
-    return {"description": "What If-None-Match names still holds.", "headers": {"ETag": TAG}}
+def read(described: Schema) -> Schema:
+    """A GET: what it answers has an entity tag, and is not sent again to who names that."""
+    responses = dict(described["responses"])
+    if "200" not in responses:
+        return described
+    answered = {**responses.pop("200"), "headers": {"ETag": {**TAG, "required": True}}}
+    known = {"description": "What If-None-Match names still holds.", "headers": {"ETag": TAG}}
+    parameters = [*described.get("parameters", ()), ref("ifNoneMatch", "parameters")]
+    return {**described, "parameters": parameters, "responses": {"200": answered, "304": known, **responses}}
 
 
 # --- errors --------------------------------------------------------------------------------------

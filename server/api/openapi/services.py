@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.api.openapi.operations import ALWAYS, JSON, WRITE, answer, json_content, not_modified, operation
+from server.api.openapi.operations import ALWAYS, JSON, WRITE, answer, json_content, operation
 from server.api.openapi.parameters import name_in_path, number_in_path
 from server.api.openapi.types import Schema, ref
 from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
@@ -78,7 +78,7 @@ class Services:
         yield "/uploads/{path}", _methods(
             get=operation(
                 MEDIA, "download", "The content of a file",
-                {200: bytes_, 206: part, 304: not_modified()},
+                {200: bytes_, 206: part},
                 parameters=[name_in_path("path", "The path in a file's `url`; it may have slashes.")],
                 errors=(404, 416, 500), public=True, limited=self.limited,
             )
