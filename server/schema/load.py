@@ -250,5 +250,6 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
     # A relation belongs to its locale unless the schema says otherwise; other attributes are shared.
-    values["localized"] = type_localized and _is_localized(data, default=kind == "relation")
+    # A uid and a relation are each locale's own, whatever their options say, as they are in Strapi.
+    values["localized"] = type_localized and (kind in ("uid", "relation") or _is_localized(data))
     return Attribute(**values)

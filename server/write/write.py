@@ -15,6 +15,7 @@ from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
 from server.write.relations import Relinker
 from server.write.request import Address
+from server.write.shared import share
 from server.write.validate import Change, check_published, not_unique
 from server.write.version_files import Update, free_path, write_draft, write_new, write_published
 
@@ -67,7 +68,9 @@ class Writer:
         self._check(address, document_id, new, lambda name: name in touched or draft is not None)
         write = write_draft if address.draft else write_published
         write(self.context, Update(published, draft, base, new))
-        self._share(address, document_id, new)
+        before = old if address.draft or published is None else values_of(published)
+        changed = {name: new[name] for name in new if new[name] != before[name] or name in touched}
+        share(self.context, address, document_id, changed)
         self._link_back(address, document_id, change, new)
         return document_id
 
@@ -125,7 +128,7 @@ class Writer:
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
         """A document's first version in a locale, with what its locales share."""
-        other = self._any_version(address, document_id)
+        other = self._other_locale(address, document_id)
         if other is None:
             raise NotFoundError()
         attributes = address.type.attributes.values()
@@ -138,40 +141,18 @@ class Writer:
         if self.context.changeset.exists(path):
             raise ConflictError(f"{path} is there already, and is not this document")
         write_new(self.context, address, document_id, values, path)
-        self._share(address, document_id, values)
+        share(self.context, address, document_id, {name: values[name] for name in change.values})
         self._link_back(address, document_id, change, values)
 
-    def _any_version(self, address: Address, document_id: str) -> Document | None:
+    def _other_locale(self, address: Address, document_id: str) -> Document | None:
+        """A version in another locale to take over from: of the same status, where there is one."""
         locales = (self.context.settings.default_locale, *self.context.settings.locales)
-        for locale in locales if address.type.localized else ():
-            published, draft = self.context.versions(address.type, document_id, locale)
-            if draft or published:
-                return draft or published
-        return None
-
-    def _share(self, address: Address, document_id: str, new: Values) -> None:
-        """Give every other locale the values of attributes that are not localised.
-
-        What is a draft is shared with drafts only, until it is published.
-        """
-        if not address.type.localized:
-            return
-        for locale in self.context.settings.locales:
-            if locale == address.locale:
-                continue
-            published, draft = self.context.versions(address.type, document_id, locale)
-            for document in (draft, None if address.draft else published):
-                if document is not None:
-                    self._share_with(document, new)
-
-    def _share_with(self, document: Document, new: Values) -> None:
-        old = values_of(document)
-        shared = {
-            name: new[name] if not a.localized else old[name] for name, a in document.type.attributes.items()
-        }
-        changes = self.context.changes(document, shared)
-        if changes:
-            self.context.touch(document, changes)
+        versions = [
+            self.context.versions(address.type, document_id, locale)
+            for locale in (locales if address.type.localized else ())
+        ]
+        drafts, live = [d or p for p, d in versions], [p for p, _ in versions]
+        return next(filter(None, drafts if address.draft else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
         """Write relations where they are stored, and take targets that only one may have."""

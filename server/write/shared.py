@@ -1,0 +1,36 @@
+"""The attributes that all locales of a document share: a change in one locale reaches the others."""
+
+from server.write.context import Context, Values, values_of
+from server.write.request import Address
+from server.write.version_files import Update, write_draft
+
+
+def share(context: Context, address: Address, document_id: str, changed: Values) -> None:
+    """Give the other locales of a document what a write has changed of the attributes that they share.
+
+    What a draft changes reaches the drafts of the others; what is published, both of their versions.
+    """
+    attributes = address.type.attributes
+    shared = {name: value for name, value in changed.items() if not attributes[name].localized}
+    if not shared or not address.type.localized:
+        return
+    for locale in context.settings.locales:
+        if locale != address.locale:
+            _share_with(context, address, document_id, locale, shared)
+
+
+def _share_with(context: Context, address: Address, document_id: str, locale: str, shared: Values) -> None:
+    published, draft = context.versions(address.type, document_id, locale)
+    base = draft or published
+    if base is None:
+        return
+    values = {**values_of(base), **shared}
+    if address.draft:
+        write_draft(context, Update(published, draft, base, values))
+        return
+    for document in filter(None, (published, draft)):
+        changes = context.changes(document, {**values_of(document), **shared})
+        if changes:
+            context.touch(document, changes)
+    if published and draft and {**values_of(published), **shared} == values:
+        context.changeset.delete(draft.path)  # it differs from what is published no more

@@ -1,0 +1,103 @@
+"""What the locales of a document share, and what is each one's own."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeApi
+from tests.sites import INTEGER, STRING, Api, collection, component, documents, relation, translated
+
+ITEM: dict[str, Any] = {
+    "title": translated(STRING),
+    "slug": {"type": "uid", "targetField": "title"},
+    "price": INTEGER,
+    "box": {"type": "component", "component": "x.box"},
+    "shop": {**relation("manyToOne", "shop"), "pluginOptions": {"i18n": {"localized": False}}},
+}
+FILES: dict[str, Any] = {
+    **collection("item", ITEM, drafts=True, localized=True),
+    **collection("shop", {"name": STRING}),
+    **component("x.box", {"width": INTEGER}),
+    **documents("shops", a={"name": "A"}, b={"name": "B"}),
+    "site.yaml": "locales: {default: en, available: [en, fr, de]}\n",
+    "content/items/one.md": "---\ntitle: One\nslug: one\nprice: 1\nbox: {width: 1}\nshop: a\n---\n",
+}
+
+
+@pytest.fixture
+def api(make_api: MakeApi) -> Api:
+    return make_api(dict(FILES))
+
+
+def prices(api: Api) -> dict[str, Any]:
+    """The price in each locale, published and as a draft; None where there is no version."""
+    found = {}
+    for locale in ("en", "fr", "de"):
+        for status in ("published", "draft"):
+            answer = api.get(f"/api/items/one?locale={locale}&status={status}")
+            found[f"{locale} {status}"] = answer.data["price"] if answer.status == 200 else None
+    return found
+
+
+def files(api: Api) -> set[str]:
+    return {path.name for path in (api.site.root / "content/items").iterdir()}
+
+
+def test_a_new_locale_publishes_what_is_published(api: Api) -> None:
+    api.put("/api/items/one?status=draft", {"price": 2})
+    assert api.put("/api/items/one?locale=fr", {"title": "Un"}).data["price"] == 1
+    assert prices(api) == {
+        "en published": 1,
+        "en draft": 2,
+        "fr published": 1,
+        "fr draft": 1,
+        "de published": None,
+        "de draft": None,
+    }
+
+
+def test_a_new_draft_of_a_locale_takes_over_from_the_draft(api: Api) -> None:
+    api.put("/api/items/one?status=draft", {"price": 2})
+    assert api.put("/api/items/one?locale=de&status=draft", {"title": "Eins"}).data["price"] == 2
+    assert prices(api)["de published"] is None
+
+
+def test_a_draft_reaches_the_drafts_of_the_other_locales(api: Api) -> None:
+    api.put("/api/items/one?locale=fr", {"title": "Un"})
+    api.put("/api/items/one?locale=de&status=draft", {"title": "Eins"})
+    api.put("/api/items/one?status=draft", {"price": 3})
+    assert prices(api) == {
+        "en published": 1,
+        "en draft": 3,
+        "fr published": 1,
+        "fr draft": 3,
+        "de published": None,
+        "de draft": 3,
+    }
+    assert api.get("/api/items/one?locale=fr&status=draft").data["title"] == "Un"
+
+
+def test_publishing_reaches_every_version_and_leaves_no_draft_that_is_none(api: Api) -> None:
+    api.put("/api/items/one?locale=fr", {"title": "Un"})
+    api.put("/api/items/one?status=draft", {"price": 3, "box": {"width": 9}})
+    assert "one.fr.draft.md" in files(api)
+    api.put("/api/items/one", {})
+    assert {price for name, price in prices(api).items() if not name.startswith("de")} == {3}
+    assert api.get("/api/items/one?locale=fr&populate=box").data["box"]["width"] == 9
+    assert files(api) == {"one.md", "one.fr.md"}
+
+
+def test_an_edit_of_what_is_a_locales_own_leaves_the_others_alone(api: Api) -> None:
+    api.put("/api/items/one?locale=fr", {"title": "Un"})
+    french = (api.site.root / "content/items/one.fr.md").read_text()
+    api.put("/api/items/one", {"title": "First", "slug": "first", "shop": "b"})
+    assert (api.site.root / "content/items/one.fr.md").read_text() == french
+
+
+def test_a_uid_and_a_relation_are_each_locales_own(api: Api) -> None:
+    new = api.put("/api/items/one?locale=fr&populate=shop", {"title": "Un"}).data
+    assert (new["slug"], new["shop"]) == (None, None)
+    api.put("/api/items/one?locale=fr", {"slug": "un", "shop": "b"})
+    for locale, slug, shop in (("en", "one", "A"), ("fr", "un", "B")):
+        found = api.get(f"/api/items/one?locale={locale}&populate=shop").data
+        assert (found["slug"], found["shop"]["name"]) == (slug, shop)
