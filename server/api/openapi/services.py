@@ -246,8 +246,9 @@ _LOCALE = _closed(
         "isDefault": _FLAG,
     }
 )
+_NINE_DIGITS: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 _PART: list[Schema] = [
-    {"name": name, "in": "query", "description": text, "schema": {"type": "integer", "minimum": 0}}
+    {"name": name, "in": "query", "description": text, "schema": _NINE_DIGITS}
     for name, text in (("start", "How many users to leave out first."), ("limit", "How many users to show."))
 ]
 # What a text of a form has to be, beside its lengths.
@@ -283,7 +284,10 @@ def _user_body(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> Sche
         if name in names:
             properties[name] = _FLAG
     if "role" in names:
-        properties["role"] = {"description": "The number, name or documentId of a role."}
+        properties["role"] = {
+            "description": "The number, name or documentId of a role.",
+            "type": ["integer", "string", "object"],
+        }
     found: Schema = {"type": "object", "properties": properties}
     if names == OWN:
         found["additionalProperties"] = False
