@@ -95,10 +95,13 @@ _IMAGE_FORMAT = _object(
         "url": _TEXT,
     }
 )
-_ITEM = {"documentId": _ID, "id": {}, "locale": {}, "status": {}, "__temp_key__": {}}
-_TARGET: Schema = {"anyOf": [_ID, {**_object({**_ITEM, "__type": {}}), "required": ["documentId"]}]}
+# A target may be given as it was populated: what else it says is ignored.
+_TARGET: Schema = {
+    "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
+}
 _MORPH_TARGET: Schema = {
-    **_object({**_ITEM, "__type": {"type": "string", "description": "The uid of its type."}}),
+    "type": "object",
+    "properties": {"documentId": _ID, "__type": {"type": "string", "description": "The uid of its type."}},
     "required": ["documentId", "__type"],
 }
 
@@ -135,9 +138,11 @@ def _media() -> Schema:
             {"type": "object", "properties": {"id": key}, "required": ["id"]},
         ]
     }
+    several = {"anyOf": [*one["anyOf"], {"type": "array", "items": one}, {"type": "null"}]}
     return {
-        "description": "A file's id or documentId, or a list of them. The file must exist.",
-        "anyOf": [*one["anyOf"], {"type": "array", "items": one}, {"type": "null"}],
+        "description": "A file's id or documentId, a list of them, null, or `set`, `connect`, `disconnect`. "
+        "What they name must exist.",
+        "anyOf": [*several["anyOf"], _object(dict.fromkeys(OPERATIONS, several), required=False)],
     }
 
 
