@@ -43,7 +43,7 @@ def about(package: str) -> str:
 # imports stand at the top of their modules. tests/test_architecture.py holds that there are no more.
 LAZY = {
     "server.commands.*": "Each is loaded when it is called, so that `quire --help` answers at once.",
-    "server.search.engine": "whoosh3 takes 30 ms and 3 MB, until there is an index.",
+    "server.search.whoosh_index.reader": "whoosh3 takes 30 ms and 3 MB, until there is an index.",
     "server.search.stems": "The stemmers of all languages take 12 ms and 2 MB, until a word is looked for.",
     "server.api.limiting": "limits takes 20 ms, which only a site with `rate_limit` needs.",
 }

@@ -8,7 +8,7 @@ import click
 
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.errors import SetupError
-from server.search.find import Found, Scope, Search, total
+from server.search.find import Results, Scope, Search, total
 from server.search.highlight import Finder, Fragment, finder_of, highlights
 from server.search.question import LONGEST, Question, read_question
 from server.search.sync import Sync
@@ -103,7 +103,7 @@ def _shown(site: Site, document: Document, finder: Finder) -> Iterator[list[Part
     yield [
         (document.path, {"fg": "magenta"}),
         (f":{line}  " if line else "  ", {}),
-        *_parts(_whole(title, finder.places(title)), bold=True),
+        *_parts(_whole(title, finder.spans(title)), bold=True),
         (f"  ({', '.join(what)})", {"dim": True}),
     ]
     for name, fragment in list(_fragments(site.state, document, finder))[:FRAGMENTS]:
@@ -136,7 +136,7 @@ def _line(path: Path, finder: Finder) -> int:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file, 1):
-                words = len({line[a:b].casefold() for a, b in finder.places(line)})
+                words = len({line[a:b].casefold() for a, b in finder.spans(line)})
                 if words > best:
                     best, at = words, number
     except OSError:
@@ -144,7 +144,7 @@ def _line(path: Path, finder: Finder) -> int:
     return at
 
 
-def _summary(found: Found, count: int) -> Iterator[list[Part]]:
+def _summary(found: Results, count: int) -> Iterator[list[Part]]:
     shown = len(found.documents)
     said = "nothing found" if not count else f"{shown} of {count:,}" if shown < count else f"{count:,} found"
     said += "" if found.indexed else "; there is no index, every document was looked at"

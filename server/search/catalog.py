@@ -1,7 +1,7 @@
-"""Which versions of a site's documents are searched, and under which keys the index has them.
+"""Which versions of a site's documents are searched, and the keys by which the index knows them.
 
-A published document whose draft is the same is one version that both statuses show; a draft that
-differs is another. Versions that are found by the same permissions form a group.
+A published document without a draft of its own is one version, which both statuses show; a draft
+that differs is another version. Versions that the same permissions give access to form a group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _PART = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What decides who finds a version: its type, its locale, the statuses that show it."""
+    """What access to a version depends on: its type, its locale, and the statuses that show it."""
 
     uid: str
     locale: str
@@ -24,7 +24,7 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """The group that a text of `str(group)` stands for."""
+        """The group whose `str()` is a text."""
         uid, locale, statuses = text.split(_PART)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -41,31 +41,34 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """The versions of a type in a locale: what is published, and the drafts that differ from it."""
+class LocaleVersions:
+    """The versions of a type in one locale: the published ones, and the drafts that differ from them.
+
+    `lists` are the two lists of the snapshot that they were made from.
+    """
 
     lists: tuple[object, object]
     published: dict[str, Document]
     drafts: dict[str, Document]
 
 
-Catalog = dict[tuple[str, str], Shelf]  # by type and locale
+Catalog = dict[tuple[str, str], LocaleVersions]  # by type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Every version that is searched; what has not changed is the same as `before`."""
+    """All versions that are searched; a type whose lists are those of `before` is taken from there."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales if type_.localized else (state.settings.default_locale,)
         for locale in locales:
-            place = (type_.uid, locale)
+            key = (type_.uid, locale)
             lists = (
                 state.snapshot.list(type_, locale, PUBLISHED),
                 state.snapshot.list(type_, locale, DRAFT),
             )
-            same = before.get(place)
+            same = before.get(key)
             if same and same.lists[0] is lists[0] and same.lists[1] is lists[1]:
-                found[place] = same
+                found[key] = same
                 continue
             published = {d.document_id: d for d in lists[0]}
             drafts = {}
@@ -73,16 +76,16 @@ def catalog(state: State, before: Catalog) -> Catalog:
                 live = published.get(document.document_id)
                 if live is None or live.path != document.path:
                     drafts[document.document_id] = document
-            found[place] = Shelf(lists, published, drafts)
+            found[key] = LocaleVersions(lists, published, drafts)
     return found
 
 
 def size(found: Catalog) -> int:
     """How many versions there are."""
-    return sum(len(shelf.published) + len(shelf.drafts) for shelf in found.values())
+    return sum(len(some.published) + len(some.drafts) for some in found.values())
 
 
-_EMPTY = Shelf((None, None), {}, {})
+_EMPTY = LocaleVersions((None, None), {}, {})
 
 
 def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[Version]:
@@ -93,28 +96,32 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[Version]:
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, Version | None]:
-    """What came or changed between two catalogs, by key; None for what went."""
+    """The versions that are new or changed in a later catalog, by key; None for those that are gone."""
     found: dict[str, Version | None] = {}
-    for place in before.keys() | after.keys():
-        old, new = before.get(place, _EMPTY), after.get(place, _EMPTY)
+    for key in before.keys() | after.keys():
+        old, new = before.get(key, _EMPTY), after.get(key, _EMPTY)
         if old is not new:
-            found.update(_changes(place, old, new, types.get(place[0])))
+            found.update(_changes(key, old, new, types.get(key[0])))
     return found
 
 
 def _changes(
-    place: tuple[str, str], old: Shelf, new: Shelf, type_: Type | None
+    key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, Version | None]]:
-    uid, locale = place
+    """The changes of one type in one locale. A published version changes its group with its draft."""
+    uid, locale = key
     drafts = type_ is not None and type_.draft_publish
     live, draft, both = (
         Group(uid, locale, frozenset(s)) for s in ((PUBLISHED,), (DRAFT,), (PUBLISHED, DRAFT))
     )
-    for held, now, status in ((old.published, new.published, PUBLISHED), (old.drafts, new.drafts, DRAFT)):
-        for i in held.keys() - now.keys():
+    for earlier, later, status in (
+        (old.published, new.published, PUBLISHED),
+        (old.drafts, new.drafts, DRAFT),
+    ):
+        for i in earlier.keys() - later.keys():
             yield _PART.join((uid, i, locale, status)), None
-        for i, document in now.items():
-            other = held.get(i)
+        for i, document in later.items():
+            other = earlier.get(i)
             beside = i in new.drafts
             if other is None or other.row is not document.row or beside != (i in old.drafts):
                 group = draft if status == DRAFT else live if drafts and beside else both
@@ -122,7 +129,7 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """The document of a key, if it is still there."""
+    """The document of a key; None if it is gone."""
     uid, document_id, locale, status = key.split(_PART)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

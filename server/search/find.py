@@ -1,4 +1,4 @@
-"""Answers a search: from the index where it is whole, by looking at every document until then."""
+"""Answers a search: from the index, or by looking at every document until the index is complete."""
 
 import logging
 import threading
@@ -21,19 +21,19 @@ from server.search.words import language_of
 from server.site.site import State
 
 if TYPE_CHECKING:
-    from server.search.engine import Hits, Reader
+    from server.search.whoosh_index.reader import Hits, IndexReader
 
 log = logging.getLogger("quire")
 
-BLAME_S = 600.0  # an index that can't be read is thrown away, but not more often than this
+REBUILD_S = 600.0  # The index is rebuilt if it can't be read, but not more often than this.
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a search is about: `statuses` has the status in which its asker sees each type, by uid.
+    """What a search may find: `statuses` has the status in which the viewer sees each type, by uid.
 
-    Types that are not there may not be found. `types` and `locale` narrow the answer further, and
-    the counts do not regard them, so that they say what another choice would find.
+    Types without a status are not found. `types` and `locale` narrow the results further. Counts
+    leave them out, so that facets say what another choice would find.
     """
 
     statuses: Mapping[str, str]
@@ -42,27 +42,27 @@ class Scope:
     unlocalized: frozenset[str] = frozenset()
 
     def permits(self, group: Group) -> bool:
-        """Whether the asker may find a group."""
+        """Whether the viewer has access to a group."""
         return self.statuses.get(group.uid) in group.statuses
 
     def has_type(self, group: Group) -> bool:
-        """Whether a group is of a type that is asked for."""
+        """Whether a group is of a type that was asked for."""
         return self.types is None or group.uid in self.types
 
     def has_locale(self, group: Group) -> bool:
-        """Whether a group is of the locale asked for; a type that is not localised is of every one."""
+        """Whether a group is of the locale that was asked for; a type that is not localised is of all."""
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
     def wants(self, group: Group) -> bool:
-        """Whether a group is part of the answer."""
+        """Whether a group belongs to the results."""
         return self.permits(group) and self.has_type(group) and self.has_locale(group)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The part of an answer that was asked for, how many there are by group, what may have been meant.
+class Results:
+    """The requested part of the results with their scores, the number by group, and a suggestion.
 
-    `indexed` says whether it comes from the index; `status` how far that is, if there is one.
+    `indexed` says whether they come from the index; `status` is that of the index, if there is one.
     """
 
     documents: list[tuple[float, Document]]
@@ -73,22 +73,22 @@ class Found:
 
 
 class Search:
-    """Searches a site. One for a process; threads take turns at the index."""
+    """Searches a site. There is one in each process; its threads take turns at the index."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / FOLDER
         self._lock = threading.Lock()
-        self._reader: Reader | None = None
+        self._reader: IndexReader | None = None
         self._status: Status | None = None
         self._signature: object = None
         self._catalog: Catalog = {}
-        self._blamed = 0.0
+        self._asked = 0.0
         self._shape: tuple[object, object, str] = (None, None, "")
 
-    def find(self, state: State, question: Question, scope: Scope, start: int, limit: int) -> Found:
-        """The answers from `start` on to a question, as the asker may see them."""
+    def find(self, state: State, question: Question, scope: Scope, start: int, limit: int) -> Results:
+        """At most `limit` results from `start` on, among those that the viewer has access to."""
         if not question.wanted:
-            return Found([], {}, None, True, self._status)
+            return Results([], {}, None, True, self._status)
         with self._lock:
             found = self._ask(state, question, scope, start + limit)
         if found is None:
@@ -97,12 +97,12 @@ class Search:
         documents = [(score, document_of(key, state)) for score, key in hits.best[start:]]
         counts = {Group.parse(name): count for name, count in hits.counts.items()}
         there = [(score, document) for score, document in documents if document is not None]
-        return Found(there, counts, suggestion, True, status)
+        return Results(there, counts, suggestion, True, status)
 
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int
     ) -> "tuple[Hits, str | None, Status] | None":
-        """What the index answers; None where there is none that can be asked."""
+        """The results from the index; None where there is no index for this site as it is."""
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -122,10 +122,10 @@ class Search:
                     limit,
                 )
                 near = {word: reader.suggest(word, languages, counted) for word in hits.unknown}
-            except Exception as error:  # whatever whoosh says of an index that is not as it wrote it
+            except Exception as error:  # For a damaged index, whoosh may raise any exception.
                 self._close()
                 if attempt == 2:
-                    self._blame(error)
+                    self._ask_for_rebuild(error)
             else:
                 words = {word: other for word, other in near.items() if other}
                 return hits, corrected(question, words) if words else None, self._status
@@ -136,23 +136,23 @@ class Search:
             self._shape = (state.schema, state.settings, shape(state.schema, state.settings))
         return self._shape[2]
 
-    def _current(self, wanted: str) -> "Reader | None":
-        """The index as it is now, if it is one for what may be searched now."""
+    def _current(self, wanted: str) -> "IndexReader | None":
+        """A reader of the index as it is now; None unless it was made for the shape `wanted`."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
             self._signature = now
             status = self._status
-            if status is None or before is None or _place(status) != _place(before):
+            if status is None or before is None or _visible_state(status) != _visible_state(before):
                 self._close(keep=True)
         status = self._status
         if status is None or status.shape != wanted:
             return None
-        engine: Any = import_module("server.search.engine")  # not before there is an index: it loads slowly
-        if status.version != engine.VERSION:
+        module: Any = import_module("server.search.whoosh_index.reader")  # docs/packages.py, LAZY
+        if status.version != module.VERSION:
             return None
         if self._reader is None:
-            self._reader = engine.Reader(self.folder)
+            self._reader = module.IndexReader(self.folder)
         return self._reader
 
     def _close(self, *, keep: bool = False) -> None:
@@ -165,36 +165,36 @@ class Search:
         if not keep:
             self._signature = None
 
-    def _blame(self, error: Exception) -> None:
-        """Have the index built anew."""
-        if self._blamed and time.monotonic() - self._blamed < BLAME_S:
+    def _ask_for_rebuild(self, error: Exception) -> None:
+        """Tell the process that writes the index to build it again."""
+        if self._asked and time.monotonic() - self._asked < REBUILD_S:
             return
-        self._blamed = time.monotonic()
+        self._asked = time.monotonic()
         log.warning("the search index can't be read (%s: %s)", type(error).__name__, error)
         try:
             (self.folder / DAMAGED).touch()
         except OSError:
-            log.debug("nobody can be told", exc_info=True)
+            log.debug("the search index could not be marked as damaged", exc_info=True)
 
-    def _scan(self, state: State, question: Question, scope: Scope, start: int, limit: int) -> Found:
-        self._catalog = held = catalog(state, self._catalog)
-        permitted = (v for v in versions(held, state.schema.types) if scope.permits(v.group))
+    def _scan(self, state: State, question: Question, scope: Scope, start: int, limit: int) -> Results:
+        self._catalog = catalog(state, self._catalog)
+        permitted = (v for v in versions(self._catalog, state.schema.types) if scope.permits(v.group))
         found, counts = scan(question, permitted, state.settings, scope.wants)
-        return Found(found[start : start + limit], counts, None, False, read_status(self.folder))
+        return Results(found[start : start + limit], counts, None, False, read_status(self.folder))
 
 
-def _place(status: Status) -> tuple[str, str, int]:
-    """What a reader of the index shows."""
+def _visible_state(status: Status) -> tuple[str, str, int]:
+    """What determines the content that a reader of the index shows."""
     return (status.version, status.build, status.commits)
 
 
-def total(found: Found, scope: Scope) -> int:
-    """How many there are in all."""
+def total(found: Results, scope: Scope) -> int:
+    """The number of results."""
     return sum(count for group, count in found.counts.items() if scope.wants(group))
 
 
-def facets(found: Found, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """How many there are by type (uid), whatever types are asked for, and by locale likewise."""
+def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
+    """The number by type (uid) and by locale, each without the condition on itself."""
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in found.counts.items():

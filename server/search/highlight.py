@@ -1,4 +1,4 @@
-"""Which words of a document a question found, and the lines around them."""
+"""The words of a document that a question asks for, marked in fragments of the text around them."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from server.search.words import beginning, fold, language_of, terms
 
 WIDTH = 180  # characters of a fragment
 FRAGMENTS = 2  # of an attribute
-MOST = 200_000  # characters of an attribute that are looked through
+MOST_CHARACTERS = 200_000  # of an attribute are looked through
 
-Fragment = list[tuple[str, bool]]  # a text in pieces, each with whether it was asked for
+Fragment = list[tuple[str, bool]]  # the pieces of a text, each with whether it was asked for
 
 
 class Finder:
-    """Says whether a word is one that a question asks for, in a language."""
+    """Says whether a question asks for a word, in the texts of one language."""
 
     def __init__(self, question: Question, language: str) -> None:
         self.language = language
@@ -27,13 +27,13 @@ class Finder:
         ]
         self._terms = {term for word, _ in words for term in terms(word, language)}
         self._begun = tuple(fold(word) for word, begun in words if begun and len(word) > 1)
-        # No stemmer changes how a word begins by more than this; most words are told by it.
-        starts = {found[:1] for found in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
+        # A word that is asked for begins with the first letter of one of these, which rules out most words.
+        starts = {text[:1] for text in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
         self._pattern = beginning(starts)
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Whether a word, as it is written, is asked for."""
+        """Whether the question asks for a word, which is as it is written in a text."""
         known = self._known.get(word)
         if known is None:
             known = self._known[word] = self._finds(word)
@@ -42,20 +42,20 @@ class Finder:
     def _finds(self, word: str) -> bool:
         return fold(word).startswith(self._begun) or not self._terms.isdisjoint(terms(word, self.language))
 
-    def places(self, text: str) -> list[tuple[int, int]]:
-        """Where in a text the words are that are asked for."""
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """The spans of the words in a text that the question asks for."""
         return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """The fragments of a document with words that are asked for, by attribute; the best come first."""
+    """The fragments of a document by attribute, those with the most words asked for first."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
         if text.kind == "uid":
-            continue  # the title says it better
+            continue  # It is made from the title, which is shown.
         for paragraph in _paragraphs(text):
-            words = {fold(paragraph[a:b]) for a, b in finder.places(paragraph)}
+            words = {fold(paragraph[a:b]) for a, b in finder.spans(paragraph)}
             if words:
                 ranked.setdefault(text.attribute, []).append((len(words), paragraph))
     for attribute, paragraphs in ranked.items():
@@ -68,7 +68,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 def finder_of(document: Document, question: Question, finders: dict[str, Finder]) -> Finder:
-    """The finder for a document's language; `finders` keeps those of one question."""
+    """The finder for a document's language. `finders` holds those made for the same question."""
     language = language_of(document.locale)
     if language not in finders:
         finders[language] = Finder(question, language)
@@ -76,32 +76,33 @@ def finder_of(document: Document, question: Question, finders: dict[str, Finder]
 
 
 def _paragraphs(text: Text) -> Iterator[str]:
-    """The paragraphs of a text, those of Markdown with their markup: most are only looked at."""
+    """The paragraphs of a text. Those of Markdown keep their markup, since most are not shown."""
     if text.kind == "richtext":
-        yield from text.value[:MOST].split("\n\n")
+        yield from text.value[:MOST_CHARACTERS].split("\n\n")
     else:
         yield from text.read()
 
 
 def _stripped(raw: str, attribute: str, document: Document, finder: Finder) -> Iterator[Fragment]:
+    """The fragments of a paragraph, without markup."""
     kind = document.type.attributes[attribute].type
     inner = "text" if kind in ("string", "text") else "richtext"
     for paragraph in Text(attribute, 1, inner, raw).read():
-        places = finder.places(paragraph)
-        if places:
-            yield fragment(paragraph, places)
+        spans = finder.spans(paragraph)
+        if spans:
+            yield fragment(paragraph, spans)
 
 
-def fragment(text: str, places: list[tuple[int, int]]) -> Fragment:
-    """A text in pieces, cut to WIDTH around the first of the places."""
+def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
+    """The pieces of a text, cut to WIDTH around the first of some spans."""
     start, end = 0, len(text)
     if len(text) > WIDTH:
-        start = max(0, places[0][0] - WIDTH // 3)
-        start = text.find(" ", start, places[0][0]) + 1 if start else 0
+        start = max(0, spans[0][0] - WIDTH // 3)
+        start = text.find(" ", start, spans[0][0]) + 1 if start else 0
         end = min(len(text), start + WIDTH)
-        end = max(text.rfind(" ", start, end), places[0][1]) if end < len(text) else end
+        end = max(text.rfind(" ", start, end), spans[0][1]) if end < len(text) else end
     pieces: Fragment = [("… ", False)] if start else []
-    for a, b in places:
+    for a, b in spans:
         if a >= start and b <= end:
             pieces += [(text[start:a], False), (text[a:b], True)]
             start = b

@@ -1,9 +1,9 @@
 """The process that writes the index: `python -m server.search.indexer FOLDER`.
 
-It is another process, with less claim to the processor, so that indexing never holds up a request.
-It takes commands from its standard input and answers each on its standard output (`sync` sends
-them), and ends with the process that started it. What has not changed since it was indexed is
-recognised by a digest of what is indexed of it.
+It is a process of its own with a low priority, so that indexing never delays a request. It reads
+commands from its standard input and answers each on its standard output (`writer_process` sends
+them), and it ends with the process that started it. A version is skipped if a digest of all that is
+indexed of it is the same as before.
 """
 
 import contextlib
@@ -18,28 +18,29 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from server.search.engine import VERSION, Entry, Writer
 from server.search.status import DAMAGED, Status, read_status, write_status
 from server.search.texts import Task, Text
+from server.search.whoosh_index.schema import VERSION
+from server.search.whoosh_index.writer import IndexEntry, IndexWriter
 
 NICENESS = 10
 
 
 class Indexer:
-    """The index of a folder, being brought up to date."""
+    """Brings the index in a folder up to date. The public methods are the commands."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index; where it is damaged, or of another version, begin anew."""
+        """Open the index, or begin an empty one if it is damaged or of another version."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED).exists():
             status = self._clear()
         try:
-            self.writer = Writer(folder)
+            self.writer = IndexWriter(folder)
         except Exception:
             status = self._clear()
-            self.writer = Writer(folder)
-        self.status = replace(status, documents=len(self.writer.marks))
+            self.writer = IndexWriter(folder)
+        self.status = replace(status, documents=len(self.writer.digests))
         self._seen: set[str] | None = None
         self._dirty = False
 
@@ -52,13 +53,13 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """All versions will be sent, to an index for a shape; one for another is not asked meanwhile."""
+        """Prepare for all versions being sent. An index of another shape is not used until then."""
         self._seen = set()
         if self.status.shape != shape:
-            self._say(shape="")
+            self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Index some versions, or take them out; returns how many were not as they are in the index."""
+        """Index or remove some versions; returns how many the index did not have like that."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -68,24 +69,25 @@ class Indexer:
             return True
         if self._seen is not None:
             self._seen.add(task.key)
-        mark = blake2b(repr((task.group, task.language, task.texts)).encode(), digest_size=12).hexdigest()
-        if self.writer.marks.get(task.key) == mark:
+        digest = blake2b(repr((task.group, task.language, task.texts)).encode(), digest_size=12).hexdigest()
+        if self.writer.digests.get(task.key) == digest:
             return False
         paragraphs = [(self._number(t.attribute), t.weight, p) for t in task.texts for p in _read(t)]
-        self.writer.put(Entry(task.key, mark, task.group, task.language, paragraphs))
+        self.writer.put(IndexEntry(task.key, digest, task.group, task.language, paragraphs))
         self._dirty = True
         return True
 
     def _number(self, attribute: str) -> int:
+        """The number of an attribute; a new name gets the next number."""
         numbers = self.status.numbers
         if attribute not in numbers:
-            self._say(numbers={**numbers, attribute: len(numbers)})
+            self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Show readers what has been taken. With a shape: it is all there is, and whole."""
+        """Make all changes visible to readers. A `shape` says that all versions have been sent."""
         if shape and self._seen is not None:
-            for key in set(self.writer.marks) - self._seen:
+            for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
                 self._dirty = True
             self._seen = None
@@ -93,11 +95,11 @@ class Indexer:
         if self._dirty:
             self.writer.commit()
             self._dirty = False
-        documents = len(self.writer.marks)
+        documents = len(self.writer.digests)
         shape = shape or self.status.shape
-        self._say(documents=documents, total=total, pending=pending, commits=commits, shape=shape)
+        self._update_status(documents=documents, total=total, pending=pending, commits=commits, shape=shape)
 
-    def _say(self, **changes: Any) -> None:
+    def _update_status(self, **changes: Any) -> None:
         changed = replace(self.status, **changes)
         if changed != self.status:
             self.status = changed
@@ -105,7 +107,7 @@ class Indexer:
 
 
 def _read(text: Text) -> list[str]:
-    """The paragraphs of a text; none of one that is nested too deep to be read."""
+    """The paragraphs of a text; none if it is nested too deeply."""
     try:
         return text.read()
     except RecursionError:
@@ -113,7 +115,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
-    """Do what is commanded until there is nothing more to come. A failure is an answer, the last one."""
+    """Execute commands until the input ends. After a failure, which is the last answer, it stops."""
     try:
         indexer = Indexer(folder)
         _answer(answers, indexer.status.documents)
@@ -122,7 +124,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
             _answer(answers, getattr(indexer, name)(*arguments))
     except OSError as error:
         _answer(answers, f"{error.strerror or error}")
-    except Exception as error:  # whatever whoosh says of an index that is not as it wrote it
+    except Exception as error:  # For a damaged index, whoosh may raise any exception.
         (folder / DAMAGED).touch()
         _answer(answers, f"{type(error).__name__}: {error}")
 
@@ -152,5 +154,5 @@ if __name__ == "__main__":
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
     try:
         main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
-    except BrokenPipeError:  # who asked has ended, and wants no answer, nor a word of that
+    except BrokenPipeError:  # The process that sent the command has ended.
         os._exit(0)

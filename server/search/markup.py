@@ -1,7 +1,7 @@
 """Markdown, MDX, HTML and blocks → the text that a reader sees, as far as search needs it.
 
-Not a parser: what marks something up is taken out by patterns, and what is left are words in their
-order. A mark that is missed costs a word too many in the index, never a word too few.
+This is not a parser: patterns remove the markup, and the words stay in their order. Markup that no
+pattern recognises adds words to the index; no pattern removes a word of the text.
 """
 
 import html
@@ -11,16 +11,16 @@ from typing import Any
 
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
-# In this order: each pattern, and what is left of what it finds. None looks at a text more than once.
+# Patterns and their replacements, in order. All of them take time in proportion to the text.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r"<!--(?:(?!<!--|-->).)*+-->|\{/\*(?:(?!/\*|\*/).)*+\*/\}", re.DOTALL), " "),  # comments
     (re.compile(r"<(script|style)\b(?:(?!</?\1\b).)*+</\1\s?>", re.DOTALL | re.IGNORECASE), " "),
     (re.compile(r"^(?:import|export) .*?(?:\bfrom .*|; ?|['\"] ?|)$", re.MULTILINE), " "),  # MDX
-    (re.compile(r"^ ?(?:`{3,}|~{3,}|:{3,}\w*).*$", re.MULTILINE), " "),  # fences; the code stays
+    (re.compile(r"^ ?(?:`{3,}|~{3,}|:{3,}\w*).*$", re.MULTILINE), " "),  # fences; the code between them stays
     (re.compile(r"^ ?\[[^\[\]\n]{1,500}\]: ?\S.*$", re.MULTILINE), " "),  # link definitions
-    # What follows is about one paragraph.
-    (re.compile(rf"!{_LINK}"), r"\1"),  # a picture, which may be a link's text
+    # The following are applied to one paragraph.
+    (re.compile(rf"!{_LINK}"), r"\1"),  # an image, which may be the text of a link
     (re.compile(_LINK), r"\1"),
     (re.compile(r"!?\[([^\[\]\n]{1,500})\]\[[^\[\]\n]{0,500}\]"), r"\1"),
     (re.compile(r"</?[A-Za-z][^<>]{0,5000}+>|<https?://[^<>\s]{0,2000}+>"), " "),  # tags
@@ -30,27 +30,27 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<!\\)(?:\*\*?|__|~~|`++|(?<!\w)_)(?=\S)|(?<=[^\s\\])(?:\*\*?|__|~~|`++|_(?!\w))"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_BLOCKWISE = 6  # so many of the patterns are about the whole text
+_FOR_WHOLE_TEXT = 6  # the first patterns, which are applied to the whole text
 _PARAGRAPHS = re.compile(r"\n ?\n\s*+|\n(?= ?(?:#|[-*+] |\d{1,9}[.)] |\|))")
 _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
     """The paragraphs of a Markdown text, without markup, each on one line; empty ones left out."""
-    for pattern, left in _PATTERNS[:_BLOCKWISE]:
-        text = pattern.sub(left, text)
+    for pattern, replacement in _PATTERNS[:_FOR_WHOLE_TEXT]:
+        text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
     return [part for part in found if part]
 
 
 def _inline(text: str) -> str:
-    for pattern, left in _PATTERNS[_BLOCKWISE:]:
-        text = pattern.sub(left, text)
+    for pattern, replacement in _PATTERNS[_FOR_WHOLE_TEXT:]:
+        text = pattern.sub(replacement, text)
     return _SPACE.sub(" ", html.unescape(text)).strip()
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """The texts of a rich text of blocks, one for each block, and the words that describe pictures."""
+    """The text of each block of a rich text of blocks, the descriptions of images included."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():

@@ -3,10 +3,10 @@
     tide tables          both words, in any form; the last one may be unfinished
     "slack water"        these words in this order
     title:tide           in one attribute
-    -ferry               not this one
-    light*               words that begin so
+    -ferry               without this word
+    light*               words that begin like this
 
-Whatever else is typed is words: nothing that can be typed is an error.
+Everything else is read as words: no text is an error.
 """
 
 import re
@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Words that stand together: one, or several in order. `open` says that the last may go on."""
+    """A word, or several in order. `open` says that the last one may be unfinished."""
 
     words: tuple[str, ...]
     field: str | None = None
@@ -32,13 +32,13 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """Whether nothing is found without it: an attribute or an order was asked for."""
+        """Whether results must have it: it names an attribute or several words in order."""
         return self.field is not None or len(self.words) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What must be found and what must not. `text` is what was typed."""
+    """What results should have and must not have. `text` is what was typed."""
 
     text: str
     wanted: tuple[Clause, ...]
@@ -46,14 +46,14 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """How many of so many words must be there: all of two, two of three, four of five."""
+    """How many of so many words a result must have: all of two, two of three, four of five."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """The question that a text asks of documents that have some attributes, `fields`.
+    """The question that a text asks. `fields` are the attributes that it can name.
 
-    `unfinished`: somebody is still typing, so that the last word may be the beginning of one.
+    With `unfinished`, somebody is still typing: the last word may be the beginning of one.
     """
     found: list[tuple[bool, Clause]] = []
     room = MOST_WORDS
@@ -81,7 +81,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def corrected(question: Question, words: dict[str, str]) -> str:
-    """What was typed, with some words replaced, by their form as typed."""
+    """What was typed, with some words replaced; `words` has them as they were typed."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in words:

@@ -1,6 +1,7 @@
-"""Search without an index: every document is looked at. Slow where there are many, always up to date.
+"""Searches without an index, by looking at every document: slow for many, and always up to date.
 
-A word is found where something begins with its stem; words are ranked by the attribute they are in.
+A word is found where a word of the text begins with its stem. Results are ranked by the attributes
+that the words are in.
 """
 
 import re
@@ -14,7 +15,7 @@ from server.search.question import Clause, Question, enough
 from server.search.texts import Text, texts
 from server.search.words import fold, language_of, terms
 
-Found = list[tuple[float, Document]]
+Ranked = list[tuple[float, Document]]  # with their scores, best first
 _SPACE = re.compile(r"\s+")
 
 
@@ -23,8 +24,8 @@ def scan(
     versions: Iterable[Version],
     settings: Settings,
     wanted: Callable[[Group], bool],
-) -> tuple[Found, Counter[Group]]:
-    """The versions that have all the words, or, where none has, some; best first. And all counts."""
+) -> tuple[Ranked, Counter[Group]]:
+    """The versions that have enough of the words, or any of them if none has; and all counts by group."""
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
     rated: list[tuple[bool, float, Version]] = []
@@ -46,14 +47,14 @@ def scan(
 
 
 def _is_enough(question: Question, rates: list[float]) -> bool:
-    """Whether a document has what must be there: all that is strict, and enough of the words."""
+    """Whether a document has all strict clauses and enough of the words."""
     words = [rate for clause, rate in zip(question.wanted, rates, strict=True) if not clause.strict]
     strict = [rate for clause, rate in zip(question.wanted, rates, strict=True) if clause.strict]
     return all(strict) and sum(map(bool, words)) >= enough(len(words))
 
 
 class _Needle:
-    """A clause to be looked for."""
+    """A clause as a pattern to look for in texts of one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -64,7 +65,7 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """What a document is worth to this clause; 0 where it has none of it."""
+        """The score of a document for this clause; 0 if it does not have it."""
         best = total = 0.0
         for text, said in folded:
             if (self.field is None or text.attribute == self.field) and self.start in said:

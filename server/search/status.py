@@ -1,4 +1,4 @@
-"""What the index is and how far it is: a small file beside it, for every process to look at."""
+"""The status of the index: a small file beside it, which every process of the server reads."""
 
 import json
 import os
@@ -12,11 +12,12 @@ DAMAGED = "damaged"  # a file of this name asks the writer to build the index an
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`shape` is what the index was made for (texts.shape); empty until it is whole for the first time.
+    """What an index was made for and how complete it is.
 
-    `numbers` has the number of each attribute in the index; `documents` of `total` are in it,
-    `pending` are to be indexed anew; `commits` grows with what readers can see. `build` is another
-    for every index that was begun anew.
+    `shape` is that of the site when the index was last complete ("" before; see `texts.shape`).
+    `numbers` has the number of each attribute in the index. Of `total` versions, `documents` are
+    indexed, and `pending` have changed since. `commits` counts the changes that readers can see.
+    `build` is a random name that every new index gets.
     """
 
     version: str
@@ -38,14 +39,14 @@ def read_status(folder: Path) -> Status | None:
 
 
 def write_status(folder: Path, status: Status) -> None:
-    """Put a status in place, in one step."""
+    """Replace the status, in one step."""
     temporary = folder / f"{FILE}.{os.getpid()}"
     temporary.write_text(json.dumps(asdict(status)))
     temporary.replace(folder / FILE)
 
 
 def signature(folder: Path) -> object:
-    """Changes whenever the status does; cheap to ask for."""
+    """A value that changes whenever the status does, without reading it."""
     try:
         stat = os.stat(folder / FILE)
     except OSError:

@@ -1,10 +1,10 @@
-"""The stemmers of languages. A module of its own, since loading it takes a while (see `words`)."""
+"""The stemmers of languages. A module of its own, since it is loaded late (docs/packages.py, LAZY)."""
 
 import threading
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-_stemmers = threading.local()  # of each thread, since a stemmer is not to be shared
+_stemmers = threading.local()  # Each thread has its own, since a stemmer has state.
 
 
 def stem(word: str, language: str) -> str:

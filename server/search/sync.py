@@ -1,43 +1,38 @@
 """Keeps the index up to date with the site, from a background thread (docs/search.md).
 
-Of all the processes that serve a site one has the lock, and with it the process that writes the
-index (`indexer`); the others try for the lock every second, so that a writer that dies has an
-heir. What is sent is what differs between two states of the site; what is new goes first.
+Of the processes that serve a site, one holds a lock and runs the process that writes the index. The
+others try to get the lock every second, so that one of them takes over when its holder dies. What
+differs between two states of the site is sent to the writer, the newest documents first.
 """
 
 import fcntl
 import logging
 import os
-import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from server.paths import state_folder
 from server.search.catalog import Catalog, Version, catalog, changes, size
-from server.search.status import DAMAGED, FOLDER, read_status
+from server.search.status import DAMAGED, FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
+from server.search.writer_process import DamagedIndex, WriterProcess
 from server.site.site import Site, State
 
 log = logging.getLogger("quire")
 
 LOOK_S = 0.1  # how often to look whether the site has changed
-RARELY = 10  # so many times as long as a look took passes before the next
+LOOK_FACTOR = 10  # the wait between two looks is at least so many times as long as a look takes
 RETRY_S = 1.0  # how often to try for the lock
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 60.0  # after failures: twice as long after each that follows another
-REST_S = 10.0  # a process that had nothing to index for so long ends: it takes 30 MB, and starts in 0.3 s
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 60.0  # after a failure; it doubles with each further one
+IDLE_S = 10.0  # after so long without work the writing process is ended: it takes 30 MB and starts in 0.3 s
 BATCH = 50  # versions that are sent together
-BREATH_S = 0.002  # between two batches, for those who wait for the interpreter
+BATCH_PAUSE_S = 0.002  # between two batches, for threads that wait for the interpreter
 COMMIT = 5000  # versions between two commits of a long build
-SLOW_S = 2.0  # a build that takes longer says how far it is, this often at first
-
-_CODE = Path(__file__).resolve().parents[2]  # where this very package is, for the process
+SLOW_S = 2.0  # a build that takes longer reports its progress, at first in such intervals
 
 Report = Callable[[str], None]
 
@@ -54,11 +49,11 @@ class Sync:
         self.progress: tuple[int, int] = (0, 0)  # versions looked at, of so many
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop; what was being indexed and is not committed is indexed the next time."""
+        """Stop the thread. What has not been committed is indexed at the next start."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -72,7 +67,7 @@ class Sync:
                 with _locked(folder / "lock") as lock:
                     if lock is not None:
                         self._lead(folder, lock)
-            except _Damaged:
+            except DamagedIndex:
                 log.warning("the search index is damaged; it is built anew")
                 continue
             except Exception as error:
@@ -91,29 +86,25 @@ class Sync:
         self.done.clear()
         self.leads.set()
         try:
-            with _Writer(folder, lock) as writer:
-                _Feed(self, writer, folder).run(self._stop)
+            with WriterProcess(folder, lock) as writer:
+                _Session(self, writer, folder).run(self._stop)
         finally:
             self.leads.clear()
 
 
-class _Damaged(Exception):
-    """The index can't be read, or is not the one that was written here before: it is built anew."""
+class _Session:
+    """The work of the process that holds the lock: what the index has, and what is still to be sent."""
 
-
-class _Feed:
-    """One writer's work: what the index has been told, and what it has still to be told."""
-
-    def __init__(self, sync: Sync, writer: "_Writer", folder: Path) -> None:
+    def __init__(self, sync: Sync, writer: WriterProcess, folder: Path) -> None:
         self.sync, self.writer, self.folder = sync, writer, folder
         self.state: State | None = None
         self.known: Catalog = {}
         self.todo: dict[str, Version | None] = {}  # in the order in which they are sent
-        self.shape: str | None = None  # of the whole that is being sent
+        self.shape: str | None = None  # set while all versions are being sent
         self.uncommitted = self.total = 0
 
     def run(self, stop: threading.Event) -> None:
-        """Follow the site until `stop`."""
+        """Keep the index up to date until `stop`."""
         looked = began = time.monotonic()
         told = 0.0
         while not stop.is_set():
@@ -125,9 +116,9 @@ class _Feed:
                     self._report(f"search: {self.total:,} documents indexed in {looked - began:.0f} s")
                 self.sync.done.set()
                 told = 0.0
-                if time.monotonic() - looked > REST_S:
-                    self.writer.rest()
-                stop.wait(max(LOOK_S, RARELY * looking))
+                if time.monotonic() - looked > IDLE_S:
+                    self.writer.end()
+                stop.wait(max(LOOK_S, LOOK_FACTOR * looking))
                 began = time.monotonic()
                 continue
             self.sync.done.clear()
@@ -137,15 +128,15 @@ class _Feed:
             if looked - began > max(SLOW_S, told * 1.5) and done < total:
                 told = looked - began
                 self._report(f"search: indexing, {done:,} of {total:,} documents")
-            stop.wait(BREATH_S)
+            stop.wait(BATCH_PAUSE_S)
 
     def _report(self, line: str) -> None:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """See what has changed in the site since the last look."""
+        """Find what has changed in the site since the last look."""
         if (self.folder / DAMAGED).exists():
-            raise _Damaged
+            raise DamagedIndex
         before, state = self.state, self.sync.site.state
         if state is before:
             return
@@ -161,7 +152,7 @@ class _Feed:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next few, and commit where that is due."""
+        """Send the next batch, and commit if it is time to."""
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH]]
@@ -190,92 +181,6 @@ def _task(key: str, version: Version | None, state: State) -> Task:
         return Task(key)
     language = language_of(version.group.locale)
     return Task(key, str(version.group), language, tuple(texts(version.document, state.settings)))
-
-
-class _Writer:
-    """The index as `_Feed` writes to it, through a process that is there while there is work for it."""
-
-    def __init__(self, folder: Path, lock: int) -> None:
-        self.folder, self.lock = folder, lock
-        self._child: _Child | None = None
-        self._build = ""  # which index the last process wrote
-
-    def __enter__(self) -> "_Writer":
-        try:
-            self._open()  # a damaged index is replaced by an empty one here
-        except BaseException:
-            self.rest()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.rest()
-
-    def call(self, name: str, *arguments: Any) -> Any:
-        """Command something and wait for the answer; see `_Child.call`. Raises _Damaged."""
-        return (self._child or self._open()).call(name, *arguments)
-
-    def _open(self) -> "_Child":
-        self._child = _Child(self.folder, self.lock)
-        self._child.begin()
-        status = read_status(self.folder)
-        if status is None or self._build not in ("", status.build):
-            raise _Damaged
-        self._build = status.build
-        return self._child
-
-    def rest(self) -> None:
-        """End the process, where there is one; the next call starts another."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-
-
-class _Child:
-    """The process that writes. It shares the lock, so that nobody else writes before it has ended."""
-
-    def __init__(self, folder: Path, lock: int) -> None:
-        command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
-        path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(lock,),
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C in a terminal is for the server, which ends this one
-        )
-
-    def begin(self) -> None:
-        """Wait until the index is open. Raises ChildProcessError."""
-        self._receive()
-
-    def end(self) -> None:
-        """End the process; what it has not committed is lost."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # what it has not read is of no use any more
-                if pipe is not None:
-                    pipe.close()
-
-    def call(self, name: str, *arguments: Any) -> Any:
-        """Command something and wait for the answer. Raises an OSError or EOFError where it has died."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended, and perhaps said why
-            pickle.dump((name, arguments), self._process.stdin)
-            self._process.stdin.flush()
-        return self._receive()
-
-    def _receive(self) -> Any:
-        assert self._process.stdout is not None
-        try:
-            answer = pickle.load(self._process.stdout)
-        except EOFError as error:
-            raise ChildProcessError(f"its process ended with status {self._process.wait()}") from error
-        if isinstance(answer, str):
-            raise ChildProcessError(answer)
-        return answer
 
 
 @contextmanager

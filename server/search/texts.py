@@ -1,7 +1,7 @@
-"""What of a document is searched: its texts, by attribute, with what each attribute counts.
+"""Which texts of a document are searched, by attribute, and the weight of each attribute.
 
-Private attributes and passwords are never among them, nor are relations and media, which are
-documents and files of their own. Components and zones count as the attribute that holds them.
+Private attributes and passwords are never searched. Relations and media are not either, since they
+are documents of their own. Texts in components count for the attribute that holds the component.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,9 +16,9 @@ from server.documents.values import Component
 from server.schema.model import Attribute, Schema, Type
 from server.search.markup import block_texts, paragraphs
 
-MOST = 1_000_000  # characters of one text that are searched
+MOST_CHARACTERS = 1_000_000  # of one text are searched
 
-# How the value of each type of attribute becomes texts.
+# By the type of an attribute: its value → the paragraphs of its text.
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "string": lambda value: [value],
     "text": lambda value: value.split("\n\n"),
@@ -30,7 +30,7 @@ READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "json": lambda value: _listed(value),
     "array": lambda value: _listed(value),
 }
-# What a word counts in an attribute of each type, where site.yaml does not say (`search.weights`).
+# The weight of words by the type of their attribute, unless site.yaml says another (`search.weights`).
 WEIGHTS: Mapping[str, float] = {"string": 2, "text": 2, "enumeration": 2, "email": 2}
 TITLE_WEIGHT = 6.0
 _TITLES = ("title", "name", "headline", "heading", "label")
@@ -38,7 +38,7 @@ _TITLES = ("title", "name", "headline", "heading", "label")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One value that is searched: its attribute of the document, what it counts, its type, itself."""
+    """One value that is searched: the document's attribute, the weight of its words, its type, the value."""
 
     attribute: str
     weight: float
@@ -46,14 +46,14 @@ class Text:
     value: Any
 
     def read(self) -> list[str]:
-        """Its texts without markup, by paragraph."""
-        value = self.value[:MOST] if isinstance(self.value, str) else self.value
+        """Its paragraphs, without markup."""
+        value = self.value[:MOST_CHARACTERS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One version to be indexed, as it is sent to `indexer`; None for `texts` takes it out."""
+    """One version to be indexed, as it is sent to `indexer`; without `texts` it is to be removed."""
 
     key: str
     group: str = ""
@@ -78,20 +78,20 @@ def texts(document: Document, settings: Settings) -> list[Text]:
 
 
 def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]:
-    """The values with text of one attribute, each with the attribute that it has in its component."""
+    """The values of an attribute that have text, each with its own attribute if it is in a component."""
     if value is None or not searchable(attribute):
         return
     if attribute.group in ("component", "dynamiczone"):
         for component in value if isinstance(value, tuple) else (value,):
             assert isinstance(component, Component)
-            for inner, held in zip(component.type.attributes.values(), component.values, strict=True):
-                yield from _values(inner, held)
+            for inner, own in zip(component.type.attributes.values(), component.values, strict=True):
+                yield from _values(inner, own)
     else:
         yield attribute, value
 
 
 def searchable(attribute: Attribute) -> bool:
-    """Whether an attribute has text that anyone may find by."""
+    """Whether an attribute may have text to search."""
     return attribute.visible and (
         attribute.type in READERS or attribute.group in ("component", "dynamiczone")
     )
@@ -99,7 +99,7 @@ def searchable(attribute: Attribute) -> bool:
 
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
-    """The attribute that a document is called by: what its uid is made from, or is named like a title."""
+    """The attribute that names a document: the one its uid is made from, or one that is called a title."""
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
     return next((name for name in (*targets, *_TITLES, *shown) if name in shown), None)
@@ -113,24 +113,24 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.group in ("component", "dynamiczone"):
-        return max(WEIGHTS.values())  # at most; each text in it counts as its own type does
+        return max(WEIGHTS.values())  # An upper bound: each text in it has the weight of its own type.
     return WEIGHTS.get(attribute.type, 1.0)
 
 
 def _listed(value: Any) -> list[str]:
-    """The texts of a JSON value: itself, or those in a list."""
+    """The texts of a JSON value: the value itself, or those in a list."""
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """A digest of what may be searched: an index made for another one is not asked (docs/search.md)."""
+    """A digest of what is searched in a site: an index that was made for another one is not used."""
     parts: list[Any] = [settings.default_locale, settings.locales]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):
         if type_.kind == "component" or type_.uid.startswith("api::"):
-            attributes = [(a.name, a.type, a.component, a.components) for a in _open(type_)]
+            attributes = [(a.name, a.type, a.component, a.components) for a in _searchable_in(type_)]
             parts.append((type_.uid, type_.localized, type_.draft_publish, attributes))
     return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
-def _open(type_: Type) -> list[Attribute]:
+def _searchable_in(type_: Type) -> list[Attribute]:
     return [a for a in type_.attributes.values() if searchable(a)]

@@ -1,7 +1,7 @@
 """The words of a text, and the terms under which a word is found: folded, and by its stem.
 
 `Goémon's tides` has the words `goemon`, `s` and `tides`; in English, `tides` and `tide` have the
-same term. Chinese, Japanese and Korean characters are words each: what stands together is a phrase.
+same term. Each Chinese, Japanese or Korean character is a word, so that several are a phrase.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import cast
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\uff66-\uff9f"
 _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
-# Letters that have no accent to take off but are written otherwise on other keyboards.
+# Letters without an accent that Unicode could remove, and what people without them on the keyboard write.
 _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
 
 # The language codes whose words have stems, and what the stemmer calls the language.
@@ -28,8 +28,8 @@ STEMMERS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 PLAIN = "plain"  # the language of a locale without a stemmer
-LONGEST = 64  # characters of a word that count; what is longer is no word of any language
-MOST_KNOWN = 50_000  # words whose terms are kept; they take some 400 bytes each, or 1 kB at most
+LONGEST = 64  # characters; what is longer is cut, since it is no word of any language
+MOST_KNOWN = 50_000  # words whose terms are cached, at some 400 bytes each and at most 1 kB
 
 
 def language_of(locale: str) -> str:
@@ -39,12 +39,12 @@ def language_of(locale: str) -> str:
 
 
 def spans(text: str) -> Iterator[re.Match[str]]:
-    """The words of a text as they are written, each with its place."""
+    """Matches of the words of a text, as they are written."""
     return _WORD.finditer(text)
 
 
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """A pattern for the words of a text that, folded, begin with one of some letters."""
+    """A pattern for the words of a text whose folded form begins with one of some letters."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
@@ -52,7 +52,7 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
-    """Every letter of the alphabets with cases and accents that folds to a letter, by that letter."""
+    """By each letter, all the letters that fold to it, of the alphabets that have cases or accents."""
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():
@@ -67,20 +67,21 @@ def split(text: str) -> list[str]:
 
 
 def fold(word: str) -> str:
-    """A word without upper case and accents."""
+    """A word in lower case and without accents."""
     word = word[:LONGEST]
     if word.isascii():
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    return (bare.translate(_LETTERS) or word.casefold())[:LONGEST]  # some letters fold to many
+    return (bare.translate(_LETTERS) or word.casefold())[:LONGEST]  # A letter may fold to several.
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:
-    """The terms of a word as it is written: one, or a second one where accents change its stem.
+    """The terms of a word as it is written: that of the word without accents, and maybe a second one.
 
-    The first makes `publiee` find what `publiée` does, and the second keeps `publié` with them.
+    With the first, `publiee` finds `publiée`. The second, of the word with its accents, is there if
+    its stem differs: with it, `publiée` finds `publié`.
     """
-    return _terms(word[:LONGEST].casefold(), language)  # whoever asks may send words of any length
+    return _terms(word[:LONGEST].casefold(), language)
 
 
 @lru_cache(maxsize=MOST_KNOWN)
@@ -101,5 +102,5 @@ def _stem(word: str, language: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Callable[[str, str], str]:
-    """Loaded when a word is first looked for: a server that starts need not wait for it."""
+    """Loaded when the stem of a word is first needed (docs/packages.py, LAZY)."""
     return cast(Callable[[str, str], str], import_module("server.search.stems").stem)

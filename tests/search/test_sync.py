@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from server.documents.document import PUBLISHED
-from server.search.find import Found, Scope, Search
+from server.search.find import Results, Scope, Search
 from server.search.question import read_question
 from server.search.status import DAMAGED, read_status
 from server.search.sync import Sync
@@ -34,11 +34,11 @@ LEAVES_FILES = pytest.mark.filterwarnings(
 )
 
 
-def ask(search: Search, site: Site, q: str) -> Found:
+def ask(search: Search, site: Site, q: str) -> Results:
     return search.find(site.state, read_question(q, {"title", "body", "extra"}), SCOPE, 0, 10)
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: Results) -> list[str]:
     return [document.document_id for _, document in found.documents]
 
 
@@ -239,7 +239,7 @@ def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
 def test_a_writer_that_has_nothing_to_do_ends_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.search.sync.REST_S", 0.2)
+    monkeypatch.setattr("server.search.sync.IDLE_S", 0.2)
     site, search = load(tmp_path, FILES), Search(tmp_path)
     with fed(site):
         until(lambda: not writers(tmp_path))

@@ -157,7 +157,7 @@ def test_a_correction_keeps_what_was_typed() -> None:
 def test_words_are_marked_in_a_part_of_a_long_text() -> None:
     text = "word " * 100 + "the Tides turn " + "word " * 100
     finder = Finder(read_question("tide ", FIELDS), "en")
-    pieces = fragment(text, finder.places(text))
+    pieces = fragment(text, finder.spans(text))
     assert [piece for piece, marked in pieces if marked] == ["Tides"]
     joined = "".join(piece for piece, _ in pieces)
     assert joined.startswith("… word")

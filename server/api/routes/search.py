@@ -18,7 +18,7 @@ from server.errors import ForbiddenError, ValidationError
 from server.query.booleans import read_boolean
 from server.query.parse import read_locale, read_status
 from server.schema.model import Type
-from server.search.find import Found, Scope, Search, facets, total
+from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Fragment, finder_of, highlights
 from server.search.question import LONGEST, Question, read_question
 from server.search.status import Status
@@ -135,7 +135,7 @@ def _locale(value: Any, settings: Settings) -> str | None:
 
 
 def _body(
-    found: Found, question: Question, scope: Scope, state: State, page: int, limit: int
+    found: Results, question: Question, scope: Scope, state: State, page: int, limit: int
 ) -> dict[str, Any]:
     finders: dict[str, Finder] = {}
     count = total(found, scope)

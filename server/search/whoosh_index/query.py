@@ -1,0 +1,122 @@
+"""A question → the query that whoosh runs.
+
+Words as they were typed become terms here, the beginning of a word becomes the words that begin with
+it, and each part is either required or adds to the score alone.
+"""
+
+import heapq
+from functools import lru_cache
+from typing import Any
+
+from whoosh import query
+from whoosh.lang import stopwords
+from whoosh.query import spans
+
+from server.search.question import Clause, Question, enough
+from server.search.whoosh_index.matching import Most, Within
+from server.search.whoosh_index.schema import ALL, REGION
+from server.search.words import fold, terms
+
+EXPANSIONS = 16  # the most frequent terms that the beginning of a word stands for
+LONG = 4  # characters; a beginning of more may be longer than the stem of its word
+# A word that more than this part of a language's documents have is not required, unless the language
+# has very few documents.
+COMMON, FEW_DOCUMENTS = 0.5, 10
+BEGUN, VARIANT = 0.4, 0.6  # the weight of a word that is unfinished, or found by its second term
+HEAD = 1.0  # the weight of a word in a heading, in addition to its weight in the text
+
+
+class QueryMaker:
+    """Makes queries from questions, for one state of the index."""
+
+    def __init__(self, reader: Any, numbers: dict[str, int]) -> None:
+        self.reader, self.numbers = reader, numbers
+
+    def query(self, question: Question, language: str, *, every: bool) -> Any | None:
+        """The query for the texts of one language; None where none can have what is required.
+
+        With `every`, all strict clauses and enough of the words are required, else any of them.
+        """
+        strict: list[Any] = []
+        words: list[Any] = []
+        common: list[Any] = []
+        for clause in question.wanted:
+            part = self._clause(clause, language)
+            if part is None and clause.strict and every:
+                return None
+            parts = strict if clause.strict else common if self._is_common(clause, language) else words
+            parts.append(part)
+        if not strict and not words:
+            words, common = common, []
+        least = enough(len(words)) if every else 1
+        if not every:
+            words, strict, common = words + strict + common, [], []
+        if len(words) == 1 and words[0] is not None:
+            strict, words = [*strict, words[0]], []
+        required = [*strict, *([Most(words, least)] if words else [])]
+        found = required[0] if len(required) == 1 else query.And(required)
+        extra = [*(part for part in common if part is not None), *self._heads(question, language)]
+        if extra:
+            found = query.AndMaybe(found, query.Or(extra))
+        out = [c for c in (self._clause(c, language) for c in question.unwanted) if c is not None]
+        return query.AndNot(found, query.Or(out)) if out else found
+
+    def _heads(self, question: Question, language: str) -> list[Any]:
+        """Queries for the words of a question in headings, which add to the score."""
+        reader, field = self.reader, f"head_{language}"
+        words = (word for clause in question.wanted if clause.field is None for word in clause.words)
+        found = dict.fromkeys(term for word in words for term in terms(word, language))
+        return [query.Term(field, t, boost=HEAD) for t in found if (field, t.encode()) in reader]
+
+    def _clause(self, clause: Clause, language: str) -> Any | None:
+        """A clause as a query; None where no text has it."""
+        if clause.field is not None and clause.field not in self.numbers:
+            return None
+        last = len(clause.words) - 1
+        parts = [
+            self._word(word, language, begun=clause.open and i == last) for i, word in enumerate(clause.words)
+        ]
+        if any(part is None for part in parts):
+            return None
+        found = parts[0] if last == 0 else spans.SpanNear2(parts, slop=1, ordered=True)
+        return found if clause.field is None else Within(found, self.numbers[clause.field] * REGION)
+
+    def _word(self, word: str, language: str, *, begun: bool) -> Any | None:
+        """A word as a query; None where no text has it."""
+        field, reader = f"text_{language}", self.reader
+        found = self.terms(word, language, begun=begun).items()
+        parts = [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
+        return query.DisjunctionMax(parts) if len(parts) > 1 else parts[0] if parts else None
+
+    def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
+        """The terms that a word is found by, with the weight of each."""
+        found = {term: (1.0 if i == 0 else VARIANT) for i, term in enumerate(terms(word, language))}
+        if begun:
+            for term in self._beginning(fold(word), language):
+                found.setdefault(term, BEGUN)
+        return found
+
+    def _beginning(self, start: str, language: str) -> list[str]:
+        """The most frequent terms of the words that begin with some letters."""
+        reader, field = self.reader, f"text_{language}"
+        if len(start) < 2:
+            return []
+        found = {term.decode() for term in reader.expand_prefix(field, start)}
+        if len(start) >= LONG:
+            longer = (word.decode() for word in reader.expand_prefix(f"word_{language}", start))
+            found.update(term for word in longer for term in terms(word, language))
+        return heapq.nlargest(EXPANSIONS, found, key=lambda term: reader.doc_frequency(field, term))
+
+    def _is_common(self, clause: Clause, language: str) -> bool:
+        """Whether a word is in so many documents that it is not required."""
+        word, reader = clause.words[0], self.reader
+        if fold(word) in _stop_words(language):
+            return True
+        having = reader.doc_frequency(f"text_{language}", terms(word, language)[0])
+        every = reader.doc_frequency(f"word_{language}", ALL)
+        return bool(every > FEW_DOCUMENTS and having > COMMON * every)
+
+
+@lru_cache(maxsize=100)
+def _stop_words(language: str) -> frozenset[str]:
+    return frozenset(fold(word) for word in stopwords.stoplists.get(language, ()))

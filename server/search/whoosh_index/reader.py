@@ -1,0 +1,148 @@
+"""Reads the index: the best versions for a question, how many there are, and words that are similar."""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whoosh import index, query, scoring
+
+from server.search.question import Question
+from server.search.whoosh_index.query import QueryMaker
+from server.search.whoosh_index.schema import ALL, VERSION
+from server.search.words import fold, terms
+
+__all__ = ["VERSION", "Hits", "IndexReader"]
+
+LENGTH, REPETITION = 0.3, 1.2  # of BM25: how much it lowers long documents, and repeated words raise
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The best keys with their scores, the number of versions by group, and words that none has."""
+
+    best: list[tuple[float, str]]
+    counts: Counter[str]
+    unknown: tuple[str, ...] = ()
+
+
+class IndexReader:
+    """Searches the index as it was when the reader was made. Not for two threads at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the index in a folder. For a missing or damaged one, whoosh may raise any exception.
+
+        Make another reader for later commits: whoosh's own `refresh` brings back versions that were
+        replaced (docs/search.md).
+        """
+        self._searcher = index.open_dir(str(folder)).searcher(
+            weighting=scoring.BM25F(B=LENGTH, K1=REPETITION)
+        )
+
+    def close(self) -> None:
+        """Close the files."""
+        self._searcher.close()
+
+    def search(
+        self,
+        question: Question,
+        languages: Iterable[str],
+        numbers: dict[str, int],
+        counted: Callable[[str], bool],
+        wanted: Callable[[str], bool],
+        limit: int,
+    ) -> Hits:
+        """The best `limit` versions whose group is `wanted`, and the number in each group `counted`.
+
+        A version must have all words, or some of them if no version has all. `numbers` has the number
+        of every attribute that the index knows.
+        """
+        languages = list(languages)
+        hits = Hits([], Counter())
+        maker = QueryMaker(self._searcher.reader(), numbers)
+        for every in (True, False) if len(question.wanted) > 1 else (True,):
+            parts = [maker.query(question, language, every=every) for language in languages]
+            queries = [part for part in parts if part is not None]
+            if queries:
+                whole = query.Or(queries) if len(queries) > 1 else queries[0]
+                hits = self._collect(whole, counted, wanted, limit)
+            if hits.counts:
+                break
+        return Hits(hits.best, hits.counts, self._unknown(maker, question, languages, counted))
+
+    def suggest(self, word: str, languages: Iterable[str], counted: Callable[[str], bool]) -> str | None:
+        """The word that a mistyped one most likely stands for, among those in the groups `counted`."""
+        folded, reader = fold(word), self._searcher.reader()
+        similar: list[tuple[int, int, str, str]] = []
+        for language in languages:
+            for distance in range(1, 2 if len(folded) < 5 else 3):
+                near = set(reader.terms_within(f"word_{language}", folded, distance, prefix=1))
+                for other in near - {folded, ALL}:
+                    having = reader.doc_frequency(f"text_{language}", terms(other, language)[0])
+                    similar.append((distance, -having, other, language))
+                if similar:
+                    break
+        return next((other for *_, other, code in sorted(similar) if self._shows(other, code, counted)), None)
+
+    def _shows(self, word: str, language: str, counted: Callable[[str], bool]) -> bool:
+        """Whether a version in the groups `counted` has a word: words of other groups must not leak."""
+        return any(self._has(f"text_{language}", term, counted) for term in terms(word, language))
+
+    def _has(self, field: str, term: str, counted: Callable[[str], bool]) -> bool:
+        """Whether a version in the groups `counted` has a term."""
+        for leaf, _ in self._searcher.leaf_searchers():
+            groups, reader = leaf.reader().column_reader("group"), leaf.reader()
+            if (field, term.encode()) in reader:
+                ids = reader.postings(field, term.encode()).all_ids()
+                if any(counted(groups[number].decode()) for number in ids):
+                    return True
+        return False
+
+    def _collect(
+        self, whole: Any, counted: Callable[[str], bool], wanted: Callable[[str], bool], limit: int
+    ) -> Hits:
+        """What a query finds: the best `limit` of the groups `wanted`, and how many by group."""
+        counts: Counter[str] = Counter()
+        best: list[tuple[float, int]] = []
+        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # name, is counted, is wanted
+        context = self._searcher.context()
+        for leaf, offset in self._searcher.leaf_searchers():
+            groups = leaf.reader().column_reader("group")
+            matcher = whole.matcher(leaf, context)
+            while matcher.is_active():
+                number = matcher.id()
+                group = groups[number]
+                seen = groups_seen.get(group)
+                if seen is None:
+                    name = group.decode()
+                    seen = groups_seen[group] = (name, counted(name), wanted(name))
+                if seen[1]:
+                    counts[seen[0]] += 1
+                if seen[2]:
+                    item = (matcher.score(), -(offset + number))
+                    if len(best) < limit:
+                        heapq.heappush(best, item)
+                    else:
+                        heapq.heappushpop(best, item)
+                matcher.next()
+        ranked = sorted(best, reverse=True)
+        return Hits([(s, self._searcher.stored_fields(-n)["key"]) for s, n in ranked], counts)
+
+    def _unknown(
+        self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
+    ) -> tuple[str, ...]:
+        """The words of a question that no version in the groups `counted` has."""
+        found = []
+        for clause in question.wanted:
+            for i, word in enumerate(clause.words):
+                begun = clause.open and i == len(clause.words) - 1
+                there = (
+                    self._has(f"text_{language}", term, counted)
+                    for language in languages
+                    for term in maker.terms(word, language, begun=begun)
+                )
+                if not any(there):
+                    found.append(word)
+        return tuple(found)

@@ -1,0 +1,137 @@
+"""Writes the index: there must be one writer at a time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whoosh import formats, index
+from whoosh.system import pack_uint
+
+from server.search.whoosh_index.schema import ALL, LANGUAGES, REGION, make_schema
+from server.search.words import fold, terms
+from server.search.words import spans as words_of
+
+MOST_POSITIONS = REGION // 2  # more than the words of one paragraph (texts.MOST_CHARACTERS)
+GAP = 8  # positions between two paragraphs, so that no phrase spans them
+MEMORY_MB = 128  # of postings, before they go to a temporary file
+HEADING = 4.0  # an attribute of at least this weight is indexed as a heading, too
+_WORDS = "words\0"  # the keys of lists of words begin with this
+_POSITIONS = formats.Positions()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """One version to be indexed: its key, a digest of all that is indexed of it, and its paragraphs.
+
+    Results are narrowed by `group` (type, locale, statuses). A paragraph is (the attribute's number,
+    the weight of its words, its text).
+    """
+
+    key: str
+    digest: str
+    group: str
+    language: str
+    paragraphs: Sequence[tuple[int, float, str]]
+
+
+class IndexWriter:
+    """Changes an index. Readers see nothing of it until `commit`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the index in a folder, or make one. For a damaged one, whoosh may raise any exception."""
+        exists = index.exists_in(str(folder))
+        self._index = index.open_dir(str(folder)) if exists else index.create_in(str(folder), make_schema())
+        self._writer: Any = None
+        self._put: set[str] = set()
+        self._fresh: dict[str, set[str]] = {}
+        with self._index.reader() as reader:
+            stored = {found["key"]: found["digest"] for found in reader.all_stored_fields()}
+            self._words = {code: _lexicon(reader, f"word_{code}") for code in LANGUAGES}
+        self.digests = {key: mark for key, mark in stored.items() if not key.startswith(_WORDS)}
+        self._lists = len(stored) - len(self.digests)
+
+    def put(self, entry: IndexEntry) -> None:
+        """Index one version; it replaces the one with the same key."""
+        if entry.key in self._put:
+            self.commit()  # whoosh replaces committed documents only.
+        writer = self._open()
+        text, head, words = postings(entry)
+        code = entry.language
+        self._fresh.setdefault(code, set()).update(words - self._words[code])
+        add = writer.update_document if entry.key in self.digests else writer.add_document
+        add(
+            key=entry.key,
+            digest=entry.digest,
+            group=entry.group.encode(),
+            **{f"text_{code}": text, f"head_{code}": head, f"word_{code}": [(ALL.encode(), 1, 1.0, b"")]},
+        )
+        self._put.add(entry.key)
+        self.digests[entry.key] = entry.digest
+
+    def drop(self, key: str) -> None:
+        """Remove one version."""
+        if self.digests.pop(key, None) is not None:
+            if key in self._put:
+                self.commit()
+            self._open().delete_by_term("key", key)
+
+    def commit(self) -> None:
+        """Make all changes visible to readers."""
+        if self._writer is not None:
+            for code, words in self._fresh.items():
+                if words:
+                    self._list(code, words)
+            self._writer.commit()
+            self._writer = None
+            self._put.clear()
+            self._fresh.clear()
+
+    def _list(self, code: str, words: set[str]) -> None:
+        """Add a document that lists new words of a language."""
+        self._lists += 1
+        listed = [(word.encode(), 1, 1.0, b"") for word in words]
+        self._writer.add_document(
+            key=f"{_WORDS}{self._lists}", digest="", group=b"", **{f"word_{code}": listed}
+        )
+        self._words[code] |= words
+
+    def close(self) -> None:
+        """Close the index, without what has not been committed."""
+        if self._writer is not None:
+            self._writer.cancel()
+            self._writer = None
+        self._index.close()
+
+    def _open(self) -> Any:
+        if self._writer is None:
+            self._writer = self._index.writer(limitmb=MEMORY_MB)
+        return self._writer
+
+
+def _lexicon(reader: Any, field: str) -> set[str]:
+    """The words of a field."""
+    return {word.decode() for word in reader.lexicon(field)} - {ALL}
+
+
+def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
+    """The postings of an entry's terms, those of its terms in headings, and its words as written."""
+    positions: dict[str, list[int]] = {}
+    counts: dict[str, float] = {}
+    heads: Counter[str] = Counter()
+    words: set[str] = set()
+    ends: dict[int, int] = {}
+    for attribute, weight, text in entry.paragraphs:
+        start = position = ends.get(attribute, attribute * REGION)
+        for position, match in enumerate(words_of(text), start):
+            words.add(fold(match[0]))
+            for term in terms(match[0], entry.language):
+                positions.setdefault(term, []).append(position)
+                counts[term] = counts.get(term, 0) + weight
+                heads[term] += weight >= HEADING
+        ends[attribute] = min(position + GAP, (attribute + 1) * REGION - MOST_POSITIONS)
+    encode = _POSITIONS.encode
+    text_ = [(t.encode(), len(at), counts[t], encode(sorted(at))) for t, at in positions.items()]
+    head = [(t.encode(), n, float(n), pack_uint(n)) for t, n in heads.items() if n]
+    return text_, head, words
