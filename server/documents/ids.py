@@ -1,7 +1,4 @@
-"""New document ids: 24 characters of `[a-z0-9]` that sort by the time of creation.
-
-A letter, nine digits of base 36 for the millisecond, four for a counter within it, ten at random.
-"""
+"""Document ids: those that names and paths stand for, and new ones."""
 
 import secrets
 import threading
@@ -14,12 +11,26 @@ _lock = threading.Lock()
 _last = (0, 0)
 
 
+def id_of_name(name: str) -> str:
+    """The id of a document whose file says none: its name, in which `--` stands for `/`."""
+    return name.replace("/", "--")
+
+
+def id_of_reference(text: str) -> str:
+    """The id that a relation in a file means, which may name the document as a path: `/guides/start/`."""
+    return id_of_name(text.strip().strip("/"))
+
+
 def new_document_id() -> str:
-    """An id that sorts after every id that this process made before, also within a millisecond."""
+    """A new id: 24 characters of `[a-z0-9]` that sort by the time of creation.
+
+    It is a letter, nine digits of base 36 for the millisecond, four for a counter within it, and ten at
+    random. So it sorts after every id that this process made before, also within a millisecond.
+    """
     global _last
     with _lock:
         at, count = time.time_ns() // 1_000_000, 0
-        if at <= _last[0]:  # the same millisecond, or a clock that went back
+        if at <= _last[0]:  # The millisecond is the same, or the clock went back.
             at, count = _last[0], _last[1] + 1
         if count == _COUNTS:
             at, count = at + 1, 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from server.config.model import Settings
+from server.documents.ids import id_of_name
 from server.schema.model import Schema, Type
 
 CONTENT = "content"
@@ -30,8 +31,8 @@ class Claim:
 
     @property
     def document_id(self) -> str:
-        """The id of a document whose file does not name one."""
-        return self.name.replace("/", "--")
+        """The id of a document whose file does not say one."""
+        return id_of_name(self.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
 from typing import Any
 
+from server.documents.ids import id_of_reference
 from server.documents.timestamps import read_date, read_time, read_timestamp
 from server.formats.positions import KeyPath
 from server.formats.scalars import MAX_DIGITS, is_null, typed
@@ -75,7 +76,7 @@ class Reading:
     """The reading of one document: the types, the seed of component ids, and what was wrong."""
 
     types: Mapping[str, Type]
-    seed: str
+    seed: str = ""
     wrong: list[Mismatch] = field(default_factory=list)
 
     def fail(
@@ -277,7 +278,7 @@ def _target(tree: Tree, morph: bool) -> Any:
         if isinstance(document_id, str) and (not morph or isinstance(uid, str)):
             return (str(uid), str(document_id)) if morph else str(document_id)
     elif isinstance(tree, str) and not morph:
-        return str(tree).strip().strip("/").replace("/", "--")
+        return id_of_reference(tree)
     raise Unreadable("a mapping of __type and documentId" if morph else "a documentId")
 
 
@@ -352,6 +353,30 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         if component:
             found.append(component)
     return tuple(found)
+
+
+def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
+    """The documentId that a file says; `otherwise` where it says none."""
+    written = tree.get("documentId")
+    if is_null(written):
+        return otherwise
+    if isinstance(written, str) and written and "/" not in written:
+        return str(written)
+    reading.fail(("documentId",), "a documentId is text without /", "put it in quotes or remove it")
+    return otherwise
+
+
+def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
+    """The createdAt, updatedAt or publishedAt that a file says; `otherwise` where it says none."""
+    written = tree.get(name)
+    if is_null(written):
+        return otherwise
+    try:
+        return read_timestamp(str(written))
+    except ValueError:
+        fix = "write it as 2024-02-29T10:20:30Z"
+        reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
+        return otherwise
 
 
 def warn_unknown(

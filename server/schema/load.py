@@ -11,11 +11,10 @@ from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.scalars import typed
 from server.schema.check import check_cycles, check_type
-from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Attribute, Kind, Schema, Type
+from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, RESERVED_FIELDS, Attribute, Kind, Schema, Type
 from server.spelling import suggestion
 
 FORMATS = ("md", "json", "yaml")
-_OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations", "status")
 _API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
@@ -235,7 +234,7 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
             *at,
             "type",
         )
-    if name in _OURS or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
+    if name in RESERVED_FIELDS or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
         raise file.refuse(f'an attribute can\'t be named "{name}"', "choose another name", *at)
     values: dict[str, Any] = {"name": name, "type": kind}
     for ours, theirs, want in _OPTIONS:

@@ -158,6 +158,10 @@ _TAIL = (
     Attribute("publishedAt", "datetime"),
     Attribute("locale", "string"),
 )
+# What every document has, whatever its type; of these, what its file may say; names that no attribute has.
+STANDARD_FIELDS = tuple(attribute.name for attribute in (*_HEAD, *_TAIL))
+FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")
+RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,16 @@ from typing import Any
 from urllib.parse import quote
 
 from server.documents.document import Document, make
+from server.documents.ids import id_of_name
 from server.documents.layout import UPLOADS
-from server.documents.timestamps import read_timestamp
-from server.documents.values import Reading, read_value, warn_unknown
-from server.formats.scalars import is_null
+from server.documents.values import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
 from server.formats.tree import Tree
-from server.schema.model import Attribute, Type
+from server.schema.model import FILE_FIELDS, Attribute, Type
 from server.storage.images import MEASURED, ImageSize, is_text, sniff
 
 DESCRIPTION = ".yaml"
-_KEPT = ("documentId", "createdAt", "updatedAt", "publishedAt")
+# Files have no locale.
+_KEPT = tuple(name for name in FILE_FIELDS if name != "locale")
 # What a description may say; everything else is derived from the file.
 DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
@@ -130,21 +130,7 @@ def read_media(
     if values["formats"]:
         named = {key: {**one, "name": f"{key}_{values['name']}"} for key, one in values["formats"].items()}
         values["formats"] = named
-    document_id = description.get("documentId")
-    if not isinstance(document_id, str) or not document_id:
-        document_id = inside.replace("/", "--")
+    document_id = read_own_id(description, id_of_name(inside), reading)
     row = [values.get(name) for name in type_.attributes]
-    published = _published(description.get("publishedAt"), timestamps[1], reading)
-    return make(type_, str(document_id), row, (*timestamps, published), locale, path)
-
-
-def _published(written: Tree, updated: str, reading: Reading) -> str:
-    """When a file was published: when it was last updated, unless its description says otherwise."""
-    if is_null(written):
-        return updated
-    try:
-        return read_timestamp(str(written))
-    except ValueError:
-        fix = "write it as 2024-02-29T10:20:30Z"
-        reading.fail(("publishedAt",), f'"{written}" is no timestamp', fix, warning=True)
-        return updated
+    published = read_own_timestamp(description, "publishedAt", timestamps[1], reading)
+    return make(type_, document_id, row, (*timestamps, published), locale, path)

@@ -10,14 +10,20 @@ from server.config.model import Settings
 from server.documents.constraints import broken_within
 from server.documents.document import Document, make
 from server.documents.layout import Claim, Layout
-from server.documents.timestamps import read_timestamp
-from server.documents.values import Mismatch, Reading, read_attributes, warn_unknown
+from server.documents.values import (
+    Mismatch,
+    Reading,
+    read_attributes,
+    read_own_id,
+    read_own_timestamp,
+    warn_unknown,
+)
 from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.problems import Problem, Severity
-from server.schema.model import UPLOAD, Schema
+from server.schema.model import FILE_FIELDS, UPLOAD, Schema
 from server.storage.files import Signature, digest_of, link_problem, signature
 from server.storage.image_cache import ImageCache
 from server.storage.media import DESCRIPTION, read_media, upload_path
@@ -25,7 +31,6 @@ from server.storage.read import decode, parse, positions_of, read_bytes, read_te
 
 log = logging.getLogger("quire")
 
-OURS = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale")
 
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)
 Timestamps = Callable[[str, float], tuple[str, str]]
@@ -124,7 +129,7 @@ class Store:
         if not isinstance(description, dict):
             description = {}
         reading = Reading(self.schema.types, path)
-        created, updated = self._written_timestamps(description, (created, updated), reading)
+        created, updated = _timestamps(description, (created, updated), reading)
         document = read_media(
             self.schema.types[UPLOAD],
             path,
@@ -142,9 +147,11 @@ class Store:
         data, found = read_bytes(self.root, path)
         text, digest = decode(data), digest_of(data)
         tree = parse(path, text, claim.type.body)
-        document_id, reading = self._document_id(claim, tree)
+        reading = Reading(self.schema.types)
+        document_id = read_own_id(tree, claim.document_id, reading)
+        reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))
         values = read_attributes(claim.type, tree, (), reading)
-        warn_unknown(claim.type, tree, (), reading, allowed=OURS)
+        warn_unknown(claim.type, tree, (), reading, allowed=FILE_FIELDS)
         if not claim.draft:
             unread = {wrong.path for wrong in reading.wrong}
             for at, sentence in broken_within(claim.type, values):
@@ -152,11 +159,11 @@ class Store:
                     reading.fail(at, sentence, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.timestamps(path, found[0] / 1e9)
-        created, updated = self._written_timestamps(tree, derived or ("", ""), reading)
+        created, updated = _timestamps(tree, derived or ("", ""), reading)
         if not (created and updated):  # Something was written that is no timestamp.
             derived = self.timestamps(path, found[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
-        published = None if claim.draft else self._timestamp(tree, "publishedAt", updated, reading)
+        published = None if claim.draft else read_own_timestamp(tree, "publishedAt", updated, reading)
         problems: tuple[Problem, ...] = ()
         if reading.wrong:
             problems = problems_of(path, text, reading.wrong)
@@ -166,32 +173,11 @@ class Store:
         document = make(claim.type, document_id, values, timestamps, claim.locale, path)
         return Entry(path, found, document, problems, digest, derived)
 
-    def _document_id(self, claim: Claim, tree: Mapping[str, Tree]) -> tuple[str, Reading]:
-        written = tree.get("documentId")
-        good = isinstance(written, str) and not is_null(written) and "/" not in written
-        document_id = str(written) if good else claim.document_id
-        reading = Reading(self.schema.types, "\0".join((claim.type.uid, document_id, claim.locale)))
-        if not good and not is_null(written):
-            reading.fail(("documentId",), "a documentId is text without /", "put it in quotes or remove it")
-        return document_id, reading
 
-    def _written_timestamps(
-        self, tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading
-    ) -> tuple[str, str]:
-        created = self._timestamp(tree, "createdAt", derived[0], reading)
-        updated = self._timestamp(tree, "updatedAt", derived[1], reading)
-        return created, updated
-
-    def _timestamp(self, tree: Mapping[str, Tree], name: str, derived: str, reading: Reading) -> str:
-        written = tree.get(name)
-        if is_null(written):
-            return derived
-        try:
-            return read_timestamp(str(written))
-        except ValueError:
-            fix = "write it as 2024-02-29T10:20:30Z"
-            reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
-            return derived
+def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading) -> tuple[str, str]:
+    """When a file says that it was created and updated; what it does not say is derived."""
+    created = read_own_timestamp(tree, "createdAt", derived[0], reading)
+    return created, read_own_timestamp(tree, "updatedAt", derived[1], reading)
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:

@@ -9,10 +9,9 @@ from pathlib import Path
 from server.config.model import Settings
 from server.config.reader import survey_settings
 from server.documents.document import Document, make
-from server.documents.values import Reading, read_attributes
+from server.documents.values import Reading, read_attributes, read_own_id
 from server.errors import SetupError
 from server.formats.positions import nearest
-from server.formats.scalars import is_null
 from server.index.dangling import dangling, no_document
 from server.problems import Problem
 from server.schema.load import survey_content_types
@@ -94,9 +93,9 @@ def _broken(audit: Audit, found: Iterable[Problem]) -> list[Document]:
     types, broken = audit.snapshot.schema.types, []
     for path in sorted(paths & audit.claims.keys()):
         claim, (tree, _) = audit.claims[path], parsed(audit.root, path)
-        values = read_attributes(claim.type, tree, (), Reading(types, path))
-        written = tree.get("documentId")
-        document_id = str(written) if isinstance(written, str) and not is_null(written) else claim.document_id
+        reading = Reading(types, path)
+        values = read_attributes(claim.type, tree, (), reading)
+        document_id = read_own_id(tree, claim.document_id, reading)
         broken.append(make(claim.type, document_id, values, ("", "", None), claim.locale, path))
     return broken
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.documents.constraints import is_email
+from server.documents.ids import id_of_name, id_of_reference
 from server.documents.timestamps import read_date, read_timestamp
 from server.documents.values import Reading, read_value
 from server.formats.scalars import is_null, typed
 from server.formats.tree import Plain, Tree
-from server.schema.model import Attribute
-from server.storage.store import OURS as READ
+from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
 from server.tools.init.groups import Group, Member
 
-_SERVICE = "id documentId createdAt updatedAt publishedAt locale localizations status"
-OURS = frozenset(_SERVICE.split())  # names that no attribute can have; the server reads some by itself
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
@@ -78,7 +76,7 @@ Names = Mapping[str, frozenset[str]]  # the names of each group's documents, by 
 def attributes_of(group: Group, names: Names, uid: str) -> tuple[list[Found], list[str]]:
     """The attributes of a group's type `uid`, and the keys of its files that can't be attributes."""
     keys = dict.fromkeys(key for m in group.members for key in m.page.tree)
-    good = [key for key in keys if _NAME.fullmatch(key) and key not in OURS]
+    good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     found = [_attribute(group, Told.of(key, group.members), names, uid) for key in good]
     if any(m.page.has_body for m in group.members):
         name = next(n for n in ("body", "content", "markdown", "text") if n not in keys)
@@ -86,7 +84,7 @@ def attributes_of(group: Group, names: Names, uid: str) -> tuple[list[Found], li
         found.append(Found(name, schema, sum(m.page.has_body for m in group.members), ("the Markdown body",)))
     if group.localized:
         found = [_with_locales(group, each) for each in found]
-    return found, [key for key in keys if key not in good and key not in READ]
+    return found, [key for key in keys if key not in good and key not in FILE_FIELDS]
 
 
 def _attribute(group: Group, told: Told, names: Names, uid: str) -> Found:
@@ -224,11 +222,11 @@ def _relation(told: Told, names: Names, uid: str) -> Made | None:
     entries = [(m, e) for m, v in told.values for e in (v if isinstance(v, list) else [v]) if not is_null(e)]
     if told.name in _OWN or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
-    distinct = {_normal(str(entry)) for _, entry in entries}
+    distinct = {id_of_reference(str(entry)) for _, entry in entries}
     many = any(isinstance(value, list) for _, value in told.values)
     for target, known in sorted(names.items(), key=lambda pair: not _alike(told.name, pair[0])):
         matched = len(distinct & known)
-        own = target == uid and any(_normal(str(e)) == m.name.replace("/", "--") for m, e in entries)
+        own = target == uid and any(id_of_reference(str(e)) == id_of_name(m.name) for m, e in entries)
         numbers = all(entry.isdigit() for entry in distinct)
         certain = (matched >= 2 and not numbers) or (matched >= 1 and _alike(told.name, target))
         if certain and not own and matched >= 0.9 * len(distinct):
@@ -239,10 +237,6 @@ def _relation(told: Told, names: Names, uid: str) -> Made | None:
             kind = "manyToMany" if many else "manyToOne"
             return {"type": "relation", "relation": kind, "target": target}, notes
     return None
-
-
-def _normal(text: str) -> str:
-    return text.strip().strip("/").replace("/", "--")
 
 
 def _alike(name: str, target: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import FILE, Settings
+from server.documents.ids import id_of_name
 from server.documents.layout import Layout
 from server.schema.check import RESERVED
 from server.schema.model import Kind, Schema, Type
@@ -73,7 +74,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     for each in sorted(tree.groups, key=lambda g: (g.single, g.folder)):
         named.append((*_names(each, {*taken, *(word for s, p, _ in named for word in (s, p))}), each))
     names = {
-        f"api::{singular}.{singular}": frozenset(m.name.replace("/", "--") for m in each.members)
+        f"api::{singular}.{singular}": frozenset(id_of_name(m.name) for m in each.members)
         for singular, _, each in named
         if not each.single
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from server.schema.model import BUILT_IN, ROLE, UPLOAD, USER, Attribute, Schema, Type
+from server.schema.model import BUILT_IN, ROLE, STANDARD_FIELDS, UPLOAD, USER, Attribute, Schema, Type
 from server.schema.naming import key_of
 from server.schema.sentences import describe_attribute, describe_type
 from server.tools.typescript.literals import comment, prop, text, union
@@ -42,7 +42,6 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
     USER: frozenset({"username", "email", "provider", "confirmed", "blocked"}),
     ROLE: frozenset({"name", "description", "type"}),
 }
-_OF_VERSION = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class Shapes:
     def _shown(self, type_: Type) -> Iterator[str]:
         for name in type_.default_fields:
             attribute = type_.columns[name]
-            if type_.kind != "component" and name in _OF_VERSION:
+            if type_.kind != "component" and name in STANDARD_FIELDS:
                 continue
             value = union(attribute.enum) if attribute.type == "enumeration" else SHOWN[attribute.type]
             if type_.uid == UPLOAD and name == "formats":
