@@ -78,6 +78,7 @@ def _measure(folder: Path, *, full: bool) -> None:
     exporting.measure(some)
     _say("memory")
     memory.measure(sites)
+    memory.measure_flood(sites[1000], 1000)
     _say("changing files")
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")

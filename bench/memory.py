@@ -1,12 +1,19 @@
-"""(d) Memory of the process that answers, next to the bytes of content that it holds."""
+"""(d) Memory of the process that answers: next to the bytes of content that it holds, and after a flood."""
 
 from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 
 from bench.cases import cases
-from bench.serving import quire
+from bench.serving import fetch, quire
 from bench.sites import Sizes, content_bytes
-from bench.tables import ratio, show, size
+from bench.tables import count, ratio, show, size
+from server.api import cache
+from server.index import fragments, orders
+
+FLOOD = 20_000  # different queries
+LONG = 32_000  # characters of each, of the 32,768 that are read
+_ORDERS = [",".join(names) for names in permutations(("title", "slug", "summary", "publishedOn", "featured"))]
 
 
 def measure(sites: Mapping[int, Path]) -> None:
@@ -24,3 +31,34 @@ def measure(sites: Mapping[int, Path]) -> None:
         rows.append([f"{articles:,} articles", size(content), size(used), size(used - bare), grown])
     head = ["site", "content", "resident", "above the empty site", "per byte of content"]
     show("Memory of a worker, the largest, after 280 requests to all", head, rows)
+
+
+def measure_flood(root: Path, articles: int) -> None:
+    """Print what a worker takes after so many long queries of all kinds, each unlike all others."""
+    with quire(root, workers=1) as serving:
+        connection = serving.connect()
+        for i in range(60):
+            fetch(connection, _query(i))
+        before = serving.memory()
+        for i in range(60, 60 + FLOOD):
+            fetch(connection, _query(i))
+        grown = serving.memory() - before
+        connection.close()
+    bounds = [size(cache.MAX_BYTES), size(2 * fragments.MAX_BYTES), size(orders.MAX_BYTES)]
+    cells = [size(FLOOD * LONG), size(before), size(grown), *bounds]
+    head = ["sent", "resident before", "more after it", "bound of answers", "of rendered parts", "of orders"]
+    title = f"Memory after {count(FLOOD)} different queries of {size(LONG)}, {count(articles)} articles"
+    show(title, head, [cells])
+
+
+def _query(i: int) -> str:
+    long, names = f"{i:08}" * (LONG // 8), _ORDERS[i // 6 % len(_ORDERS)]
+    kinds = (
+        f"_q={long}",
+        f"filters[title][$ne]={long}&fields=title",
+        f"populate[author][filters][name][$ne]={long}",
+        f"fields={names}&populate[author][filters][name][$containsi]={long}",
+        f"sort=author.name,{names}&fields=title&unknown={long}",
+        f"filters[author][name][$ne]={long}&fields=title&sort={names}",
+    )
+    return f"/api/articles?{kinds[i % len(kinds)]}"

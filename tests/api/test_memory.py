@@ -1,0 +1,59 @@
+"""However many different queries anybody sends, the memory that they leave taken has a bound."""
+
+import resource
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from server.index import fragments, orders
+from tests.conftest import MakeApi
+from tests.sites import STRING, collection, documents, relation
+
+NAMES = ("title", "a", "b", "c", "d")
+ORDERS = [",".join(names) for names in permutations(NAMES)]
+STATM = Path("/proc/self/statm")
+
+
+def query(i: int) -> str:
+    """One of six kinds of queries of 32 kB, unlike all others."""
+    long, names = f"{i:08}" * 4000, ORDERS[i // 6 % len(ORDERS)]
+    kinds = (
+        f"_q={long}",
+        f"filters[title][$ne]={long}",
+        f"populate[author][filters][name][$ne]={long}",
+        f"fields={names}&populate[author][filters][name][$containsi]={long}",
+        f"sort=author.name,{names}&unknown={long}",
+        f"filters[author][name][$notIn]={long}&sort={names}",
+    )
+    return kinds[i % len(kinds)]
+
+
+def resident() -> int:
+    """The bytes of memory that this process takes."""
+    return int(STATM.read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.skipif(not STATM.exists(), reason="only Linux tells how much memory a process takes")
+def test_long_queries_of_all_kinds_leave_little_memory_taken(make_api: MakeApi) -> None:
+    """Only some 1,200, since they take seconds; `bench.memory` sends 20,000 to a running server."""
+    api = make_api(
+        {
+            **collection("note", {**dict.fromkeys(NAMES, STRING), "author": relation("manyToOne", "person")}),
+            **collection("person", {"name": STRING}),
+            **documents("notes", **{f"n{i}": {"title": str(i), "author": "ann"} for i in range(10)}),
+            **documents("persons", ann={"name": "Ann"}),
+            "site.yaml": "roles:\n  public:\n    note: [find]\n    person: [find]\n",
+        }
+    )
+    for i in range(60):
+        assert len(api.get(f"/api/notes?{query(i)}", "public").data) in (0, 10)
+    before = resident()
+    for i in range(60, 1260):
+        assert api.get(f"/api/notes?{query(i)}", "public").status == 200
+    taken = resident() - before
+    snapshot = api.site.state.snapshot
+    assert 0 < snapshot.fragments.bytes <= fragments.MAX_BYTES
+    assert 0 < snapshot.shown.bytes <= fragments.MAX_BYTES
+    assert 0 < snapshot.orders.bytes <= orders.MAX_BYTES
+    assert taken < 30_000_000  # Of 38 MB that were sent; the answers take some 4 MB.
