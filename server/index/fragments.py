@@ -24,17 +24,17 @@ class Fragments:
     never change. It holds its item, so that no other item can get the same identity.
     """
 
-    __slots__ = ("_groups",)
+    __slots__ = ("cache",)
 
     def __init__(self, most: int = MAX_BYTES) -> None:
-        self._groups: Cache[Hashable, _Group] = Cache(most, _size)
+        self.cache: Cache[Hashable, _Group] = Cache(most, _size)
 
     def of(self, shown: Hashable) -> Kept:
         """The function that gives the bytes of an item of which `shown` is shown."""
-        group = self._groups.get(shown)
+        group = self.cache.get(shown)
         if group is None:
             group = _Group(size_of(shown))
-            self._groups.put(shown, group)
+            self.cache.put(shown, group)
         entries = group.entries
 
         def get(item: Item, make: Callable[[Any], bytes]) -> bytes:
@@ -46,7 +46,7 @@ class Fragments:
             group.used += len(rendered) + _OVERHEAD
             if group.used > group.counted:
                 group.counted = group.used + max(_RESERVE, group.used // 4)
-                self._groups.put(shown, group)
+                self.cache.put(shown, group)
             return rendered
 
         return get
@@ -54,16 +54,11 @@ class Fragments:
     def forget(self, documents: Iterable[Document]) -> None:
         """Drop the entries of documents that the index has no more, which would stay in memory for them."""
         items = [item for document in documents for item in (document, *_components(document.row))]
-        for _, group in self._groups.items():
+        for _, group in self.cache.items():
             for item in items:
                 entry = group.entries.pop(id(item), None)
                 if entry is not None:
                     group.used -= len(entry[1]) + _OVERHEAD
-
-    @property
-    def bytes(self) -> int:
-        """About how many bytes are kept."""
-        return self._groups.bytes
 
 
 class _Group:

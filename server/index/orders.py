@@ -38,38 +38,30 @@ class PathKey(NamedTuple):
 class Orders:
     """The orders of one snapshot."""
 
-    __slots__ = ("_cache",)
+    __slots__ = ("cache",)
 
     def __init__(self, most: int = MAX_BYTES) -> None:
-        self._cache: Cache[ColumnKey | PathKey, Order] = Cache(most, _size)
+        self.cache: Cache[ColumnKey | PathKey, Order] = Cache(most, _size)
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
         """The order of a key; what `make` returns where it is not kept."""
-        order = self._cache.get(key)
+        order = self.cache.get(key)
         if order is None:
             order = make()
-            self._cache.put(key, order)
+            self.cache.put(key, order)
         return order
 
     def changed(self, changes: Mapping[str, Change]) -> "Orders":
         """The orders by columns, of types whose documents have changed; `changes` is by uid."""
-        orders = Orders(self._cache.most)
-        for key, order in self._cache.items():
+        orders = Orders(self.cache.most)
+        for key, order in self.cache.items():
             if isinstance(key, ColumnKey):
                 removed, added = (
                     [d for d in documents if (d.locale, d.status) == (key.locale, key.status)]
                     for documents in changes.get(key.uid, ([], []))
                 )
-                orders._cache.put(key, order.changed(removed, added) if removed or added else order)
+                orders.cache.put(key, order.changed(removed, added) if removed or added else order)
         return orders
-
-    @property
-    def bytes(self) -> int:
-        """About how many bytes are kept."""
-        return self._cache.bytes
-
-    def __len__(self) -> int:
-        return len(self._cache)
 
 
 def _size(key: ColumnKey | PathKey, order: Order) -> int:

@@ -53,7 +53,7 @@ def test_long_queries_of_all_kinds_leave_little_memory_taken(make_api: MakeApi) 
         assert api.get(f"/api/notes?{query(i)}", "public").status == 200
     taken = resident() - before
     snapshot = api.site.state.snapshot
-    assert 0 < snapshot.fragments.bytes <= fragments.MAX_BYTES
-    assert 0 < snapshot.shown.bytes <= fragments.MAX_BYTES
-    assert 0 < snapshot.orders.bytes <= orders.MAX_BYTES
+    assert 0 < snapshot.fragments.cache.bytes <= fragments.MAX_BYTES
+    assert 0 < snapshot.shown.cache.bytes <= fragments.MAX_BYTES
+    assert 0 < snapshot.orders.cache.bytes <= orders.MAX_BYTES
     assert taken < 30_000_000  # Of 38 MB that were sent; the answers take some 4 MB.

@@ -47,14 +47,14 @@ def test_what_is_kept_stays_within_the_bound_however_long_the_keys() -> None:
         get = fragments.of((f"{i:05}" * 2000, "name"))
         for document in documents:
             get(document, lambda _: b"x" * 500)
-        assert 0 < fragments.bytes <= 1_000_000
+        assert 0 < fragments.cache.bytes <= 1_000_000
 
 
 def test_what_outgrows_the_bound_is_begun_anew() -> None:
     fragments, documents = Fragments(200_000), [note(i) for i in range(1000)]
     for document in documents:
         assert fragments.of("all")(document, lambda d: d.document_id.encode() * 100).startswith(b"n")
-        assert fragments.bytes <= 200_000
+        assert fragments.cache.bytes <= 200_000
     assert fragments.of("all")(documents[0], lambda _: b"again") == b"again"
 
 

@@ -46,7 +46,7 @@ def test_a_write_never_has_more_than_some_orders_to_change() -> None:
     documents, orders = [row(i) for i in range(10)], Orders()
     for names in permutations(NAMES):
         orders.get(key(names), lambda names=names: made(documents, key(names)))  # type: ignore[misc]
-    assert len(orders) == 64
+    assert len(orders.cache) == 64
 
 
 def test_orders_of_many_documents_stay_within_the_bound() -> None:
@@ -54,5 +54,5 @@ def test_orders_of_many_documents_stay_within_the_bound() -> None:
     orders = Orders(10_000_000)
     for names in permutations(NAMES, 2):
         orders.get(key(names), lambda names=names: made(documents, key(names)))  # type: ignore[misc]
-    assert orders.bytes <= 10_000_000
-    assert len(orders) == 2
+    assert orders.cache.bytes <= 10_000_000
+    assert len(orders.cache) == 2
