@@ -56,7 +56,7 @@ def key_of(environ: Environ, actor: Actor) -> Key:
     """
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > LONGEST_QUERY:
-        query = blake2b(query.encode("latin-1", "replace"), digest_size=32).digest()  # type: ignore[union-attr]
+        query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()
     return (
         environ["PATH_INFO"],
         query,

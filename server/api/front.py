@@ -52,11 +52,11 @@ class Front:
                 within, counted = self.count(environ.get("REMOTE_ADDR", ""))
                 if not within:
                     raise RateLimitError()
-            found = self._answer(environ, state)
+            shown = self._answer(environ, state)
         except Exception as error:
-            found = _represent(failure(error), environ, state)
+            shown = _represent(failure(error), environ, state)
         headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
-        return send(found, environ, start_response, headers + counted if counted else headers)
+        return send(shown, environ, start_response, headers + counted if counted else headers)
 
     def _answer(self, environ: Environ, state: State) -> Representation:
         if environ["REQUEST_METHOD"] in READING:
@@ -76,12 +76,11 @@ class Front:
         if kept is not None:
             return kept
         params = parse_query(environ.get("QUERY_STRING", ""))
-        shown = Reader(state, type_, actor, v4=is_v4(environ)).get(params, wsgi_text(document_id) or None)
-        answer = Answer(shown.body, etag=shown.etag, vary=READ_VARY)
-        made = _represent(answer, environ, state)
-        if len(shown.body) <= LARGEST:
-            cache.put(key, made)
-        return made
+        read = Reader(state, type_, actor, v4=is_v4(environ)).get(params, wsgi_text(document_id) or None)
+        shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
+        if len(read.body) <= LARGEST:
+            cache.put(key, shown)
+        return shown
 
     def _handle(self, environ: Environ) -> Answer:
         """What the handler of a path answers. Raises what it raises, and werkzeug's errors of routing."""

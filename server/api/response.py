@@ -99,7 +99,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
     A successful read that has no entity tag gets one of its bytes. `vary` names what every answer depends
     on, beside what this one does.
     """
-    body, etag = answer.body, answer.etag
+    body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READING
     headers = [*answer.headers, *SECURITY, ("Cache-Control", _cache_control(answer, environ))]
     if isinstance(body, bytes) and answer.status != 204:
@@ -113,18 +113,17 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 
 
 def send(
-    found: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
+    shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
     """Answer a request; `more` are headers of this answer alone."""
-    wanted = environ.get("HTTP_IF_NONE_MATCH")
-    if wanted and found.etag and matches(wanted, found.etag):
-        kept = [header for header in found.headers if header[0] not in _OF_BODY]
-        start_response("304 Not Modified", [*kept, *more])
-        return _closed(found.body)
-    start_response(found.status, [*found.headers, *more])
+    known = environ.get("HTTP_IF_NONE_MATCH")
+    if known and shown.etag and matches(known, shown.etag):
+        start_response("304 Not Modified", [*_without(shown.headers, *_OF_BODY), *more])
+        return _closed(shown.body)
+    start_response(shown.status, [*shown.headers, *more])
     if environ["REQUEST_METHOD"] == "HEAD":
-        return _closed(found.body)
-    return [found.body] if isinstance(found.body, bytes) else found.body
+        return _closed(shown.body)
+    return [shown.body] if isinstance(shown.body, bytes) else shown.body
 
 
 def encoding_for(environ: Environ) -> str:
@@ -135,17 +134,17 @@ def encoding_for(environ: Environ) -> str:
 
 @lru_cache(maxsize=512)
 def _encoding_for(accepted: str) -> str:
-    found = dict(parse_accept_header(accepted))
-    default = found.get("*", 0)
-    return next((name for name in ENCODINGS if found.get(name, default) > 0), "")
+    qualities = dict(parse_accept_header(accepted.lower()))
+    default = qualities.get("*", 0)
+    return next((name for name in ENCODINGS if qualities.get(name, default) > 0), "")
 
 
-def matches(wanted: str, etag: str) -> bool:
+def matches(known: str, etag: str) -> bool:
     """Whether If-None-Match names an answer, in whatever encoding it was sent."""
-    if wanted.strip() == "*":
+    if known.strip() == "*":
         return True
     stem = etag[:-1]
-    tags = (tag.strip().removeprefix("W/") for tag in wanted.split(","))
+    tags = (tag.strip().removeprefix("W/") for tag in known.split(","))
     return any(
         tag == etag or (tag.startswith(f"{stem}-") and tag[len(stem) + 1 : -1] in ENCODINGS) for tag in tags
     )

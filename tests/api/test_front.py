@@ -9,10 +9,12 @@ from pathlib import Path
 
 import brotli
 import pytest
+from flask import request
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from server.api.front import content_at
+from server.api.request import state_of
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, component, documents, load
 
@@ -309,6 +311,23 @@ def test_a_write_has_an_entity_tag_and_is_kept_by_nobody(make_api: MakeApi) -> N
         headers={"If-None-Match": written.headers["ETag"]},
     )
     assert again.data["title"] == "D"  # If-None-Match is a reader's
+
+
+def test_a_request_sees_one_state(make_api: MakeApi) -> None:
+    """Also where the site changes while it is answered, and the next request sees the change."""
+    api = make_api(FILES)
+
+    @api.app.get("/titles")
+    def titles() -> list[str]:
+        before = state_of(request)
+        (api.site.root / "content/notes/a.json").write_text('{"title": "New"}')
+        api.site.refresh()
+        after = state_of(request)
+        note = before.schema.endpoints["notes"]
+        return [next(iter(s.snapshot.list(note, "en", "published"))).get("title") for s in (before, after)]
+
+    assert api.get("/titles").body == ["A", "A"]
+    assert api.get("/api/notes/a").data["title"] == "New"
 
 
 # --- limits --------------------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""Answers as clients get them: encodings and entity tags, whatever the client sends."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.api.response import ENCODINGS, JSON, Answer, encoding_for, matches, represent, send
+
+TAG = '"0123456789abcdef"'
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("", ""),
+        ("gzip", "gzip"),
+        ("gzip, deflate, br, zstd", "br"),
+        ("gzip;q=1.0, br;q=0.5", "br"),
+        ("br;q=0, gzip", "gzip"),
+        ("br;q=0.0, gzip;q=0", ""),
+        ("*", "br"),
+        ("*;q=0", ""),
+        ("br;q=0, *", "gzip"),
+        ("identity", ""),
+        ("deflate", ""),
+        ("GZIP", "gzip"),
+        ("x" * 100_000, ""),
+    ],
+)
+def test_a_client_gets_an_encoding_that_it_takes(accepted: str, encoding: str) -> None:
+    assert encoding_for({"HTTP_ACCEPT_ENCODING": accepted}) == encoding
+
+
+@given(st.text(st.characters(max_codepoint=255)))
+def test_odd_encodings_are_no_error(accepted: str) -> None:
+    assert encoding_for({"HTTP_ACCEPT_ENCODING": accepted}) in ("", *ENCODINGS)
+
+
+@pytest.mark.parametrize(
+    ("known", "same"),
+    [
+        (TAG, True),
+        (f"W/{TAG}", True),
+        (f'"other", {TAG}', True),
+        ("*", True),
+        ('"0123456789abcdef-br"', True),
+        ('W/"0123456789abcdef-gzip"', True),
+        ('"0123456789abcdef-zip"', False),
+        ('"0123456789abcdef-"', False),
+        ('"0123456789abcde"', False),
+        ("0123456789abcdef", False),
+        ("", False),
+        (",", False),
+    ],
+)
+def test_an_entity_tag_is_the_same_in_every_encoding(known: str, same: bool) -> None:
+    assert matches(known, TAG) == same
+
+
+@given(
+    body=st.binary(max_size=3000),
+    status=st.sampled_from([200, 201, 204, 302, 404, 500]),
+    method=st.sampled_from(["GET", "HEAD", "POST", "OPTIONS"]),
+    headers=st.fixed_dictionaries(
+        {},
+        optional={
+            "HTTP_ACCEPT_ENCODING": st.sampled_from(["br", "gzip", "*", "none"]),
+            "HTTP_IF_NONE_MATCH": st.sampled_from([TAG, "*", '"none"']),
+            "HTTP_AUTHORIZATION": st.just("Bearer x"),
+        },
+    ),
+    etag=st.sampled_from(["", TAG]),
+)
+def test_every_answer_is_sound(
+    body: bytes, status: int, method: str, headers: dict[str, str], etag: str
+) -> None:
+    environ = {"REQUEST_METHOD": method, **headers}
+    told: list[tuple[str, list[tuple[str, str]]]] = []
+    shown = represent(Answer(body, status, etag=etag), environ)
+    sent = b"".join(send(shown, environ, lambda line, headers: told.append((line, headers))))
+    ((line, listed),) = told
+    names = [name for name, _ in listed]
+    assert len(names) == len(set(names))
+    found = dict(listed)
+    if line.startswith("304"):
+        assert method in ("GET", "HEAD")
+        assert status == 200
+    if method == "HEAD" or line.startswith("304"):
+        assert sent == b""
+    elif status != 204:
+        assert int(found["Content-Length"]) == len(sent)
+    if sent:
+        assert found["Content-Type"] == JSON
+        assert ("Content-Encoding" in found) == (sent != body)
+    if status == 200 and method in ("GET", "HEAD"):
+        assert found["ETag"].startswith(etag[:-1] or '"')
+    assert "no-store" in found["Cache-Control"] or (status == 200 and method in ("GET", "HEAD"))
