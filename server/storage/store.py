@@ -163,7 +163,9 @@ class Store:
         if not (created and updated):  # Something was written that is no timestamp.
             derived = self.timestamps(path, found[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
-        published = None if claim.draft else read_own_timestamp(tree, "publishedAt", updated, reading)
+        # Without drafts, what is made is published once and for all.
+        default = updated if claim.type.draft_publish else created
+        published = None if claim.draft else read_own_timestamp(tree, "publishedAt", default, reading)
         problems: tuple[Problem, ...] = ()
         if reading.wrong:
             problems = problems_of(path, text, reading.wrong)

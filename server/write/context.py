@@ -11,7 +11,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
 from server.documents.layout import Claim, Layout
 from server.errors import ConflictError
-from server.formats.tree import Plain, SyntaxProblem
+from server.formats.tree import SyntaxProblem
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.storage.changeset import Changeset
@@ -55,9 +55,14 @@ class Context:
                 document.path, self.changeset.text(document.path), document.type.body, changes
             )
 
-    def touch(self, document: Document, changes: Mapping[str, Any]) -> None:
-        """Change some keys of a document's file, and when it was updated."""
-        self.changeset.put(document.path, self.changed(document, {**changes, "updatedAt": Plain(self.now)}))
+    def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
+        """Change some keys of the file of a document that was not itself edited: its timestamps stay."""
+        self.changeset.put(document.path, self.changed(document, changes))
+
+    def drop_draft(self, published: Document, draft: Document | None) -> None:
+        """Remove the file of a draft that differs from what is published no more."""
+        if draft and draft.path != published.path:
+            self.changeset.delete(draft.path)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
         """The path of another version of the document in `path`."""

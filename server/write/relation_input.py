@@ -43,6 +43,23 @@ class Links:
             _place(targets, connect)
         return tuple(targets) if to_many else tuple(targets[-1:])
 
+    def applied_to_itself(
+        self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
+    ) -> tuple[Target, ...]:
+        """The stored side of a relation of a document's type to itself, where the derived side is written.
+
+        `target` is what stands in `current` where the document relates to itself.
+        """
+        named = target in current if self.set is None else document_id in self.set
+        named = (named and document_id not in self.disconnect) or any(
+            connect.target == document_id for connect in self.connect
+        )
+        if named == (target in current):
+            return current
+        if not named:
+            return tuple(other for other in current if other != target)
+        return (*current, target) if to_many else (target,)
+
 
 def _place(targets: list[Target], connect: Connect) -> None:
     if connect.place in ("before", "after") and connect.other not in targets:

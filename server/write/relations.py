@@ -7,16 +7,19 @@ the versions that the request is about.
 from dataclasses import dataclass
 from typing import Any
 
-from server.documents.document import edited_status
+from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.encode import encode
 from server.schema.model import Attribute, Type
-from server.write.context import Context
+from server.write.context import Context, values_of
 from server.write.relation_input import Links
 
 
 @dataclass(frozen=True, slots=True)
 class Relinker:
-    """Changes relations in the files of other documents. `drafts_only`: the request writes a draft."""
+    """Changes relations in the files of other documents. `drafts_only`: the request writes a draft.
+
+    The document that is being written is left out: its own file says its relations to itself.
+    """
 
     context: Context
     locale: str
@@ -24,25 +27,47 @@ class Relinker:
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
         """Make the owners of a derived relation point at a document, or no longer."""
-        owner = self.context.snapshot.schema.types[attribute.target or ""]
-        owning = owner.attributes[attribute.mapped_by or ""]
-        target = (type_.uid, document_id) if owning.morph else document_id
-        current = self._owners(owner, owning, target)
+        owner, owning, target = self._owning(type_, document_id, attribute)
+        current = self._owners(owner, owning, target, edited_status(owner))
         wanted = links.apply(current, to_many=attribute.to_many)
-        for gone in (i for i in current if i not in wanted):
+        own = document_id if owner is type_ else None
+        for gone in (i for i in current if i not in wanted and i != own):
             self._relink(owner, owning, gone, remove=target)
-        for come in (i for i in wanted if i not in current):
+        for come in (i for i in wanted if i not in current and i != own):
             self._relink(owner, owning, come, add=target)
+
+    def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
+        """Let what is published point at a document where the drafts do, since that is published now."""
+        owner, owning, target = self._owning(type_, document_id, attribute)
+        if not owner.draft_publish:
+            return
+        drafts, live = (set(self._owners(owner, owning, target, s)) for s in (DRAFT, PUBLISHED))
+        for other in sorted((drafts ^ live) - ({document_id} if owner is type_ else set())):
+            published, draft = self.context.versions(owner, other, self._locale(owner))
+            if published is None:
+                continue
+            current = tuple(published.get(owning.name))
+            new = _with(current, target, owning) if other in drafts else _without(current, target)
+            self._put(published, owning, new)
+            if draft and {**values_of(published), owning.name: new} == values_of(draft):
+                self.context.drop_draft(published, draft)
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
         """One-to-one: whoever else points at one of the targets does so no more."""
+        statuses = (DRAFT,) if self.drafts_only and type_.draft_publish else (DRAFT, PUBLISHED)
         for target in targets:
-            for other in self._owners(type_, attribute, target):
-                if other != document_id:
-                    self._relink(type_, attribute, other, remove=target)
+            owners = {o for s in statuses for o in self._owners(type_, attribute, target, s)}
+            for other in sorted(owners - {document_id}):
+                self._relink(type_, attribute, other, remove=target)
 
-    def _owners(self, type_: Type, attribute: Attribute, target: Any) -> tuple[str, ...]:
-        status = edited_status(type_)
+    def _owning(self, type_: Type, document_id: str, attribute: Attribute) -> tuple[Type, Attribute, Any]:
+        """The type and attribute that store a derived relation, and what these name a document by."""
+        owner = self.context.snapshot.schema.types[attribute.target or ""]
+        owning = owner.attributes[attribute.mapped_by or ""]
+        return owner, owning, (type_.uid, document_id) if owning.morph else document_id
+
+    def _owners(self, type_: Type, attribute: Attribute, target: Any, status: str) -> tuple[str, ...]:
+        status = status if type_.draft_publish else PUBLISHED
         locale = self._locale(type_)
         found = self.context.snapshot.linking(type_, attribute.name, target, locale, status)
         return tuple(document.document_id for document in found)
@@ -61,22 +86,24 @@ class Relinker:
             if document is None:
                 continue
             current = tuple(document.get(attribute.name))
-            new = (
-                _with(current, add, attribute)
-                if add is not None
-                else tuple(t for t in current if t != remove)
-            )
-            if new == current:
-                continue
-            changes = {attribute.name: encode(attribute, new)}
-            if only_draft and document is published:  # a draft of its own, since only that is meant
+            new = _with(current, add, attribute) if add is not None else _without(current, remove)
+            if only_draft and document is published and new != current:  # only a draft is meant
                 path = context.sibling(document.path, draft=True)
+                changes = {attribute.name: encode(attribute, new)}
                 context.changeset.put(path, context.changed(document, changes))
             else:
-                context.touch(document, changes)
+                self._put(document, attribute, new)
+
+    def _put(self, document: Document, attribute: Attribute, new: tuple[Any, ...]) -> None:
+        if new != tuple(document.get(attribute.name)):
+            self.context.rewrite(document, {attribute.name: encode(attribute, new)})
 
 
 def _with(current: tuple[Any, ...], target: Any, attribute: Attribute) -> tuple[Any, ...]:
     if target in current:
         return current
     return (*current, target) if attribute.to_many else (target,)
+
+
+def _without(current: tuple[Any, ...], target: Any) -> tuple[Any, ...]:
+    return tuple(other for other in current if other != target)

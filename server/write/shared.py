@@ -31,6 +31,6 @@ def _share_with(context: Context, address: Address, document_id: str, locale: st
     for document in filter(None, (published, draft)):
         changes = context.changes(document, {**values_of(document), **shared})
         if changes:
-            context.touch(document, changes)
-    if published and draft and {**values_of(published), **shared} == values:
-        context.changeset.delete(draft.path)  # it differs from what is published no more
+            context.rewrite(document, changes)
+    if published and {**values_of(published), **shared} == values:
+        context.drop_draft(published, draft)

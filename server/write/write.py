@@ -32,7 +32,7 @@ class Writer:
         """A new document; returns its id."""
         document_id = address.document_id or new_document_id()
         defaults = {a.name: default_of(a) for a in address.type.attributes.values()}
-        values = self._merged(address.type, defaults, change)
+        values = self._merged(address.type, document_id, defaults, change)
         self._check(address, document_id, values, lambda _: True)
         path = free_path(self.context, address, document_id, values)
         write_new(self.context, address, document_id, values, path)
@@ -63,7 +63,7 @@ class Writer:
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(base)
-        new = self._merged(address.type, old, change)
+        new = self._merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
         self._check(address, document_id, new, lambda name: name in touched or draft is not None)
         write = write_draft if address.draft else write_published
@@ -72,6 +72,8 @@ class Writer:
         changed = {name: new[name] for name in new if new[name] != before[name] or name in touched}
         share(self.context, address, document_id, changed)
         self._link_back(address, document_id, change, new)
+        if address.type.draft_publish and not address.draft:
+            self._publish_relations(address, document_id, change, new)
         return document_id
 
     def delete(self, address: Address) -> str:
@@ -96,13 +98,21 @@ class Writer:
 
     # --- values --------------------------------------------------------------------------------
 
-    def _merged(self, type_: Type, old: Values, change: Change) -> Values:
+    def _merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
         """The values after a change; relations of the other side keep none of their own."""
         new = {**old, **change.values}
         for name, links in change.links.items():
             attribute = type_.attributes[name]
             if not attribute.derived:
                 new[name] = links.apply(tuple(old.get(name) or ()), to_many=attribute.to_many)
+        for name, links in change.links.items():
+            attribute = type_.attributes[name]
+            if attribute.derived and attribute.target == type_.uid:
+                owning = type_.attributes[attribute.mapped_by or ""]
+                target = (type_.uid, document_id) if owning.morph else document_id
+                new[owning.name] = links.applied_to_itself(
+                    document_id, target, new[owning.name], owning.to_many
+                )
         return new
 
     def _check(self, address: Address, document_id: str, values: Values, only: Callable[[str], bool]) -> None:
@@ -120,9 +130,9 @@ class Writer:
             raise not_unique(taken)
 
     def _taken(self, address: Address, document_id: str, path: KeyPath, value: object) -> bool:
-        """Whether another document of the type has a value at a path, in the same locale."""
+        """Whether another document of the type has published a value at a path, in the same locale."""
         others = self.context.snapshot.having(address.type, path, value, address.locale)
-        return any(other.document_id != document_id for other in others)
+        return any(o.document_id != document_id and o.status == PUBLISHED for o in others)
 
     # --- other files that a change reaches -----------------------------------------------------
 
@@ -135,7 +145,7 @@ class Writer:
         values = {a.name: default_of(a) for a in attributes}
         theirs = values_of(other)
         values.update({a.name: theirs[a.name] for a in attributes if not a.localized})
-        values = self._merged(address.type, values, change)
+        values = self._merged(address.type, document_id, values, change)
         self._check(address, document_id, values, lambda _: True)
         path = self.context.sibling(other.path, draft=address.draft, locale=address.locale)
         if self.context.changeset.exists(path):
@@ -163,3 +173,14 @@ class Writer:
                 relinker.write_derived(address.type, document_id, attribute, links)
             elif attribute.relation == "oneToOne" and attribute.inversed_by:
                 relinker.take(address.type, document_id, attribute, values[name])
+
+    def _publish_relations(self, address: Address, document_id: str, change: Change, values: Values) -> None:
+        """Publish what a draft had changed of relations in the files of others."""
+        relinker = Relinker(self.context, address.locale, drafts_only=False)
+        for attribute in address.type.attributes.values():
+            if attribute.type != "relation" or attribute.name in change.links:
+                continue
+            if attribute.derived:
+                relinker.publish_derived(address.type, document_id, attribute)
+            elif attribute.relation == "oneToOne" and attribute.inversed_by:
+                relinker.take(address.type, document_id, attribute, values[attribute.name])

@@ -1,0 +1,120 @@
+"""Relations whose files are others': drafts that change them, publishing, and relations to oneself."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeApi
+from tests.sites import STRING, Api, collection, documents, relation
+
+PLACE = {
+    "name": STRING,
+    "code": {"type": "string", "unique": True},
+    "near": relation("oneToMany", "place", mappedBy="nearOf"),
+    "nearOf": relation("manyToOne", "place", inversedBy="near"),
+    "sign": relation("oneToOne", "sign", inversedBy="place"),
+}
+FILES: dict[str, Any] = {
+    **collection("place", PLACE, drafts=True),
+    **collection("sign", {"name": STRING, "place": relation("oneToOne", "place", mappedBy="sign")}),
+    **documents("signs", s={"name": "S"}),
+    **documents("places", a={"name": "a"}, b={"name": "b", "nearOf": "a", "sign": "s"}, c={"name": "c"}),
+}
+
+
+@pytest.fixture
+def api(make_api: MakeApi) -> Api:
+    return make_api(dict(FILES))
+
+
+def near(api: Api, status: str) -> dict[str, list[str]]:
+    """What is near which place, where something is."""
+    found = api.get(f"/api/places?status={status}&populate[near][sort]=name&sort=name").data
+    return {d["documentId"]: sorted(n["documentId"] for n in d["near"]) for d in found if d["near"]}
+
+
+def files(api: Api) -> set[str]:
+    return {path.name for path in (api.site.root / "content/places").iterdir()}
+
+
+def test_publishing_takes_with_it_what_the_draft_moved(api: Api) -> None:
+    api.put("/api/places/a?status=draft", {"near": ["c"]})
+    assert (near(api, "published"), near(api, "draft")) == ({"a": ["b"]}, {"a": ["c"]})
+    api.put("/api/places/a", {})
+    assert near(api, "published") == near(api, "draft") == {"a": ["c"]}
+    assert files(api) == {"a.json", "b.json", "c.json"}
+
+
+def test_what_was_moved_on_in_a_draft_is_published_with_the_one_that_has_it(api: Api) -> None:
+    api.put("/api/places/c?status=draft", {"name": "C", "near": ["b"]})
+    assert (near(api, "published"), near(api, "draft")) == ({"a": ["b"]}, {"c": ["b"]})
+    api.put("/api/places/c", {})
+    assert near(api, "published") == {"c": ["b"]}
+    assert api.get("/api/places/c").data["name"] == "C"
+
+
+def test_the_drafts_of_others_stay_drafts(api: Api) -> None:
+    api.put("/api/places/b?status=draft", {"name": "B"})
+    api.put("/api/places/c?status=draft", {"near": ["b"]})
+    api.put("/api/places/c", {})
+    assert api.get("/api/places/b").data["name"] == "b"
+    assert api.get("/api/places/b?status=draft").data["name"] == "B"
+
+
+def test_one_to_one_taken_in_a_draft_is_taken_when_that_is_published(api: Api) -> None:
+    def owners(status: str) -> list[str]:
+        return api.get(f"/api/places?filters[sign][name]=S&status={status}").ids
+
+    api.put("/api/places/c?status=draft", {"sign": "s"})
+    assert (owners("published"), owners("draft")) == (["b"], ["c"])
+    api.put("/api/places/c", {})
+    assert owners("published") == owners("draft") == ["c"]
+
+
+def test_a_relation_to_itself_from_its_other_side(api: Api) -> None:
+    api.put("/api/places/c?status=draft", {"name": "C", "near": ["c", "b"]})
+    assert near(api, "draft") == {"c": ["b", "c"]}
+    assert api.get("/api/places/c?status=draft").data["name"] == "C"
+    api.put("/api/places/c", {})
+    assert near(api, "published") == {"c": ["b", "c"]}
+    api.put("/api/places/c", {"near": {"disconnect": ["c"]}})
+    assert near(api, "published") == {"c": ["b"]}
+
+
+def test_a_draft_that_relates_to_itself_can_be_published(api: Api) -> None:
+    made = api.post("/api/places?status=draft", {"name": "d"}).data["documentId"]
+    api.put(f"/api/places/{made}?status=draft", {"near": [made]})
+    assert api.put(f"/api/places/{made}", {}).status == 200
+    assert near(api, "published")[made] == [made]
+
+
+def test_a_write_from_the_other_side_leaves_the_timestamps_alone(api: Api) -> None:
+    api.put("/api/places/b", {"name": "B"})
+    before = api.get("/api/places/b").data
+    api.put("/api/places/c", {"near": ["b"]})
+    after = api.get("/api/places/b?populate=nearOf").data
+    assert after["nearOf"]["documentId"] == "c"
+    for name in ("createdAt", "updatedAt", "publishedAt"):
+        assert after[name] == before[name]
+
+
+def test_without_drafts_a_document_is_published_when_it_is_made(api: Api) -> None:
+    made = api.post("/api/signs", {"name": "new"}).data
+    changed = api.put(f"/api/signs/{made['documentId']}", {"name": "newer"}).data
+    assert changed["publishedAt"] == made["publishedAt"] == made["createdAt"]
+    assert changed["updatedAt"] > made["updatedAt"]
+
+
+# --- unique values -------------------------------------------------------------------------------
+
+
+def test_a_unique_value_is_compared_with_what_is_published(api: Api) -> None:
+    api.put("/api/places/a", {"code": "one"})
+    api.put("/api/places/a?status=draft", {"code": "two"})
+    assert api.put("/api/places/b", {"code": "two"}).status == 200  # only a draft has it besides
+    assert api.put("/api/places/c?status=draft", {"code": "two"}).status == 200
+    for place in ("a", "c"):
+        error = api.put(f"/api/places/{place}", {}).error
+        assert error["details"]["errors"][0]["path"] == ["code"]
+    assert api.put("/api/places/b", {"name": "still b"}).status == 200
+    assert api.put("/api/places/a", {"code": "one"}).status == 200
