@@ -1,12 +1,12 @@
 """Every error that Quire raises on purpose.
 
     QuireError
-    ├── SetupError               the site itself is wrong: path, line, what, how to fix it
-    └── ApiError                 one answer in the error envelope
+    ├── SetupError               the site itself is wrong: path, line, message, fix
+    └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   └── PaginationError  400
-        ├── ApplicationError     400  a rule of users that is not about the form of the request
-        │   └── TakenError       400  another user has the name or the address
+        ├── ApplicationError     400  a rule of accounts forbids it, such as a blocked user
+        │   └── TakenError       400  another user has the name or the e-mail address
         ├── UnauthorizedError    401
         ├── ForbiddenError       403
         ├── NotFoundError        404
@@ -15,17 +15,17 @@
         ├── PreconditionError    412  If-Match names another version than the current one
         ├── PayloadTooLargeError 413
         ├── RateLimitError       429
-        ├── StorageError         507  the disk, or a file's permissions, won't have it
+        ├── StorageError         507  the disk or the permissions of a file refuse it
         └── BusyError            503  another process has been writing for too long
 
-Only `api.failure` turns an ApiError into HTTP; only `cli` prints a SetupError.
+Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-# The names of errors that Flask itself raises, by status.
+# By status, the names of errors that Flask itself raises.
 HTTP_NAMES: Mapping[int, str] = {
     400: "BadRequestError",
     404: "NotFoundError",
@@ -38,7 +38,7 @@ HTTP_NAMES: Mapping[int, str] = {
 
 
 class QuireError(Exception):
-    """The root of the tree."""
+    """The base class of all."""
 
 
 class SetupError(QuireError):
@@ -54,7 +54,7 @@ class SetupError(QuireError):
 
 @contextmanager
 def noting(found: list[SetupError]) -> Iterator[None]:
-    """Note a SetupError in the block, and go on behind it."""
+    """Add a SetupError that the block raises to a list, and go on after the block."""
     try:
         yield
     except SetupError as error:
@@ -62,7 +62,7 @@ def noting(found: list[SetupError]) -> Iterator[None]:
 
 
 class ApiError(QuireError):
-    """An answer in the error envelope: `status`, `name`, `message`, `details`."""
+    """An HTTP response with an error envelope: `status`, `name`, `message`, `details`."""
 
     status = 500
     name = "InternalServerError"

@@ -1,4 +1,4 @@
-"""The folder .quire/: what a site keeps that is not content (accounts, keys, caches, locks)."""
+"""The folder .quire/, which holds all that is not content: accounts, keys, caches, locks."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ FOLDER = ".quire"
 
 
 def state_folder(root: Path) -> Path:
-    """The site's .quire/ folder, made where it is missing: mode 0700, and ignored by git."""
+    """The .quire/ folder of a site; made if it is missing, with mode 0700 and ignored by git."""
     folder = root / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     ignore = folder / ".gitignore"
@@ -16,7 +16,7 @@ def state_folder(root: Path) -> Path:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Where caches are kept, each of which may be deleted; None where nothing can be written."""
+    """The folder of caches, all of which may be deleted; None if it can't be made."""
     try:
         folder = state_folder(root) / "cache"
         folder.mkdir(exist_ok=True)

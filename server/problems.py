@@ -1,4 +1,4 @@
-"""A problem: something wrong in a site's files that must not take anything else down."""
+"""Problems: what is wrong in the files of a site, without keeping the other files from being served."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Literal
 
 Severity = Literal["error", "warning"]
 
-# What can be wrong, by the name that reports give it: docs/check.md has this table.
+# The rules by name, with what a problem of each says; docs/check.md shows this table.
 RULES: Mapping[str, str] = {
     "settings": "`site.yaml` can't be used, or names what is not there.",
     "schema": "A content type or component can't be used.",
@@ -31,8 +31,8 @@ class Problem:
     """One thing wrong with one file.
 
     An `error` keeps the file from being served (its last good version stays); a `warning` does
-    not. `path` is relative to the site; `line` and `column` count from 1, None where no place in the
-    file can be named. `rule` is one of RULES.
+    not. `path` is relative to the site. `line` and `column` count from 1; they are None for a problem
+    without a position in the file. `rule` is one of RULES.
     """
 
     path: str

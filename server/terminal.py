@@ -1,4 +1,4 @@
-"""What the commands of the command line share: the --site option, errors as one line, styled output."""
+"""What the commands share: the --site option, errors as one line, progress bars, styled output."""
 
 import os
 import sys
@@ -13,9 +13,9 @@ import click
 
 from server.errors import BusyError, SetupError, StorageError
 
-SLOW_S = 1.0  # what takes longer shows a progress bar
+SLOW_S = 1.0  # A command that takes longer shows a progress bar.
 
-# What makes text stand out, as `click.style` takes it.
+# Keyword arguments of `click.style`.
 Style = Mapping[str, Any]
 Part = tuple[str, Style]
 
@@ -31,7 +31,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Print an error that is the site's or the disk's as one line and end with status 1."""
+    """Make a command print errors of the site or the disk as one line, and end with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -45,14 +45,14 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_folder(root: Path) -> None:
-    """Raise SetupError where there is no such folder."""
+    """Raise SetupError if there is no such folder."""
     if not root.is_dir():
         raise SetupError(str(root), None, "there is no such folder", "name the site's folder with --site")
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to call with (done, total), which shows a bar on a terminal once that has taken SLOW_S."""
+    """A function to call with (done, total): on a terminal, it shows a bar after SLOW_S seconds."""
     began, bar = time.perf_counter(), None
 
     def progress(done: int, total: int) -> None:
@@ -71,7 +71,7 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def show(lines: Iterable[list[Part]]) -> None:
-    """Print lines of styled parts; NO_COLOR and FORCE_COLOR count for more than what the output is."""
+    """Print lines of styled parts. NO_COLOR and FORCE_COLOR say whether to use colours on any output."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)

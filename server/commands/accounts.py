@@ -43,7 +43,7 @@ def token() -> None:
 @click.option("--expires", metavar="SPAN", help="30d, 12h, 1y …; without it, never.")
 @one_line_errors
 def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
-    """Make a token and print it, once: only a hash of it is kept."""
+    """Make a token and print it. Only its hash is kept, so that it can't be shown again."""
     check_folder(root)
     _check_permissions(root, kind, permissions)
     try:

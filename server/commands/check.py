@@ -58,7 +58,7 @@ def _load(load: Callable[[Progress], None]) -> None:
 
 
 def _prefix(root: Path) -> str:
-    """What leads from the current folder to the site: nothing, or a path that ends in a slash."""
+    """The path from the current folder to the site: "", or a path that ends in a slash."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""
@@ -66,7 +66,7 @@ def _prefix(root: Path) -> str:
 
 
 def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Fix what can be, say so, and look again."""
+    """Fix what can be fixed, report it, and check the site again."""
     if found.site is None or found.audit is None:
         return found
     repair = Repair(found.audit, tuple(find_fixes(found.audit)))

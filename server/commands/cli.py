@@ -1,4 +1,4 @@
-"""The command line: a table of commands, each loaded when it is called; errors are one line, and status 1."""
+"""The command line: a table of commands, each of which is loaded when it is called."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from server import __version__
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command is, and what `quire --help` says of it."""
+    """The module and name of a command, and what `quire --help` says of it."""
 
     module: str
     name: str
     summary: str
 
 
-# `quire --help` prints the summaries, so that no command need be loaded for it.
+# `quire --help` prints these summaries, so that it need not load the commands.
 COMMANDS: Mapping[str, Entry] = {
     "serve": Entry("server.commands.serve", "serve_command", "Serve a site."),
     "init": Entry("server.commands.init", "init", "Make a site: a new one, or one from a tree of Markdown."),
@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, Entry] = {
 
 
 class _Commands(click.Group):
-    """The commands of the table, in its order."""
+    """The commands of the table, in the order of the table."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -51,7 +51,7 @@ def export_command(
 
 
 def _refuse_broken(site: Site, skip_broken: bool) -> None:
-    """Refuse a site with files that can't be served: what they held would be removed from the export."""
+    """Refuse a site with files that can't be served: their documents would be removed from the export."""
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)

@@ -1,4 +1,4 @@
-"""`quire import strapi`: takes over the content of an installation of the reference implementation."""
+"""`quire import strapi`: takes over the content of a Strapi installation."""
 
 import sys
 from pathlib import Path
@@ -55,7 +55,7 @@ def _reader(source: str, token: str | None) -> Reader:
 
 
 def _say(what: str, done: int, total: int) -> None:
-    """One line on a terminal, written over and over."""
+    """Show progress in one line of a terminal, which each call overwrites."""
     if sys.stderr.isatty():
         shown = f"{what} {done:,} of {total:,}" if total else what
         click.echo(f"\r\033[K{shown}…" if done + 1 < total or not total else "\r\033[K", nl=False, err=True)

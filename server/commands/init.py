@@ -41,21 +41,21 @@ def init(
     A folder without Markdown gets content types, a site.yaml and a first article. In one with Markdown
     only content-types/ and site.yaml are written. A file that is there already is never changed.
     """
-    asking = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
+    interactive = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
     _check(folder, locales)
-    found, taken = _look(folder)
+    found, used = _look(folder)
     title = name or _title(folder)
     if found.pages or found.unreadable:
-        proposal = propose(folder, found, locales, taken)
+        proposal = propose(folder, found, locales, used)
         show(table(proposal))
         if not proposal.types:
             raise SetupError(str(folder), None, "no Markdown file in it can be taken", "see above")
         files = files_of(proposal, title)
         what = f"Write {FILE} and {count(len(proposal.types), 'content type')}?"
-        if asking and not click.confirm(what, default=True):
+        if interactive and not click.confirm(what, default=True):
             return
     else:
-        if asking:
+        if interactive:
             title, locales, example = _ask(title, name, locales, example)
         files = starter_files(title, locales or ("en",), example=example is not False)
     _write(folder, files, dry_run=dry_run)
@@ -72,7 +72,7 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str]]:
-    """The pages in a folder that no content type has, and the API ids that are taken."""
+    """The pages in a folder that no content type claims, and the API ids that are in use."""
     if not folder.is_dir():
         return Scan({}), []
     schema = read_content_types(folder)
@@ -96,7 +96,7 @@ def _title(folder: Path) -> str:
 def _ask(
     title: str, name: str | None, locales: tuple[str, ...], example: bool | None
 ) -> tuple[str, tuple[str, ...], bool]:
-    """Ask on the terminal for what the flags do not say."""
+    """Ask on the terminal for what no option says."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
         told = click.prompt("Locales, the default one first", default="en")
@@ -111,7 +111,7 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write files where nothing is yet, and say so."""
+    """Write the files that do not exist yet, and report each."""
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():
@@ -134,11 +134,13 @@ def _write_new(target: Path, path: str, text: str) -> None:
 
 
 def _report(folder: Path) -> None:
-    """Check what was made, and say what to do next."""
+    """Check the new site, and say what to do next."""
     kept = (folder / STATE).exists()
     found = survey(folder, lambda load: load(lambda done, total: None))
     if not kept:
-        shutil.rmtree(folder / STATE, ignore_errors=True)  # caches of the check, which nobody asked for
+        shutil.rmtree(
+            folder / STATE, ignore_errors=True
+        )  # The check has made caches, which a new site need not have.
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:
         counts = f"{count(found.errors, 'error')} and {count(found.warnings, 'warning')}"
@@ -146,7 +148,7 @@ def _report(folder: Path) -> None:
     if found.site:
         state = found.site.state
         open_ = state.settings.roles["public"]
-        asked = [name for name, t in state.schema.endpoints.items() if f"{t.singular}.find" in open_]
+        listed = [name for name, t in state.schema.endpoints.items() if f"{t.singular}.find" in open_]
         click.echo(f"\nServe it:  quire serve{option}")
-        if asked:
-            click.echo(f"Ask it:    curl 'http://localhost:1337/api/{asked[0]}'")
+        if listed:
+            click.echo(f"Ask it:    curl 'http://localhost:1337/api/{listed[0]}'")

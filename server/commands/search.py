@@ -72,7 +72,7 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
 
 
 def _question(words: tuple[str, ...], state: State) -> Question:
-    """What was typed: a word that the shell was given with spaces in it is a phrase."""
+    """The question of the arguments; an argument with spaces in it is a phrase."""
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > LONGEST:
         raise SetupError("search", None, f"takes at most {LONGEST} characters")
@@ -84,7 +84,7 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Bring the index up to date, or leave that to the server that is at it; show how far it is."""
+    """Bring the index up to date, with a progress bar; a server that runs does that itself."""
     sync = Sync(site)
     sync.start()
     with progress_bar("Indexing") as progress:
@@ -96,7 +96,7 @@ def _index(site: Site) -> None:
 
 
 def _shown(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """A document as editors and terminals know places: path:line, then its title and what was found."""
+    """The lines of a document: path:line, which editors and terminals open, its title, and fragments."""
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
     what = [document.type.singular, document.locale] + ([DRAFT] if document.status == DRAFT else [])
@@ -110,10 +110,11 @@ def _shown(site: Site, document: Document, finder: Finder) -> Iterator[list[Part
         yield [(f"    {name}: ", {"dim": True}), *_parts(fragment, bold=False)]
 
 
-def _whole(text: str, places: list[tuple[int, int]]) -> Fragment:
+def _whole(text: str, spans: list[tuple[int, int]]) -> Fragment:
+    """A whole text as a fragment, with the words at some spans marked."""
     pieces: Fragment = []
     at = 0
-    for start, end in places:
+    for start, end in spans:
         pieces += [(text[at:start], False), (text[start:end], True)]
         at = end
     return [*pieces, (text[at:], False)]
@@ -131,7 +132,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """The first line of a file with the most of the words; 0 where none has one."""
+    """The number of the first line with the most of the words; 0 if no line has any."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -1,4 +1,4 @@
-"""`quire serve`: what it says of the site while it serves it."""
+"""`quire serve`: serves a site, and reports on the terminal what it reads and what is wrong."""
 
 import sys
 import time
@@ -72,7 +72,7 @@ def _report_problems(site: Site) -> None:
 
 
 def _report_change(change: Change, seconds: float) -> None:
-    """One line for what changed under the running server, and one for each new problem."""
+    """Print one line for a change that the running server took over, and one for each new problem."""
     parts = []
     if change.reloaded:
         parts.append("site.yaml or a content type changed")

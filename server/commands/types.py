@@ -46,7 +46,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _refuse_old(path: Path, made: bytes) -> None:
-    """Raise SetupError where a file is not what would be written now."""
+    """Raise SetupError if a file differs from what would be written now."""
     there = _read(path)
     if there == made:
         click.echo(f"{path} is up to date")
@@ -60,7 +60,7 @@ def _refuse_old(path: Path, made: bytes) -> None:
 
 
 def _write(path: Path, made: bytes) -> None:
-    if _read(path) == made:  # whoever watches the file is not woken
+    if _read(path) == made:  # Programs that watch the file are not woken for nothing.
         click.echo(f"{path} is up to date")
         return
     try:

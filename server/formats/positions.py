@@ -24,3 +24,8 @@ def position_at(text: str, index: int) -> Position:
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
     """The position of a value, or of the innermost one around it that has a position."""
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
+
+
+def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
+    """The line and column of a value: of its scalar where that is on the line of its key."""
+    return (position.line, position.value or position.column) if position else (None, None)

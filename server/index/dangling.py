@@ -5,7 +5,7 @@ from typing import Any
 
 from server.documents.document import PUBLISHED, Document
 from server.documents.values import Component, Unreadable, read_target
-from server.formats.positions import KeyPath, Position, Positions, nearest
+from server.formats.positions import KeyPath, Position, Positions, line_and_column, nearest
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
@@ -33,7 +33,7 @@ def dangling(
         for attribute, path, target in missing:
             what, fix = _sentences(snapshot, known, attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
-            line, column = (position.line, position.value or position.column) if position else (None, None)
+            line, column = line_and_column(position)
             yield Problem(document.path, line, what, fix, "warning", column, "dangling")
 
 

@@ -1,1 +1,1 @@
-"""What editors and builds use beside the server, usable without the command line."""
+"""Tools for editors and builds, which work without the command line as well."""

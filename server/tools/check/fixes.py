@@ -1,8 +1,8 @@
-"""`quire check --fix`: what can be fixed without asking anyone, byte-minimal, in one step.
+"""`quire check --fix`: fixes what needs no decision, with as few bytes changed as possible.
 
-A document gets the id that its other locales have; a relation or media path that leads to exactly
-one document or file by another spelling gets the id, or the path, that Quire writes itself. Trees of
-`options.files` belong to a generator as well, whose spelling is its own: nothing in them is changed.
+A document gets the id that its other locales have. A relation or media path that is spelled in
+another way, and leads to exactly one document or file, gets the spelling that Quire itself writes.
+Trees of `options.files` are used by a site generator as well, so that nothing in them is changed.
 """
 
 import posixpath
@@ -20,15 +20,16 @@ from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.schema.model import Attribute, Type
 from server.storage.read import parse, read_text
-from server.tools.check.audit import Audit, written_ids
+from server.tools.check.audit import Audit
+from server.tools.check.versions import written_ids
 from server.write.context import Context
 
-FIXABLE = frozenset({"dangling", "missing-id"})  # the rules whose problems a fix may fix
+FIXABLE = frozenset({"dangling", "missing-id"})  # the rules of problems that can be fixed
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One value of one file, and what it should be."""
+    """One value in a file, as it is and as it should be; `old` is "" for one that is missing."""
 
     document: Document
     at: KeyPath
@@ -42,7 +43,7 @@ class Fix:
 
 
 def find_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Everything that can be fixed in a site, or in some of its files, by path."""
+    """Everything that can be fixed, in the files at `paths` or in all."""
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written)
         for path, (written, _) in written_ids(audit).items()
@@ -64,7 +65,7 @@ def _tree(audit: Audit, path: str) -> dict[str, Tree]:
 
 
 def _refers(type_: Type, types: Mapping[str, Type], seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a type has relations or media, in its components too."""
+    """Whether a type has relations or media, itself or in its components."""
     if type_.uid in seen:
         return False
     inner = {uid for a in type_.attributes.values() for uid in (a.component, *a.components) if uid}
@@ -74,7 +75,7 @@ def _refers(type_: Type, types: Mapping[str, Type], seen: frozenset[str] = froze
 
 
 def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: KeyPath) -> Iterator[Fix]:
-    """The targets in a mapping, and in the components in it, that are spelled in another way."""
+    """Fixes for the targets in a mapping, and in its components, that are spelled in another way."""
     types = audit.snapshot.schema.types
     for name, attribute in type_.attributes.items() if isinstance(tree, dict) else ():
         value, at = tree.get(name), (*path, name)
@@ -94,7 +95,7 @@ def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: 
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> str | None:
-    """What an entry should say where that is certain and it says something else; None otherwise."""
+    """How an entry should be spelled; None if it is right already, or its target is not certain."""
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -112,12 +113,13 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
 
 
 def _spellings(document: Document, text: str) -> tuple[str, str]:
-    """A path as it stands, and as a path from the folder of the file that it is written in."""
+    """A path as it is written, and read as relative to the folder of its file."""
     beside = posixpath.join(posixpath.dirname(document.path), text)
     return posixpath.normpath(text).strip("/"), posixpath.normpath(beside).strip("/")
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
+    """The upload path of the one media file that a path leads to."""
     found = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
         for path in _spellings(document, text.strip())
@@ -136,7 +138,7 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """The id of the one document that a path leads to: with or without folder, locale and ending."""
+    """The id of the one document that a path leads to, with or without its folder and ending."""
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -150,7 +152,7 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """What came of the fixes: those that were made, and files that could not be changed, with the reason."""
+    """The fixes that were made, and the files that could not be changed, with the reason."""
 
     fixes: tuple[Fix, ...]
     refused: Mapping[str, str]
@@ -165,28 +167,28 @@ class Repair:
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Put the changed texts of the files into a change that is being prepared (`site.write`)."""
+    """Put the fixed texts into a changeset; `site.write` calls this, and writes the files."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.document.path].append(fix)
     made: list[Fix] = []
     refused: dict[str, str] = {}
-    for path, some in by_path.items():
+    for path, of_file in by_path.items():
         tree = _tree(repair.audit, path)
         try:
             changes: dict[str, Tree] = {}
-            for fix in some:
+            for fix in of_file:
                 key = str(fix.at[0])
                 changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
-            context.changeset.put(path, context.changed(some[0].document, changes))
-            made.extend(some)
+            context.changeset.put(path, context.changed(of_file[0].document, changes))
+            made.extend(of_file)
         except (ConflictError, LookupError, TypeError) as error:
             refused[path] = getattr(error, "message", "") or "it was changed meanwhile"
     return FixResult(tuple(made), refused)
 
 
 def _with(tree: Tree, at: KeyPath, value: str) -> Any:
-    """A tree with another value at a path; the tree itself stays as it is."""
+    """A copy of a tree with another value at a path."""
     if not at:
         return value
     copy: Any = list(tree) if isinstance(tree, list) else dict(tree)

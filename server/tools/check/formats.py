@@ -1,4 +1,4 @@
-"""A check's result for programs: JSON, annotations of GitHub Actions, SARIF 2.1.0."""
+"""The result of a check for programs: as JSON, as annotations of GitHub Actions, as SARIF 2.1.0."""
 
 import hashlib
 import json
@@ -13,15 +13,12 @@ from server.tools.check.fixes import Fix
 from server.tools.check.survey import Survey
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-# The severity that a rule's problems have where it is one; a value that breaks an option is served.
+# Rules whose problems are warnings, as SARIF wants to know beforehand.
 _WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "value", "duplicate-id"}
 
 
 def as_json(found: Survey, prefix: str) -> str:
-    """Everything as one JSON object; paths are relative to the site.
-
-    Its keys are those of docs/check.md: programs read them, so they stay as they are.
-    """
+    """One JSON object, with paths relative to the site. Its keys are a public format (docs/check.md)."""
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
@@ -49,7 +46,7 @@ def _as_fixed(fix: Fix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """A workflow command for each problem, which GitHub shows beside the line that it is about."""
+    """One workflow command for each problem, which GitHub shows beside its line."""
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
 
@@ -113,14 +110,14 @@ def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, 
 
 
 def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
-    """A file below the current folder relative to it, any other by its whole path."""
+    """A file by its path relative to the current folder, or by its absolute path if it is elsewhere."""
     if prefix.startswith(("/", "../")):
         return {"uri": Path(prefix, problem.path).resolve().as_uri()}
     return {"uri": quote(prefix + problem.path), "uriBaseId": "%SRCROOT%"}
 
 
 def _fingerprint(problem: Problem) -> str:
-    """The same for the same problem when other lines of the file change."""
+    """A digest that stays the same for a problem when other lines of its file change."""
     told = "\0".join((problem.rule, problem.path, problem.message))
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""A check's result for people: problems by file, how to fix them, and a summary."""
+"""The result of a check for people: problems by file, how to fix them, and a summary."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from server.terminal import Part, Style
 from server.tools.check.fixes import Fix, FixResult
 from server.tools.check.survey import Survey
 
-_MARKS: Mapping[str, tuple[str, Style]] = {
+_SIGNS: Mapping[str, tuple[str, Style]] = {
     "error": ("✗", {"fg": "red"}),
     "warning": ("!", {"fg": "yellow"}),
 }
@@ -19,12 +19,12 @@ _PATH: Style = {"bold": True}
 
 
 def report(found: Survey, prefix: str, seconds: float) -> Iterator[list[Part]]:
-    """The lines of a report, each as its parts; `prefix` leads from the current folder to the site."""
+    """The lines of a report; `prefix` is the path from the current folder to the site."""
     for path, problems in groupby(found.problems, key=lambda problem: problem.path):
         yield [(printable(prefix + path), _PATH)]
-        some = list(problems)
-        width = max(len(_position(problem)) for problem in some)
-        for problem in some:
+        of_file = list(problems)
+        width = max(len(_position(problem)) for problem in of_file)
+        for problem in of_file:
             yield from _lines(problem, width)
         yield []
     yield _summary(found, seconds)
@@ -33,9 +33,9 @@ def report(found: Survey, prefix: str, seconds: float) -> Iterator[list[Part]]:
 
 
 def _lines(problem: Problem, width: int) -> Iterator[list[Part]]:
-    mark, style = _MARKS[problem.severity]
-    place = _position(problem).ljust(width)
-    yield [(f"  {place}  ", _QUIET), (f"{mark} ", style), (printable(problem.message), _PLAIN)]
+    sign, style = _SIGNS[problem.severity]
+    position = _position(problem).ljust(width)
+    yield [(f"  {position}  ", _QUIET), (f"{sign} ", style), (printable(problem.message), _PLAIN)]
     if problem.fix:
         yield [(f"  {' ' * width}    {printable(problem.fix)}", _QUIET)]
 
@@ -52,10 +52,10 @@ def _summary(found: Survey, seconds: float) -> list[Part]:
         looked = "no document was looked at"
     if not found.problems:
         return [("✓ ", {"fg": "green"}), (f"nothing is wrong; {looked}", _PLAIN)]
-    mark, style = _MARKS["error" if found.errors else "warning"]
+    sign, style = _SIGNS["error" if found.errors else "warning"]
     counts = [count(n, what) for n, what in ((found.errors, "error"), (found.warnings, "warning")) if n]
     files = len({problem.path for problem in found.problems})
-    return [(f"{mark} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {looked}", _PLAIN)]
+    return [(f"{sign} ", style), (f"{' and '.join(counts)} in {count(files, 'file')}; {looked}", _PLAIN)]
 
 
 def count(n: int, what: str) -> str:
@@ -64,7 +64,7 @@ def count(n: int, what: str) -> str:
 
 
 def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
-    """The lines that say what was fixed, and what could not be."""
+    """The lines that say what was fixed and what could not be fixed."""
     for path, fixes in groupby(done.fixes, key=lambda fix: fix.document.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_shown(fix)), _PLAIN)] for fix in fixes)
@@ -81,5 +81,5 @@ def _shown(fix: Fix) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of a file as a terminal may have it: no control characters, which could do anything there."""
+    """Text from a file without control characters, which could do anything to a terminal."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)

@@ -1,6 +1,6 @@
-"""Looks at a whole site: its configuration, its files, and what they come to together."""
+"""Checks a whole site: its configuration, its files, and what only shows in all of them together."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -11,7 +11,7 @@ from server.config.reader import survey_settings
 from server.documents.document import Document, make
 from server.documents.values import Reading, read_attributes, read_own_id
 from server.errors import SetupError
-from server.formats.positions import nearest
+from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
 from server.problems import Problem
 from server.schema.load import survey_content_types
@@ -19,15 +19,28 @@ from server.site.configure import TYPES
 from server.site.loading import Progress
 from server.site.site import Site
 from server.storage.read import parsed
-from server.tools.check.audit import AUDITS, Audit, untranslated
+from server.tools.check.audit import Audit
+from server.tools.check.duplicates import duplicate_values
 from server.tools.check.fixes import FIXABLE, Fix, find_fixes
+from server.tools.check.unclaimed import unclaimed
+from server.tools.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
+
+# Each yields the problems of one kind that no single file shows.
+AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
+    unclaimed,
+    duplicate_values,
+    file_names,
+    missing_ids,
+    orphans,
+    stale_drafts,
+)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a check found: every problem, how many files it looked at, what it could fix and did.
+    """What a check found: the problems, the number of files, how many values can be fixed, those fixed.
 
-    `site` and `audit` are None where site.yaml or a schema is broken, and no document could be read.
+    `site` and `audit` are None if site.yaml or a schema is broken, so that no document could be read.
     """
 
     problems: tuple[Problem, ...]
@@ -52,7 +65,7 @@ LoadWith = Callable[[Callable[[Progress], None]], None]
 
 
 def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
-    """Check the site at `root`. `load` is given `Site.load`, to call it with a progress of its own."""
+    """Check the site at `root`. `load` is given `Site.load`, and calls it with a progress function."""
     wrong = _configuration(root)
     if wrong:
         return Survey(_sorted(wrong), len({problem.path for problem in wrong}))
@@ -65,7 +78,7 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     """Check a site that has been loaded."""
     state = site.state
     audit = Audit(site.root, state.settings, state.snapshot)
-    found = {_placed(site.root, problem): None for problem in site.problems}
+    found = {_with_position(site.root, problem): None for problem in site.problems}
     for find in (*AUDITS, *((untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
     broken = _broken(audit, found)
@@ -78,17 +91,17 @@ def look(site: Site, *, translations: bool = False) -> Survey:
 
 
 def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:
-    """What --fix would write for some of the problems, by their place and rule."""
+    """What --fix would write, by the path, position and rule of a problem."""
     fixes = {}
     for fix in find_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
         position = None if fix.rule == "missing-id" else audit.position(fix.document.path, fix.at)
-        place = (position.line, position.value or position.column) if position else (None, None)
+        place = line_and_column(position)
         fixes[fix.document.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
     return fixes
 
 
 def _broken(audit: Audit, found: Iterable[Problem]) -> list[Document]:
-    """The documents whose files can't be served, with what of them can be read."""
+    """The documents whose files can't be served, with the values that can be read."""
     paths = {problem.path for problem in found if problem.severity == "error"} - audit.documents.keys()
     types, broken = audit.snapshot.schema.types, []
     for path in sorted(paths & audit.claims.keys()):
@@ -101,13 +114,13 @@ def _broken(audit: Audit, found: Iterable[Problem]) -> list[Document]:
 
 
 def _is_ignored(problem: Problem, settings: Settings) -> bool:
-    """Whether site.yaml says that a warning is meant to be; errors keep files from being served."""
+    """Whether site.yaml says to ignore a problem, which can only be a warning."""
     patterns = settings.ignored.get(problem.rule, ())
     return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
 
 
 def _configuration(root: Path) -> list[Problem]:
-    """Everything that is wrong with site.yaml and content-types/."""
+    """The problems of site.yaml and content-types/."""
     schema, wrong = survey_content_types(root)
     problems = [_refused(error, "schema") for error in wrong]
     problems += [_refused(error, "settings") for error in survey_settings(root)[1]]
@@ -121,8 +134,8 @@ def _refused(error: SetupError, rule: str) -> Problem:
     return Problem(error.path, error.line, error.message, error.fix, "error", error.column, rule)
 
 
-def _placed(root: Path, problem: Problem) -> Problem:
-    """A problem of a document's id at the place where the file says the id."""
+def _with_position(root: Path, problem: Problem) -> Problem:
+    """A problem; one with a document's id gets the position of that id."""
     if problem.rule != "duplicate-id":
         return problem
     position = nearest(parsed(root, problem.path)[1], ("documentId",))

@@ -13,17 +13,17 @@ def text(value: str) -> str:
 
 
 def union(values: Iterable[str]) -> str:
-    """A union of string literals; `never` of none."""
+    """A union of string literals; `never` if there are none."""
     return " | ".join(text(value) for value in values) or "never"
 
 
 def prop(name: str) -> str:
-    """A property's name, in quotes where it needs them."""
+    """A property's name, in quotes if it needs them."""
     return name if _IDENTIFIER.fullmatch(name) else text(name)
 
 
 def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """A doc comment of one line, or nothing."""
+    """A doc comment of one line; "" for no sentences."""
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""

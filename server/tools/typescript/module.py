@@ -1,4 +1,4 @@
-"""The whole TypeScript module of a site: one text, the same for the same schema, to the byte."""
+"""The whole TypeScript module of a site. The same schema always makes the same bytes."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,13 +14,13 @@ from server.tools.typescript.shapes import Shapes
 PRELUDE = (Path(__file__).parent / "prelude.ts").read_text(encoding="utf-8")
 _DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
 _GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
-# What the generated text itself needs of the language.
+# Names of the language that the generated text needs, and that no type may take.
 _GLOBALS = frozenset(
     {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
 _HEAD = "// Made by `quire types` from this site's content types. Do not edit: run it again.\n"
-# What an operator takes, by the table of operators; V is the attribute's value.
+# What operators take, as types; V is the type of the attribute's values.
 _TAKES: Mapping[str, str] = {
     "value": "V | null",
     "list": "readonly V[]",

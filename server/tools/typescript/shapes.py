@@ -1,4 +1,4 @@
-"""The shapes of one type in TypeScript: what answers show of it, what it leads to, what bodies say."""
+"""The TypeScript types of one content type: its fields in responses, its links, its fields in requests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from server.schema.naming import key_of
 from server.schema.sentences import describe_attribute, describe_type
 from server.tools.typescript.literals import comment, prop, text, union
 
-# What a value of each attribute type is in an answer, and in a body.
+# The TypeScript type of a value in a response (SHOWN) and in a request body (WRITTEN).
 SHOWN: Mapping[str, str] = {
     "string": "string",
     "text": "string",
@@ -36,7 +36,7 @@ WRITTEN: Mapping[str, str] = {
     "biginteger": "number | string",
     "decimal": "number | string",
 }
-# What the documents of the service itself always have.
+# Attributes of the built-in types that are never null.
 _ALWAYS: Mapping[str, frozenset[str]] = {
     UPLOAD: frozenset({"name", "hash", "ext", "mime", "size", "url", "provider"}),
     USER: frozenset({"username", "email", "provider", "confirmed", "blocked"}),
@@ -46,7 +46,7 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Writes the shapes of the types of a schema, each under its name in `names`."""
+    """Writes the types of a schema, each under its name in `names`."""
 
     schema: Schema
     names: Mapping[str, str]
@@ -65,7 +65,7 @@ class Shapes:
         return "\n".join(parts).replace("{\n}", "{}")
 
     def entry(self, type_: Type) -> str:
-        """The line of a type in the table of all."""
+        """The line of a type in the table of all types."""
         name = self.names[type_.uid]
         written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
         shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
@@ -91,7 +91,7 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """What an attribute leads to; nothing for a relation to a type that is not here."""
+        """The link of an attribute; "" for a relation to a type that does not exist."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -118,7 +118,7 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _written(self, attribute: Attribute) -> str:
-        """What a body may say of an attribute; nothing for a relation to a type that is not here."""
+        """The type of an attribute in a request body; "" for a relation to a type that does not exist."""
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)
