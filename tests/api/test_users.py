@@ -99,6 +99,50 @@ def test_a_forgotten_password_is_reset_with_a_code_that_works_once(
     assert login(made, "secret56").status_code == 200
 
 
+def test_a_reset_confirms_the_address_that_the_code_was_sent_to(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = make(tmp_path, {**FILES, "site.yaml": SITE + "auth: {confirm_email: true}\n"})
+    register(made)
+    with caplog.at_level(logging.WARNING):
+        made.client.post("/api/auth/forgot-password", json={"email": "ann@example.org"})
+    form = {"code": mailed(caplog, "code"), "password": "secret56", "passwordConfirmation": "secret56"}
+    assert made.client.post("/api/auth/reset-password", json=form).json["user"]["confirmed"]
+    assert login(made, "secret56").status_code == 200
+
+
+def test_nobody_who_is_blocked_is_sent_a_code(made: Made, caplog: pytest.LogCaptureFixture) -> None:
+    register(made)
+    register(made, username="ben", email="ben@example.org")
+    made.send("PUT", "/api/users/1", json={"blocked": True})
+    with caplog.at_level(logging.WARNING):
+        for name in ("ann", "ben"):
+            asked = made.client.post("/api/auth/forgot-password", json={"email": f"{name}@example.org"})
+            assert asked.json == {"ok": True}
+        mailed(caplog, "code")  # that to ben, who asked last
+    assert caplog.text.count("Hello ") == 1
+    assert "Hello ben," in caplog.text
+
+
+def test_nobody_is_sent_mail_without_end(made: Made) -> None:
+    statuses = [
+        made.client.post("/api/auth/forgot-password", json={"email": address}).status_code
+        for address in ("ann@example.org", "Ann@Example.org") * 3
+    ]
+    assert statuses == [200] * 5 + [429]
+    other = made.client.post("/api/auth/forgot-password", json={"email": "ben@example.org"})
+    assert other.status_code == 200
+
+
+def test_guessing_the_current_password_has_an_end(made: Made) -> None:
+    session = as_user(register(made).json["jwt"])
+    form = {"currentPassword": "wrong one", "password": "secret34", "passwordConfirmation": "secret34"}
+    statuses = [
+        made.client.post("/api/auth/change-password", json=form, **session).status_code for _ in range(11)
+    ]
+    assert statuses == [400] * 10 + [429]
+
+
 def test_an_address_can_have_to_be_confirmed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     made = make(tmp_path, {**FILES, "site.yaml": SITE + "auth: {confirm_email: true}\n"})
     with caplog.at_level(logging.WARNING):
