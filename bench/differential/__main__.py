@@ -13,22 +13,28 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.differential import report
 from bench.differential.causes import Findings
 from bench.differential.content import fill, learn
 from bench.differential.deviations import read_deviations
+from bench.differential.filing import AREAS as UPLOAD_AREAS
+from bench.differential.filing import Filing
 from bench.differential.judging import Judge
 from bench.differential.looking import settle
 from bench.differential.model import read_model
 from bench.differential.pair import Pair
+from bench.differential.people import AREAS as PEOPLE_AREAS
+from bench.differential.people import People
 from bench.differential.reading import Reading, note
 from bench.differential.reads import AREAS
 from bench.differential.sites import DEFAULT, SITES, make_types
 from bench.differential.world import World
 from bench.differential.writes import AREAS as WRITE_AREAS
-from bench.differential.writing import Writing
+from bench.differential.writes import Writes
+from bench.differential.writing import Make, Writing
 from bench.peer.install import install_strapi, node
 
 BEGAN = time.perf_counter()
@@ -54,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--reads", type=int, default=1000, help="how many, over all sites")
     parser.add_argument("--writes", type=int, default=300, help="how many, over all sites")
     parser.add_argument("--documents", type=int, default=10, help="of each content type")
-    parser.add_argument("--area", action="append", help="these areas alone")
+    parser.add_argument("--area", action="append", help="these areas alone, by a word of their name")
     parser.add_argument("--site", action="append", help=f"these sites alone: {', '.join(SITES)}, random-N")
     parser.add_argument("--case", type=int, action="append", help="the requests of these numbers alone")
     parser.add_argument("--causes", type=Path, help="a file to append the causes to, as Markdown")
@@ -67,7 +73,7 @@ def _run(folder: Path, name: str, options: argparse.Namespace, findings: Finding
     types = make_types(folder / f"{name}-types", name)
     model, seed = read_model(types), f"{options.seed}/{name}"
     world = World(model)
-    pair = Pair(install_strapi(), types, folder / name)
+    pair = Pair(install_strapi(), types, model, folder / name)
     try:
         pair.start()
         _say(f"{name}: filling")
@@ -76,17 +82,37 @@ def _run(folder: Path, name: str, options: argparse.Namespace, findings: Finding
         _say(f"{name}: {len(world.documents)} documents")
         pair.keep()
         share = len(options.site or DEFAULT)
-        reads = [area for area in AREAS if not options.area or area in options.area]
+        reads = [area for area in AREAS if _chosen(f"read {area}", options.area)]
         numbers = options.case or range(options.reads // share if reads else 0)
         _say(f"{name}: {len(numbers)} reads")
         Reading(judge, world, findings).run(seed, numbers, reads)
-        writes = [area for area in WRITE_AREAS if not options.area or area in options.area]
-        _say(f"{name}: writes")
-        Writing(judge, world, findings).run(
-            seed, options.writes // share if writes else 0, writes, options.case or ()
-        )
+        _converse(Writing(judge, world, findings), seed, options, options.writes // share)
     finally:
         pair.stop()
+
+
+def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: int) -> None:
+    """Hold the conversations of one site: so many requests in all, by the weights of the areas."""
+    makers: list[tuple[str, Make, Mapping[str, int]]] = [
+        ("write", Writes, WRITE_AREAS),
+        ("people", People, PEOPLE_AREAS),
+        ("upload", Filing, UPLOAD_AREAS),
+    ]
+    chosen = [
+        (kind, make, {area: weight for area, weight in areas.items() if _chosen(area, options.area)})
+        for kind, make, areas in makers
+    ]
+    total = sum(weight for _, _, areas in chosen for weight in areas.values())
+    for kind, make, areas in chosen:
+        steps = writes * sum(areas.values()) // max(total, 1)
+        if steps or (areas and options.case):
+            _say(f"{seed}: {steps} steps of {kind}")
+            writing.run(f"{seed}/{kind}", steps, make, areas, options.case or ())
+
+
+def _chosen(area: str, asked: Sequence[str] | None) -> bool:
+    """Whether an area is one of those that were asked for, by its name or a word of it."""
+    return not asked or area in asked or any(word in asked for word in area.split())
 
 
 def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findings) -> None:

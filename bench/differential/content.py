@@ -119,17 +119,6 @@ def learn(pair: Pair, world: World) -> None:
                         server.names[f"created:{document.name}"] = found["createdAt"]
 
 
-def learn_one(pair: Pair, type_: Type, document: Document) -> None:
-    """Learn the numbers of the versions of one document."""
-    path = type_.path if type_.single else f"{type_.path}/{document.reference}"
-    for locale, status in document.versions:
-        query = (*((("locale", locale),) if type_.localized else ()), ("status", status))
-        for server in (pair.theirs, pair.ours):
-            found = server.ask(Request("GET", path, query)).data
-            if found:
-                server.names[f"id:{document.name}:{status}:{locale}"] = found["id"]
-
-
 def _versions(server: Any, type_: Type, status: str) -> list[dict[str, Any]]:
     query: Query = (("status", status),)
     if type_.localized and not type_.single:

@@ -1,6 +1,6 @@
 """Looks at what the documents of a site now hold, in both servers, after they were told something."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from bench.differential.judging import Judge, Verdict
 from bench.differential.model import Type
@@ -9,13 +9,11 @@ from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
 
-def look(
-    judge: Judge, world: World, types: Iterable[Type], write: Request | None = None
-) -> Iterator[Verdict]:
-    """Every version of every document of some types, deeply populated, after a write."""
-    for type_ in types:
+def look(judge: Judge, world: World) -> Iterator[Verdict]:
+    """Every version of every document, deeply populated."""
+    for type_ in world.model.types.values():
         for request in requests(world, type_):
-            yield judge.look(request, write)
+            yield judge.look(request)
 
 
 def requests(world: World, type_: Type) -> Iterator[Request]:
@@ -39,7 +37,7 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
     """
     shown: list[Verdict] = []
     for _ in range(5):
-        found = [v for v in look(judge, world, world.model.types.values()) if _own(judge, v)]
+        found = [v for v in look(judge, world) if _own(judge, v)]
         if not found:
             break
         shown += found

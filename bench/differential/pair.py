@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.differential.model import LOCALES
-from bench.differential.request import Answer, Request, encode, fill, target
+from bench.differential.granting import grants, our_token, site_yaml, their_tokens
+from bench.differential.model import LOCALES, Model
+from bench.differential.request import PUBLIC, Answer, Request, encode, fill, target
 from bench.host import HOST
 from bench.peer.strapi import make_project, strapi, token
 from bench.serving import quire
@@ -26,11 +25,6 @@ _RESET = {
     "info": {"singularName": "reset", "pluralName": "resets", "displayName": "Reset"},
     "attributes": {"number": {"type": "integer"}},
 }
-_SITE = """\
-locales: {default: en, available: [en, fr, de]}
-api: {populate_with_pagination: allow}
-search: {index: false}
-"""
 
 
 @dataclass
@@ -46,10 +40,9 @@ class Server:
     def ask(self, request: Request) -> Answer:
         """The answer to a request; status 0 where there is none."""
         body, headers = encode(request, fill(request.body, self.names, self._get))
-        if request.who in self.tokens:
-            headers["Authorization"] = f"Bearer {self.tokens[request.who]}"
-        elif request.who in self.names:
-            headers["Authorization"] = f"Bearer {self.names[request.who]}"
+        if request.who != PUBLIC:
+            known = self.tokens.get(request.who) or self.names.get(request.who, request.who)
+            headers["Authorization"] = f"Bearer {known}"
         return self._send(request.method, target(request, self.names), body, headers)
 
     def _get(self, path: str) -> Any:
@@ -86,14 +79,15 @@ class Pair:
     takes notice of them. It has when it shows the number of the reset, which is written last.
     """
 
-    def __init__(self, packages: Path, types: Path, folder: Path) -> None:
+    def __init__(self, packages: Path, types: Path, model: Model, folder: Path) -> None:
         self._packages, self._folder = packages, folder
+        self._grants = grants(model, folder.name)
         self._project = packages / "projects" / f"differential-{folder.name}-{os.getpid()}"
         self._root = folder / "site"
         (self._root / "content" / "uploads").mkdir(parents=True)
         shutil.copytree(types, self._root / "content-types")
         (self._root / "content-types" / "reset.json").write_text(json.dumps(_RESET))
-        (self._root / "site.yaml").write_text(_SITE)
+        (self._root / "site.yaml").write_text(site_yaml(model))
         make_project(self._project, types)
         self._stack, self._resets = ExitStack(), 0
         self._stack.callback(shutil.rmtree, self._project, ignore_errors=True)
@@ -101,14 +95,22 @@ class Pair:
 
     def start(self) -> None:
         """Start both."""
-        serving = self._stack.enter_context(strapi(self._packages, self._project, LOCALES[1:]))
-        self.theirs = Server("Strapi", serving.port, {"full": token(self._project)})
-        command = [sys.executable, "-m", "server", "token", "create", "full", "--type", "full-access"]
-        made = subprocess.run(
-            [*command, "--site", str(self._root)], check=True, capture_output=True, text=True, timeout=60
-        )
+        tokens = {"PEER_TOKENS": their_tokens(self._grants)}
+        serving = self._stack.enter_context(strapi(self._packages, self._project, LOCALES[1:], tokens))
+        theirs = json.loads((self._project / "tokens.json").read_bytes())
+        self.theirs = Server("Strapi", serving.port, {"full": token(self._project), **theirs})
+        made = {"full": our_token(self._root, "full", "full-access", [])}
+        made["read-only"] = our_token(self._root, "read-only", "read-only", [])
+        for name, permissions in self._grants.items():
+            made[name] = our_token(self._root, name, "custom", permissions)
         serving = self._stack.enter_context(quire(self._root, 1))
-        self.ours = Server("Quire", serving.port, {"full": made.stdout.strip().splitlines()[-1]})
+        self.ours = Server("Quire", serving.port, made)
+        self._learn_roles()
+
+    def _learn_roles(self) -> None:
+        for server in (self.theirs, self.ours):
+            answer = server.ask(Request("GET", "/api/users-permissions/roles"))
+            server.names |= {f"role:{role['type']}": role["id"] for role in answer.body["roles"]}
 
     def stop(self) -> None:
         """Stop both."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from bench.differential import mistakes
 from bench.differential.filtering import Filters, sort_tree
-from bench.differential.model import LOCALES, Type
+from bench.differential.model import FILE, LOCALES, Type
 from bench.differential.populating import Populates
-from bench.differential.request import Request, flatten
+from bench.differential.request import PUBLIC, Request, flatten
 from bench.differential.values import PLAIN, Chance
 from bench.differential.world import World
 
@@ -15,6 +15,7 @@ _FILTERS = (
     "never-published", "has-published-version", "modified", "unmodified", "never-published-document",
     "has-published-version-document", "published-without-draft", "published-with-draft",
 )  # fmt: skip
+_ASK = ("reader", "reader", "editor", "read-only", PUBLIC, "wrong-token")
 V4 = (("Strapi-Response-Format", "v4"),)
 
 
@@ -27,11 +28,13 @@ class Reads:
 
     def request(self, area: str) -> Request:
         """A request of an area."""
+        if area == "builder":
+            return Request("GET", self.chance.choice(self._described()), who=self.chance.choice(_ASK))
         type_ = self._type(area)
         made: dict[str, Any] = {}
         headers = V4 if area == "v4" else ()
         parts = list(_PARTS[area])
-        if area in ("mixed", "v4"):
+        if area in ("mixed", "v4", "access"):
             parts = self.chance.sample(parts, self.chance.randint(1, 4))
         for part in parts:
             part(self, type_, made)
@@ -46,7 +49,20 @@ class Reads:
         query = [(key, self._version(value, made)) for key, value in query]
         if area == "errors":
             query = mistakes.spoil(self.chance, type_, query)
-        return Request("GET", path, tuple(query), headers=headers)
+        who = self.chance.choice(_ASK) if area == "access" else "full"
+        return Request("GET", path, tuple(query), headers=headers, who=who)
+
+    def _described(self) -> list[str]:
+        """Where the API tells of the site itself."""
+        builder, model = "/api/content-type-builder", self.world.model
+        paths = [
+            "/api/i18n/locales",
+            f"{builder}/content-types",
+            f"{builder}/components",
+            "/api/nothing-here",
+        ]
+        paths += [f"{builder}/content-types/{uid}" for uid in (*model.types, "api::nope.nope", FILE)]
+        return paths + [f"{builder}/components/{uid}" for uid in (*model.components, "no.such")]
 
     def _type(self, area: str) -> Type:
         types = sorted(self.world.model.types.values(), key=lambda type_: type_.uid)
@@ -144,9 +160,12 @@ _PARTS: Mapping[str, tuple[_Part, ...]] = {
     "v4": _ALL,
     "errors": (Reads._filter, Reads._populate, Reads._sort_sometimes),
     "mixed": _ALL,
+    "access": _ALL,
+    "builder": (),
 }
 # How much of a run each area gets.
 AREAS: Mapping[str, int] = {
     "filters": 20, "sort": 10, "populate": 20, "fields": 4, "pagination": 6, "locale": 8,
     "drafts": 8, "search": 4, "v4": 6, "errors": 8, "mixed": 12,
+    "access": 8, "builder": 2,
 }  # fmt: skip

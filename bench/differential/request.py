@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 GET = "«get»"
+PUBLIC = "public"  # who asks without a token
 _REFERENCE = re.compile(r"«([^»]+)»")
 Query = tuple[tuple[str, str], ...]
 
@@ -30,7 +31,8 @@ class Request:
     kind: str = "application/json"
     files: tuple[tuple[str, str, str, bytes], ...] = ()  # field, name, media type, content
     headers: tuple[tuple[str, str], ...] = ()
-    who: str = "full"
+    who: str = "full"  # a token, the reference of a session, or PUBLIC
+    form: bool = False  # whether the body is a form with files, though there may be none
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _never(_: str) -> Any:
 def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
     """The bytes of a body whose references are filled in, and the headers that it needs."""
     headers = dict(request.headers)
-    if request.files:
+    if request.files or request.form:
         return _multipart(request, body)
     if body is None:
         return None, headers
@@ -132,24 +134,21 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
     if request.method != "GET":
         words += ["-X", request.method]
     words += [part for name, value in request.headers for part in ("-H", f"{name}: {value}")]
-    if request.who != "full":
-        words += ["-H", f"Authorization: {request.who}"]
+    if request.who not in ("full", PUBLIC):
+        words += ["-H", f"Authorization: Bearer <{request.who}>"]
     for key, name, _, _ in request.files:
         words += ["-F", f"{key}=@{name}"]
     if request.body is not None:
-        shown = json.dumps(_named(request.body, names), ensure_ascii=False)
-        if request.files:
-            words += [part for k, v in request.body.items() for part in ("-F", f"{k}={v}")]
+        named = _named(request.body, names)
+        if request.files or request.form:
+            words += [part for k, v in named.items() for part in ("-F", f"{k}={v}")]
         elif request.kind == "application/json":
-            words += ["--json", shown]
+            words += ["--json", json.dumps(named, ensure_ascii=False)]
         else:
-            words += [
-                "-H",
-                f"Content-Type: {request.kind}",
-                "-d",
-                (encode(request, _named(request.body, names))[0] or b"").decode(),
-            ]
-    return shlex.join([*words, target(request, names, plain=True)])
+            sent = encode(request, named)[0] or b""
+            words += ["-H", f"Content-Type: {request.kind}", "-d", sent.decode()]
+    public = "  # by the public" if request.who == PUBLIC else ""
+    return shlex.join([*words, target(request, names, plain=True)]) + public
 
 
 def _named(value: Any, names: Mapping[str, Any]) -> Any:

@@ -53,7 +53,7 @@ class Shapes:
         parts = path.split("/")
         head = "/".join(parts[:3])
         at = "/«single»" if head in self._singles else "/«type»" if head in self._paths else head
-        return "/".join([at, *map(_value, parts[3:])])
+        return "/".join([at, *map(_part, parts[3:])])
 
     def _key(self, key: str) -> str:
         """A key of a query, with what leads to its last part left out."""
@@ -74,7 +74,9 @@ class Shapes:
     def _operand(self, key: str, value: str) -> str:
         if key.startswith(("filters", "_q")) or "[filters]" in key:
             return _value(value)
-        return _REFERENCE.sub(r"«\1»", self.names(value)) if value not in _KEPT else value
+        if value in _KEPT or _REFERENCE.search(value):
+            return _REFERENCE.sub(r"«\1»", value)
+        return self.names(value)
 
     def _top(self, body: Any) -> str:
         if isinstance(body, dict):
@@ -144,6 +146,13 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return "[…]" if value else "[]"
     return {int: "int", float: "float", dict: "{…}" if value else "{}"}.get(type(value), str(value))
+
+
+def _part(part: str) -> str:
+    """A part of a path: words as they are, but not ids."""
+    if _REFERENCE.search(part):
+        return _REFERENCE.sub(r"«\1»", part)
+    return "'number'" if part.isdigit() else part
 
 
 def _message(value: Any) -> str:

@@ -38,10 +38,14 @@ class World:
     files: list[str] = field(default_factory=list)
     _count: int = -1
 
-    def add(self, uid: str, name: str | None = None) -> Document:
-        """A new document, by a name if that is known; whoever calls gives its names to the servers."""
+    def new(self, uid: str) -> Document:
+        """A document that is not there yet."""
         self._count += 1
-        made = Document(name or str(self._count), uid)
+        return Document(str(self._count), uid)
+
+    def add(self, uid: str) -> Document:
+        """A new document; whoever calls gives its names to the servers."""
+        made = self.new(uid)
         self.documents[made.name] = made
         return made
 

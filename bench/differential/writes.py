@@ -1,30 +1,21 @@
 """Random writes, each of an area, to documents that are there or new ones."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from bench.differential.bodies import Bodies, Body
 from bench.differential.linking import Links, leads_somewhere
+from bench.differential.looking import requests
 from bench.differential.model import LOCALES, Attribute, Type, hidden
 from bench.differential.populating import Populates
 from bench.differential.reads import V4
 from bench.differential.request import GET, Query, Request, flatten
+from bench.differential.steps import Step
 from bench.differential.values import Chance, Values, wrong
-from bench.differential.world import Document, World
+from bench.differential.world import Document, Version, World
 
 _FORM = "application/x-www-form-urlencoded"
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A write: its request, the type it is of, and the document, None where it makes one."""
-
-    area: str
-    request: Request
-    type: Type
-    document: Document | None
-    body: Body
 
 
 class Writes:
@@ -38,7 +29,7 @@ class Writes:
         weights = [1 + len(type_.attributes) for type_ in types]
         self._types = chance.choices(types, weights, k=2)
 
-    def write(self, areas: Mapping[str, int]) -> Write | None:
+    def step(self, areas: Mapping[str, int]) -> Step | None:
         """A write of one of the areas, or None where the type has nothing for it."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         type_ = self.chance.choice(self._types)
@@ -49,10 +40,11 @@ class Writes:
 
     def _send(
         self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
-    ) -> Write:
+    ) -> Step:
         """A POST or PUT of a body; sometimes with what shapes its answer."""
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         method = "PUT" if type_.single or document else "POST"
+        version = dict(query).get("locale", LOCALES[0]), dict(query).get("status", "published")
         roll = self.chance.random()
         if roll < 0.15:
             query += flatten("populate", Populates(self.world, self.chance).tree(type_))
@@ -60,7 +52,41 @@ class Writes:
             query += flatten("fields", Populates(self.world, self.chance).fields(type_.attributes))
         headers = V4 if self.chance.random() < 0.03 else ()
         sent = {"data": body} if data is None else data
-        return Write("", Request(method, path, query, sent, headers=headers), type_, document, body)
+        request = Request(method, path, query, sent, headers=headers)
+        return self._step(type_, document, request, body, version)
+
+    def _step(
+        self, type_: Type, document: Document | None, request: Request, body: Body, version: Version
+    ) -> Step:
+        """What a write of a body to a version comes to."""
+        known = next(iter(self.world.of(type_.uid)), None) if type_.single else document
+        told = known or self.world.new(type_.uid)
+
+        def done() -> None:
+            self.world.documents[told.name] = told
+            told.versions.add(version)
+            told.said |= {n: value for n, value in body.items() if isinstance(value, str | int | float)}
+
+        path = type_.path if type_.single else f"{type_.path}/{told.reference}"
+        locale: Query = (("locale", version[0]),) if type_.localized else ()
+        read = Request("GET", path, (*locale, ("status", version[1])))
+        return Step(
+            area="",
+            request=request,
+            captures={} if known else {f"doc:{told.name}": "data.documentId"},
+            learns=((read, f"id:{told.name}:{version[1]}:{version[0]}", "data.id"),),
+            looks=self._looks(type_, body),
+            done=done,
+        )
+
+    def _looks(self, type_: Type, names: Iterable[str]) -> tuple[Request, ...]:
+        """The requests that show the documents of a type, and of those that some attributes lead to."""
+        types = {type_.uid: type_}
+        for name in names:
+            target = self.world.model.types.get(type_.attributes.get(name, {}).get("target", ""))
+            if target:
+                types[target.uid] = target
+        return tuple(request for one in types.values() for request in requests(self.world, one))
 
     def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
         """A body that should be taken: whole for a new document, a few attributes for another."""
@@ -83,15 +109,15 @@ class Writes:
         found = [name for name, attribute in type_.attributes.items() if attribute["type"] in kinds]
         return self.chance.choice(found) if found else None
 
-    def create(self, type_: Type, document: Document | None) -> Write:
+    def create(self, type_: Type, document: Document | None) -> Step:
         """A new document."""
         return self._send(type_, None, self._good(type_, None))
 
-    def update(self, type_: Type, document: Document | None) -> Write:
+    def update(self, type_: Type, document: Document | None) -> Step:
         """Some attributes of one that is there."""
         return self._send(type_, document, self._good(type_, document))
 
-    def relations(self, type_: Type, document: Document | None) -> Write | None:
+    def relations(self, type_: Type, document: Document | None) -> Step | None:
         """A relation, in one of its forms, in the document or in a component of it."""
         name = self._pick(type_, "relation")
         if name is None or not leads_somewhere(self.world, type_.attributes[name]):
@@ -100,19 +126,19 @@ class Writes:
             return self._inner_link(type_, document, "relation") or self._link(type_, document, name)
         return self._link(type_, document, name)
 
-    def media(self, type_: Type, document: Document | None) -> Write | None:
+    def media(self, type_: Type, document: Document | None) -> Step | None:
         """Media, in one of its forms."""
         name = self._pick(type_, "media")
         if name is None or self.chance.random() < 0.2:
             return self._inner_link(type_, document, "media")
         return self._link(type_, document, name)
 
-    def _link(self, type_: Type, document: Document | None, name: str) -> Write:
+    def _link(self, type_: Type, document: Document | None, name: str) -> Step:
         path = f"{type_.path}/{document.reference}" if document and not type_.single else type_.path
         value = self.links.value(type_.attributes[name], path, name)
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
-    def _inner_link(self, type_: Type, document: Document | None, kind: str) -> Write | None:
+    def _inner_link(self, type_: Type, document: Document | None, kind: str) -> Step | None:
         """A link inside of a component."""
         places = []
         for name, attribute in type_.attributes.items():
@@ -127,7 +153,7 @@ class Writes:
         made = [component] if attribute.get("repeatable") else component
         return self._send(type_, document, {**self._base(type_, document), name: made})
 
-    def components(self, type_: Type, document: Document | None) -> Write | None:
+    def components(self, type_: Type, document: Document | None) -> Step | None:
         """A component or a dynamic zone, whole, in parts, or as it was populated."""
         name = self._pick(type_, "component", "dynamiczone")
         if name is None:
@@ -186,7 +212,7 @@ class Writes:
         many = bool(attribute.get("repeatable") or "components" in attribute)
         return [part] if many == (self.chance.random() < 0.9) else part
 
-    def drafts(self, type_: Type, document: Document | None) -> Write | None:
+    def drafts(self, type_: Type, document: Document | None) -> Step | None:
         """A draft, and publishing it."""
         if not type_.drafts and self.chance.random() < 0.8:
             return None
@@ -204,7 +230,7 @@ class Writes:
         status = self.chance.choice(("published", "nope", "", "modified"))
         return self._send(type_, document, self._good(type_, document), (("status", status),))
 
-    def locales(self, type_: Type, document: Document | None) -> Write | None:
+    def locales(self, type_: Type, document: Document | None) -> Step | None:
         """A version in a locale."""
         if not type_.localized and self.chance.random() < 0.8:
             return None
@@ -217,7 +243,7 @@ class Writes:
             query += (("status", "draft"),)
         return self._send(type_, document, {**self._base(type_, None), **body}, query)
 
-    def validation(self, type_: Type, document: Document | None) -> Write:
+    def validation(self, type_: Type, document: Document | None) -> Step:
         """Values that are wrong, or taken and changed; a body that is none."""
         roll, base = self.chance.random(), self._base(type_, document)
         if roll < 0.06:
@@ -246,7 +272,7 @@ class Writes:
         query: Query = (("status", "draft"),) if type_.drafts and self.chance.random() < 0.3 else ()
         return self._send(type_, document, {**base, **made}, query)
 
-    def unique(self, type_: Type, document: Document | None) -> Write | None:
+    def unique(self, type_: Type, document: Document | None) -> Step | None:
         """A value that another document may have."""
         names = [n for n, found in type_.attributes.items() if found.get("unique") or found["type"] == "uid"]
         if not names:
@@ -259,7 +285,7 @@ class Writes:
             query += (("locale", "fr"),)
         return self._send(type_, document, {**self._base(type_, document), name: value}, query)
 
-    def delete(self, type_: Type, document: Document | None) -> Write:
+    def delete(self, type_: Type, document: Document | None) -> Step:
         """A document, or one locale of it, or what is not there."""
         name = document.reference if document else "nothere"
         query: Query = ()
@@ -268,20 +294,17 @@ class Writes:
         if self.chance.random() < 0.15:
             query += (("status", self.chance.choice(("draft", "published"))),)
         path = type_.path if type_.single else f"{type_.path}/{name}"
-        return Write("", Request("DELETE", path, query), type_, document, {})
+        return Step("", Request("DELETE", path, query), looks=self._looks(type_, type_.attributes))
 
-    def form(self, type_: Type, document: Document | None) -> Write:
+    def form(self, type_: Type, document: Document | None) -> Step:
         """A body as a form sends it."""
-        made = self._send(type_, document, self._good(type_, document))
-        flat = {name: value for name, value in made.body.items() if not isinstance(value, dict | list)}
-        body = {
-            "data": {
-                n: str(v).lower() if isinstance(v, bool) else v for n, v in flat.items() if v is not None
-            }
-        }
-        return replace(made, request=replace(made.request, kind=_FORM, body=body, headers=()), body=flat)
+        body = self._good(type_, document)
+        flat = {n: v for n, v in body.items() if v is not None and not isinstance(v, dict | list)}
+        written = {n: str(v).lower() if isinstance(v, bool) else v for n, v in flat.items()}
+        made = self._send(type_, document, flat, data={"data": written})
+        return replace(made, request=replace(made.request, kind=_FORM, headers=()))
 
-    def populated(self, type_: Type, document: Document | None) -> Write | None:
+    def populated(self, type_: Type, document: Document | None) -> Step | None:
         """A whole document as it was read, sent back."""
         if document is None and not type_.single:
             return None
@@ -294,20 +317,20 @@ class Writes:
         return self._send(type_, document, {}, data={"data": body})
 
 
-_Make = Callable[[Writes, Type, Document | None], Write | None]
+_Make = Callable[[Writes, Type, Document | None], Step | None]
 _AREAS: Mapping[str, tuple[_Make, int]] = {
-    "create": (Writes.create, 8),
-    "update": (Writes.update, 10),
-    "relations": (Writes.relations, 22),
-    "components": (Writes.components, 14),
-    "media": (Writes.media, 8),
-    "drafts": (Writes.drafts, 10),
-    "locales": (Writes.locales, 10),
-    "validation": (Writes.validation, 14),
-    "unique": (Writes.unique, 4),
-    "delete": (Writes.delete, 5),
-    "form": (Writes.form, 2),
-    "populated": (Writes.populated, 5),
+    "write create": (Writes.create, 8),
+    "write update": (Writes.update, 10),
+    "write relations": (Writes.relations, 22),
+    "write components": (Writes.components, 14),
+    "write media": (Writes.media, 8),
+    "write drafts": (Writes.drafts, 10),
+    "write locales": (Writes.locales, 10),
+    "write validation": (Writes.validation, 14),
+    "write unique": (Writes.unique, 4),
+    "write delete": (Writes.delete, 5),
+    "write form": (Writes.form, 2),
+    "write populated": (Writes.populated, 5),
 }
 # How much of a run each area gets.
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,10 +61,13 @@ def surroundings(port: int = 0, locales: Sequence[str] = ()) -> dict[str, str]:
 
 
 @contextmanager
-def strapi(packages: Path, folder: Path, locales: Sequence[str] = ()) -> Iterator[Serving]:
+def strapi(
+    packages: Path, folder: Path, locales: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Iterator[Serving]:
     """A project, served. Its folder is to lie below that of its packages."""
     port = free_port()
-    with running(command(packages, "start"), port, surroundings(port, locales), folder) as serving:
+    variables = {**surroundings(port, locales), **(environment or {})}
+    with running(command(packages, "start"), port, variables, folder) as serving:
         yield serving
 
 

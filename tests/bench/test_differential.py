@@ -116,7 +116,7 @@ def test_the_same_seed_asks_the_same(area: str) -> None:
 
 @pytest.mark.parametrize("area", WRITE_AREAS)
 def test_every_area_of_writes_has_some(area: str) -> None:
-    made = [Writes(world(), random.Random(seed), "x").write({area: 1}) for seed in range(20)]
+    made = [Writes(world(), random.Random(seed), "x").step({area: 1}) for seed in range(20)]
     written = [write for write in made if write]
     assert written
     assert {write.area for write in written} == {area}

@@ -1,3 +1,3 @@
 'use strict';
 
-module.exports = { 'users-permissions': { config: { jwtSecret: 'peer' } } };
+module.exports = { 'users-permissions': { config: { jwtSecret: 'peer', ratelimit: { enabled: false } } } };

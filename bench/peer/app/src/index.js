@@ -1,6 +1,7 @@
 'use strict';
 
-// Lets the public read every content type, makes the locales of LOCALES, and leaves a token in token.txt.
+// Lets the public read every content type, makes the locales of LOCALES, leaves a token in token.txt,
+// and those of PEER_TOKENS in tokens.json.
 
 const fs = require('fs');
 const path = require('path');
@@ -35,11 +36,23 @@ async function makeToken(strapi) {
   fs.writeFileSync(file, made.accessKey);
 }
 
+async function makeMoreTokens(strapi) {
+  const file = path.join(strapi.dirs.app.root, 'tokens.json');
+  if (fs.existsSync(file)) return;
+  const made = {};
+  for (const wanted of JSON.parse(process.env.PEER_TOKENS || '[]')) {
+    const token = await strapi.service('admin::api-token').create({ lifespan: null, description: '', ...wanted });
+    made[wanted.name] = token.accessKey;
+  }
+  fs.writeFileSync(file, JSON.stringify(made));
+}
+
 module.exports = {
   register() {},
   async bootstrap({ strapi }) {
     await grant(strapi);
     await addLocales(strapi);
     await makeToken(strapi);
+    await makeMoreTokens(strapi);
   },
 };
