@@ -1,1 +1,1 @@
-"""`quire init`: a site from nothing, or content types for a tree of Markdown files that is there already."""
+"""`quire init`: makes a new site, or content types for an existing tree of Markdown files."""

@@ -1,4 +1,4 @@
-"""Pages → groups that belong to one content type each, with the patterns that find their files again."""
+"""Pages → groups, one for each content type, with the patterns that match the files of a group."""
 
 import os
 from collections import Counter
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.config.model import FILE
-from server.tools.init.places import SECTIONS, Place, Places, by_place, is_locale, speak_locales
+from server.tools.init.folders import SECTIONS, PageFolder, TreeFolders, are_locales, by_folder, is_locale
 from server.tools.init.scan import Page
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
-SINGLES = 5  # so many pages at the top of a tree are a single type each; more are a collection
-UNKNOWN = "und"  # the locale of files that name none, where English ones are named
+SINGLES = 5  # up to so many pages at the top of a tree are a single type each; more are a collection
+UNKNOWN = "und"  # the locale of files that name none, if others are named as English
 
 
 @dataclass(frozen=True)
 class Member:
-    """One page of a group: its name and locale, as the pattern reads them (None: the default one)."""
+    """A page with its name and locale (None for the default one), as the patterns of its group read them."""
 
     page: Page
     name: str
@@ -26,7 +26,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """The pages of one content type: `folder` is what it is named after."""
+    """The pages of one content type, which is named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -35,18 +35,18 @@ class Group:
 
     @property
     def locales(self) -> frozenset[str]:
-        """The locales that its files name."""
+        """The locales that the files name."""
         return frozenset(m.locale for m in self.members if m.locale)
 
     @property
     def localized(self) -> bool:
-        """Whether its documents have locales."""
+        """Whether the documents have locales."""
         return bool(self.locales) or any("{locale}" in pattern for pattern in self.patterns)
 
 
 @dataclass(frozen=True)
 class Tree:
-    """All groups, the locales that files name, the default one first, and the pages that no group has."""
+    """All groups, their locales with the default one first, and the pages in no group, with the reason."""
 
     groups: tuple[Group, ...]
     locales: tuple[str, ...] = ()
@@ -54,47 +54,51 @@ class Tree:
 
 
 def group(root: Path, pages: Mapping[str, Page], default: str | None = None) -> Tree:
-    """The groups of a tree's pages; `default` is the locale of files that name none, where it is known."""
+    """The groups of a tree's pages. `default` is the locale of files that name none, if that is known."""
     left = {path: "a draft; whatever is taken is served" for path in pages if is_draft(path)}
-    places = Places(root, tuple(path for path in pages if path not in left))
+    folders = TreeFolders(root, tuple(path for path in pages if path not in left))
     groups: list[Group] = []
-    for place, paths in sorted(by_place(places).items(), key=lambda pair: (pair[0].base, pair[0].folder)):
-        some = [pages[path] for path in paths]
-        if place.folder == SECTIONS:
-            groups.extend(_sections(place, some, spoken=places.speaks(place.base)))
-        elif place.folder:
-            groups.append(_collection(root, place, some))
+    for page_folder, paths in sorted(
+        by_folder(folders).items(), key=lambda pair: (pair[0].base, pair[0].folder)
+    ):
+        in_folder = [pages[path] for path in paths]
+        if page_folder.folder == SECTIONS:
+            groups.extend(
+                _sections(page_folder, in_folder, locale_folders=folders.has_locale_folders(page_folder.base))
+            )
+        elif page_folder.folder:
+            groups.append(_collection(root, page_folder, in_folder))
         else:
-            taken = [page for page in some if place.base or page.tree or _alone(root, some)]
-            left.update({page.path: "has no front matter" for page in some if page not in taken})
-            groups.extend(_top(root, place, taken))
+            taken = [page for page in in_folder if page_folder.base or page.tree or _alone(root, in_folder)]
+            left.update({page.path: "has no front matter" for page in in_folder if page not in taken})
+            groups.extend(_top(root, page_folder, taken))
     found = {locale for each in groups for locale in each.locales}
-    default = default or places.default_locale or _default_locale(found, groups)
+    default = default or folders.default_locale or _default_locale(found, groups)
     ordered = (default, *sorted(found - {default})) if found else ()
     return Tree(tuple(g for g in groups if g.members), ordered, left)
 
 
 def is_draft(path: str) -> bool:
-    """Whether a path says that nobody is to see the page yet, or is no page."""
+    """Whether a page is in a folder of drafts or data."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 
-def _sections(place: Place, pages: list[Page], *, spoken: bool) -> list[Group]:
-    """Hugo's lists of sections: each `_index.md` is a document that is named after its folder."""
+def _sections(page_folder: PageFolder, pages: list[Page], *, locale_folders: bool) -> list[Group]:
+    """The groups of Hugo's section pages: each `_index.md` is a document named after its folder."""
     members: dict[str, list[Member]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
-        folder, _, file = page.path[len(place.start) :].rpartition("/")
+        folder, _, file = page.path[len(page_folder.start) :].rpartition("/")
         locale, name = None, folder
-        if spoken:
+        if locale_folders:
             locale, _, name = folder.partition("/")
         elif is_locale(file.split(".")[1]) and file.count(".") == 2:
             locale = file.split(".")[1]
             file = f"_index.{{locale}}.{file.split('.')[2]}"
-        inner = f"{'{locale}/' if spoken else ''}{'{name}/' if name else ''}"
+        inner = f"{'{locale}/' if locale_folders else ''}{'{name}/' if name else ''}"
         kind = "sections" if name else "home"
         members[kind].append(Member(page, name or "home", locale))
-        patterns[kind][f"{place.start}{inner}{file}"] += 1
+        patterns[kind][f"{page_folder.start}{inner}{file}"] += 1
     return [
         Group(kind, _commonest(patterns[kind]), tuple(some), single=kind == "home")
         for kind, some in members.items()
@@ -105,17 +109,19 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
     return tuple(pattern for pattern, _ in patterns.most_common())
 
 
-def _collection(root: Path, place: Place, pages: list[Page]) -> Group:
-    """The group of one folder, with a folder for each locale in it or without."""
-    folder, start = place.folder, place.start
+def _collection(root: Path, page_folder: PageFolder, pages: list[Page]) -> Group:
+    """The group of one folder, which may have a folder for each locale in it."""
+    folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
-        return _localized(inner or ("pages" if place.base else root.resolve().name), start, inner, pages)
+        return _localized(
+            inner or ("pages" if page_folder.base else root.resolve().name), start, inner, pages
+        )
     here = f"{start}{folder}/"
     tops = {page.path[len(here) :].partition("/")[0] for page in pages if "/" in page.path[len(here) :]}
     locales = {name for name in tops if is_locale(name)}
     rest = [p for p in pages if p.path[len(here) :].partition("/")[0] not in locales]
-    if not locales or not (_translate(here, locales, pages) if rest else speak_locales(locales)):
+    if not locales or not (_translate(here, locales, pages) if rest else are_locales(locales)):
         return _plain(folder, here, pages)
     found = _localized(folder, here, "", [p for p in pages if p not in rest])
     default = _plain(folder, here, rest)
@@ -124,13 +130,13 @@ def _collection(root: Path, place: Place, pages: list[Page]) -> Group:
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[Page]) -> bool:
-    """Whether folders that look like locales have pages of the same names as the folder around them."""
+    """Whether folders named like locales have pages with the same names as the folder around them."""
     inside = {p.path[len(here) :] for p in pages}
     return any(f"{locale}/{name}" in inside for locale in locales for name in inside)
 
 
 def _localized(folder: str, start: str, inner: str, pages: list[Page]) -> Group:
-    """A group with a folder for each locale: START{locale}/INNER/{name}."""
+    """A group with one folder for each locale: START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     below = f"{inner}/" if inner else ""
     for page in pages:
@@ -146,19 +152,19 @@ def _localized(folder: str, start: str, inner: str, pages: list[Page]) -> Group:
 
 
 def _plain(folder: str, here: str, pages: list[Page]) -> Group:
-    """A group whose locales, if it has any, are part of the files' names: a.md, a.fr.md, a/index.fr.md."""
+    """A group whose file names have the locale, if any: a.md, a.fr.md, a/index.fr.md."""
     stems = {os.path.splitext(page.path)[0] for page in pages}
     bundles = {
         os.path.dirname(stem)
         for stem in stems
         if os.path.basename(stem) == "index" and stem != f"{here}index"
     }
-    spoken = {lang for stem in stems for lang in [_suffix(stem, stems)] if lang}
+    suffixes = {lang for stem in stems for lang in [_suffix(stem, stems)] if lang}
     members, patterns = [], Counter[str]()
     for page in pages:
         stem, ending = os.path.splitext(page.path)
         suffix = stem.rpartition(".")[2]
-        locale = suffix if suffix in spoken else None
+        locale = suffix if suffix in suffixes else None
         bare = stem.removesuffix(f".{locale}") if locale else stem
         if os.path.dirname(bare) in bundles and os.path.basename(bare) == "index":
             members.append(Member(page, os.path.dirname(bare)[len(here) :], locale))
@@ -170,22 +176,22 @@ def _plain(folder: str, here: str, pages: list[Page]) -> Group:
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    """The locale at the end of a file's name, where there is the same file without it."""
+    """The locale at the end of a file's name, if the same file exists without it."""
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
 
-def _top(root: Path, place: Place, pages: list[Page]) -> list[Group]:
-    """The pages right in a base: few are single types, many, or all that there is, are a collection."""
-    plain = _plain(os.path.basename(place.base) or "pages", place.start, pages)
-    if len(pages) > SINGLES or (not place.base and _alone(root, pages)):
+def _top(root: Path, page_folder: PageFolder, pages: list[Page]) -> list[Group]:
+    """The groups of pages directly in a base: single types, or one collection if they are many."""
+    plain = _plain(os.path.basename(page_folder.base) or "pages", page_folder.start, pages)
+    if len(pages) > SINGLES or (not page_folder.base and _alone(root, pages)):
         return [plain]
     names = sorted({member.name for member in plain.members})
     return [_single(name, [m for m in plain.members if m.name == name]) for name in names]
 
 
 def _alone(root: Path, pages: list[Page]) -> bool:
-    """Whether a folder has nothing but these pages."""
+    """Whether a folder holds nothing but some pages."""
     found = {entry.name for entry in root.iterdir() if not entry.name.startswith(".")}
     return found <= {page.path for page in pages} | {FILE, "content-types", "README.md"}
 
@@ -200,7 +206,7 @@ def _single(name: str, members: list[Member]) -> Group:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[Group]) -> str:
-    """The locale of files that name none, where nothing says it: English, or else the commonest one."""
+    """The default locale where nothing names it: English, or else the most frequent one."""
     counts = Counter(member.locale for each in groups for member in each.members)
     if counts[None]:
         return UNKNOWN if counts["en"] else "en"

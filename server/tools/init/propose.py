@@ -1,4 +1,4 @@
-"""Groups → content types and a site.yaml that serve the files where they are."""
+"""Groups → content types and a site.yaml that serve the files where they already are."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from server.documents.layout import Layout
 from server.schema.check import RESERVED
 from server.schema.model import Kind, Schema, Type
 from server.tools.init.groups import Group, Member, Tree, group, is_draft
-from server.tools.init.infer import Found, attributes_of
+from server.tools.init.infer import ProposedAttribute, attributes_of
 from server.tools.init.scan import Scan
 from server.tools.init.settings import settings_text
 
@@ -25,27 +25,27 @@ _IRREGULAR = {"people": "person", "children": "child", "news": "news-item", "ser
 
 @dataclass(frozen=True)
 class ProposedType:
-    """A content type as it is proposed, and the pages that it was told from."""
+    """A proposed content type, and the group of pages that it was inferred from."""
 
     singular: str
     plural: str
     group: Group
-    attributes: tuple[Found, ...]
+    attributes: tuple[ProposedAttribute, ...]
     lost: tuple[str, ...]
 
     @property
     def uid(self) -> str:
-        """The uid that relations name it by."""
+        """Its uid, by which relations name it."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
     def path(self) -> str:
-        """Where its schema file is."""
+        """The path of its schema file."""
         return f"content-types/{self.singular}.json"
 
     @property
     def has_drafts(self) -> bool:
-        """Whether some file says that it is not to be seen, which Quire would serve like any other."""
+        """Whether some file says that it is a draft, which Quire would serve like any other."""
         pages = [member.page for member in self.group.members]
         said = [(page.tree.get("draft"), page.tree.get("published")) for page in pages]
         return any(str(d).lower() == "true" or str(p).lower() == "false" for d, p in said) or any(
@@ -55,7 +55,7 @@ class ProposedType:
 
 @dataclass(frozen=True)
 class Proposal:
-    """All content types for a tree, and its locales, the default one first."""
+    """The content types for a tree, its locales with the default one first, and files that are left out."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -66,7 +66,7 @@ class Proposal:
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
     """Content types for the pages of a tree.
 
-    `locales` are those that it is told to have, `taken` the API ids that its content types have already.
+    `locales` are those that the user named, `taken` the API ids of existing content types.
     """
     tree: Tree = group(root, scan.pages, locales[0] if locales else None)
     tree = _as_claimed(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
@@ -87,7 +87,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: Tree, scan: Scan, locales: tuple[str, ...]) -> Tree:
-    """The groups with exactly the files that their patterns claim, which may be more than they came from."""
+    """The groups with all files that their patterns match, which may be more than before."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -110,7 +110,7 @@ def _as_claimed(tree: Tree, scan: Scan, locales: tuple[str, ...]) -> Tree:
 
 
 def _names(each: Group, taken: Iterable[str]) -> tuple[str, str]:
-    """The singular and plural API ids of a group's type, which no other type has."""
+    """The singular and plural API ids for the type of a group, which no other type has."""
     plural = _slug(each.folder)
     if each.single:
         singular = "home" if plural in _HOME or not plural else plural
@@ -137,7 +137,7 @@ def _slug(text: str) -> str:
 
 
 def _singular(plural: str) -> str:
-    """The singular of an English plural; a word that is none stays as it is."""
+    """The singular of an English plural; any other word stays as it is."""
     stem, dash, last = plural.rpartition("-")
     for ending, instead in (
         ("ies", "y"),
@@ -157,7 +157,7 @@ def _singular(plural: str) -> str:
 
 
 def files_of(proposal: Proposal, name: str) -> Mapping[str, str]:
-    """The text of each file that is to be written, by path."""
+    """The texts of the files to write, by path."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name)
     return made

@@ -1,4 +1,4 @@
-"""Reads the Markdown files of a tree, and the data files that stand among them."""
+"""Reads the Markdown files of a tree, and the data files among them."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,15 +11,15 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.storage.files import walk
 from server.storage.read import parse, read_text
 
-# Folders that hold what a generator builds, its templates, or packages: not content.
+# Folders without content: of what a generator builds, its templates, packages.
 _FOLDERS = """_includes _layouts _sass _site archetypes build content-types coverage dist layouts public
 resources site-packages static target themes vendor venv"""
 SKIPPED = frozenset(_FOLDERS.split())
-# Files that a repository has for its readers, at its top.
+# Files at the top of a repository that describe it.
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
-DATA = ("src/content/", "content/")  # below which data files are documents
+DATA = ("src/content/", "content/")  # Data files below these are documents.
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Page:
 
 @dataclass(frozen=True)
 class Scan:
-    """What is in a tree: its pages by path, the files that can't be read, with the reason.
+    """The files of a tree: its pages by path, and unreadable files with the reason.
 
-    `others` are Markdown files that are no content where they are; a pattern may claim them all the same.
+    `others` are Markdown files in places without content; a pattern may match them nevertheless.
     """
 
     pages: Mapping[str, Page]
@@ -44,7 +44,7 @@ class Scan:
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """The pages of the tree at `root`; `progress` is called with how many have been read, of how many."""
+    """Read the tree at `root`; `progress` is called with the number of files read, and of all."""
     pages: dict[str, Page] = {}
     others: dict[str, Page] = {}
     unreadable: dict[str, str] = {}
@@ -82,7 +82,7 @@ def _is_page(path: str) -> bool:
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    """The paths but for data files of `content/` that have Markdown around them: those belong to it."""
+    """The paths without data files of `content/` beside Markdown, which belong to that."""
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

@@ -1,10 +1,10 @@
-"""What `quire init` found in a tree, as a table for people."""
+"""What `quire init` proposes, as a table for people."""
 
 from collections.abc import Iterator
 
 from server.terminal import Part, Style
 from server.tools.check.report import printable
-from server.tools.init.infer import Found
+from server.tools.init.infer import ProposedAttribute
 from server.tools.init.propose import Proposal, ProposedType
 
 _PLAIN: Style = {}
@@ -57,16 +57,16 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
         ]
 
 
-def _kind(found: Found) -> str:
+def _kind(found: ProposedAttribute) -> str:
     kind = str(found.schema["type"])
     return str(found.schema["relation"]) if kind == "relation" else kind
 
 
-def _count(found: Found, files: int) -> str:
+def _count(found: ProposedAttribute, files: int) -> str:
     return f"all {files}" if found.files == files else f"{found.files} of {files}"
 
 
-def _notes(found: Found) -> Iterator[str]:
+def _notes(found: ProposedAttribute) -> Iterator[str]:
     if found.schema.get("required"):
         yield "required"
     yield from (note if len(note) <= 60 else f"{note[:59]}…" for note in found.notes)

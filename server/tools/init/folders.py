@@ -1,7 +1,7 @@
-"""Where the pages of a tree are: below which base of its generator, in which folder, in which locale's.
+"""The folders of a tree's pages: the base of the site generator, the folder in it, folders of locales.
 
-Bases are known by name, `src/content` (Astro), `content` (Hugo), from where the generator's settings
-are; a tree without such settings is looked at from its top.
+Bases are known by their names, `src/content` (Astro) or `content` (Hugo), relative to the settings of
+the generator. Without such settings, the top of the tree is the base.
 """
 
 import re
@@ -23,10 +23,10 @@ SECTIONS = "_index"
 
 
 @dataclass(frozen=True)
-class Place:
-    """The place of a page: `folder` is what its group is named after, "" right in the base.
+class PageFolder:
+    """The folder of some pages in a base; "" for the base itself. The pages' group is named after it.
 
-    `{locale}` in it stands for a folder for each locale; SECTIONS are Hugo's lists of sections.
+    `{locale}` in it stands for one folder for each locale. SECTIONS stands for Hugo's section pages.
     """
 
     base: str
@@ -34,26 +34,26 @@ class Place:
 
     @property
     def start(self) -> str:
-        """What paths in the base begin with."""
+        """The beginning of all paths in the base."""
         return f"{self.base}/" if self.base else ""
 
 
 @dataclass(frozen=True)
-class Places:
-    """The places of some pages of the tree at `root`."""
+class TreeFolders:
+    """The folders of some pages of the tree at `root`."""
 
     root: Path
     paths: tuple[str, ...]
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The folders that have a generator's settings, and the top."""
+        """The folders with settings of a generator, and the top."""
         folders = {path[:i] for path in self.paths for i, c in enumerate(path) if c == "/"}
         return frozenset({"", *(f for f in folders if any((self.root / f / c).is_file() for c in _CONFIGS))})
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The locale of files that name none, as a generator's settings say it."""
+        """The default locale that the settings of a generator name."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -66,18 +66,18 @@ class Places:
         return None
 
     @cached_property
-    def _spoken(self) -> frozenset[str]:
-        """The bases in which every folder is a locale's."""
+    def _in_locales(self) -> frozenset[str]:
+        """The bases in which every folder is that of a locale."""
         tops: dict[str, set[str]] = defaultdict(set)
         for path in self.paths:
             base = self.base(path)
             top, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
             if slash:
                 tops[base].add(top)
-        return frozenset(base for base, names in tops.items() if speak_locales(names))
+        return frozenset(base for base, names in tops.items() if are_locales(names))
 
     def base(self, path: str) -> str:
-        """The base that a path is below; "" where it is the top."""
+        """The base of a path; "" if it is the top of the tree."""
         parts = path.split("/")
         project = next(
             p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects
@@ -89,33 +89,33 @@ class Places:
         nested = re.match(r"(?:.*?/)?src/content(?=/)", path) or re.match(r".+?(?=/_(?!index\.)[^/]*/)", path)
         return nested[0] if nested else project
 
-    def of(self, path: str) -> Place:
-        """The place of one page."""
+    def of(self, path: str) -> PageFolder:
+        """The folder of one page."""
         base = self.base(path)
         folder, slash, rest = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
         if not slash:
-            return Place(base, "")
+            return PageFolder(base, "")
         if hugo and path.rpartition("/")[2].startswith("_index."):
-            return Place(base, SECTIONS)
-        if base in self._spoken:
+            return PageFolder(base, SECTIONS)
+        if base in self._in_locales:
             # Below a folder for each locale: content/en/posts/a.md, or all of it, content/en/a.md.
             inner, slash, _ = rest.partition("/")
-            return Place(base, f"{{locale}}/{inner}" if hugo and slash else "{locale}")
-        return Place(base, folder)
+            return PageFolder(base, f"{{locale}}/{inner}" if hugo and slash else "{locale}")
+        return PageFolder(base, folder)
 
-    def speaks(self, base: str) -> bool:
-        """Whether every folder in a base is a locale's."""
-        return base in self._spoken
+    def has_locale_folders(self, base: str) -> bool:
+        """Whether every folder in a base is that of a locale."""
+        return base in self._in_locales
 
 
 def is_hugo(base: str) -> bool:
-    """Whether a base is Hugo's, which has sections in it."""
+    """Whether a base is that of Hugo, which has sections in it."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
 
 
-def speak_locales(folders: Iterable[str]) -> bool:
-    """Whether the names of folders are locales: several, or English alone (`it` may be a subject)."""
+def are_locales(folders: Iterable[str]) -> bool:
+    """Whether folders are named after locales: several, or `en` alone (a single `it` may be a subject)."""
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
@@ -125,9 +125,9 @@ def is_locale(name: str) -> bool:
     return bool(LOCALE.fullmatch(name)) and is_language(name)
 
 
-def by_place(places: Places) -> Mapping[Place, list[str]]:
-    """The paths at each place."""
-    found: dict[Place, list[str]] = defaultdict(list)
-    for path in places.paths:
-        found[places.of(path)].append(path)
+def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
+    """The paths by their folder."""
+    found: dict[PageFolder, list[str]] = defaultdict(list)
+    for path in folders.paths:
+        found[folders.of(path)].append(path)
     return found

@@ -1,0 +1,160 @@
+"""The type of an attribute by its values: what number, date, choice or text they all are."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents.constraints import is_email
+from server.documents.timestamps import read_date, read_timestamp
+from server.formats.scalars import is_null, typed
+from server.formats.tree import Plain, Tree
+from server.tools.init.groups import Member
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
+_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_UID = re.compile(r"[A-Za-z0-9_.~-]+")
+# Names of keys whose values look like numbers and are not, and of keys whose texts may get long.
+_NO_NUMBER = re.compile(r"version|(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
+_LONG = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
+OWN_TEXTS = frozenset({"title", "name", "slug", "url", "permalink", "key", "path", "layout"})
+_PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo locale lang language"
+_OPEN = frozenset(_PEOPLE_AND_PICTURES.split())
+LONGEST = 255  # characters; a longer value makes the attribute a `text`
+FEWEST = 5  # values; an enumeration is not inferred from less
+CHOICES = 10  # the most values that an enumeration has
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """The values of one front-matter key that are not null, each with its file."""
+
+    name: str
+    values: tuple[tuple[Member, Tree], ...] = ()
+
+    @classmethod
+    def of(cls, name: str, members: Iterable[Member]) -> "KeyValues":
+        """The values of a key in some files."""
+        pairs = [(m, m.page.tree.get(name)) for m in members]
+        values = tuple((m, value) for m, value in pairs if not is_null(value))
+        return cls(name, values)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all values are scalars without quotes, or numbers of JSON."""
+        return all(type(v) is Plain or isinstance(v, int) for _, v in self.values)
+
+    @property
+    def texts(self) -> list[str]:
+        """The values that are text or numbers, as text."""
+        return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
+
+
+Made = tuple[dict[str, Any], list[str]]  # the schema of an attribute, and notes on it
+
+
+def scalar_type(key: KeyValues) -> Made | None:
+    """The type for values that are all scalars; None if some are not."""
+    values = [value for _, value in key.values]
+    if not all(isinstance(v, str | int) for v in values):
+        return None
+    if not values:
+        return {"type": "string"}, ["no file has a value"]
+    if all(isinstance(v, bool) or (type(v) is Plain and v.lower() in ("true", "false")) for v in values):
+        return {"type": "boolean"}, []
+    if any(isinstance(v, bool) for v in values):
+        return {"type": "json"}, ["booleans and other values"]
+    for kind, fits in _KINDS:
+        if fits(key):
+            return {"type": kind}, []
+    return _text(key)
+
+
+def _is_integer(key: KeyValues) -> bool:
+    return _is_number(key) and all(_INTEGER.fullmatch(text) for text in key.texts)
+
+
+def _is_float(key: KeyValues) -> bool:
+    """Whether all are numbers that make the same text again: 1.5 does, 1.10 does not."""
+    same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
+    return _is_number(key) and all(same)
+
+
+def _is_number(key: KeyValues) -> bool:
+    return key.plain and not _NO_NUMBER.search(key.name)
+
+
+def _is_date(key: KeyValues) -> bool:
+    return all(_DAY.fullmatch(text) and _reads(read_date, text) for text in key.texts)
+
+
+def _is_timestamp(key: KeyValues) -> bool:
+    return all(_DAY.match(text) and _reads(read_timestamp, text) for text in key.texts)
+
+
+def _reads(read: Callable[[str], str], text: str) -> bool:
+    try:
+        read(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_mail(key: KeyValues) -> bool:
+    return all("@" in text and is_email(text) for text in key.texts)
+
+
+def _is_uid(key: KeyValues) -> bool:
+    """Whether this is a slug that is unique in each locale, and that a `uid` may have."""
+    seen = {(m.locale, str(v)) for m, v in key.values}
+    return key.name == "slug" and len(seen) == len(key.values) and all(map(_UID.fullmatch, key.texts))
+
+
+_KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
+    ("integer", _is_integer),
+    ("float", _is_float),
+    ("date", _is_date),
+    ("datetime", _is_timestamp),
+    ("email", _is_mail),
+    ("uid", _is_uid),
+)
+
+
+def _text(key: KeyValues) -> Made:
+    """An enumeration if a few values come again and again, else a text."""
+    counts = Counter(key.texts)
+    few = FEWEST <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= CHOICES
+    if (
+        few
+        and min(counts.values()) > 1
+        and key.name not in OWN_TEXTS | _OPEN
+        and all(_is_choice(c) for c in counts)
+    ):
+        enum = [value for value, _ in counts.most_common()]
+        return {"type": "enumeration", "enum": enum}, [", ".join(enum)]
+    long = key.name.lower() in _LONG or any("\n" in t or len(t) > LONGEST for t in key.texts)
+    return {"type": "text" if long else "string"}, []
+
+
+def _is_choice(text: str) -> bool:
+    return 0 < len(text) <= 40 and text == text.strip() and "\n" not in text and "://" not in text
+
+
+def collection_type(key: KeyValues) -> Made:
+    """The type for values that are lists, mappings, or of several kinds."""
+    values = [value for _, value in key.values]
+    if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
+        changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})
+        return {"type": "array"}, [f"{', '.join(changed[:3])}: read as numbers"] if changed else []
+    return {"type": "json"}, ["mappings" if all(isinstance(v, dict) for v in values) else "several forms"]
+
+
+def _changes(text: Plain) -> bool:
+    """Whether text in a list would be read as a number that makes another text."""
+    try:
+        value = typed(text)
+    except ValueError:
+        return False
+    return not isinstance(value, str | bool) and value is not None and str(value) != text
