@@ -5,6 +5,7 @@ Every refusal names file and line, says what is wrong and how to fix it.
 
 import re
 from collections.abc import Mapping
+from importlib import import_module
 
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile
@@ -61,10 +62,9 @@ def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types:
             "targetField",
         )
     elif attribute.regex:
-        try:
-            re.compile(attribute.regex)
-        except re.error as error:
-            raise file.refuse(f"the regex is broken: {error}", "fix it", *at, "regex") from error
+        fault = import_module("server.schema.patterns").fault(attribute.regex)
+        if fault:
+            raise file.refuse(f"the regex is broken: {fault}", "fix it", *at, "regex")
 
 
 def _check_component(file: ConfigFile, uid: str | None, types: Mapping[str, Type], *at: str) -> None:

@@ -222,10 +222,22 @@ _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
 )
 
 
+# The custom fields of Strapi's plugins that are no json, which can hold whatever another one does.
+CUSTOM_FIELDS: Mapping[str, str] = {
+    "plugin::ckeditor.CKEditor": "richtext",
+    "plugin::ckeditor5.CKEditor": "richtext",
+    "plugin::color-picker.color": "string",
+    "plugin::country-select.country": "string",
+    "plugin::string-select.string-select": "string",
+}
+
+
 def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attribute:
     at = ("attributes", name)
     data = _section(file, *at)
     kind = data.get("type")
+    if kind == "customField":
+        kind = CUSTOM_FIELDS.get(str(data.get("customField")), "json")
     if kind not in ATTRIBUTE_TYPES:
         hint = suggestion(str(kind), ATTRIBUTE_TYPES)
         raise file.refuse(
