@@ -15,10 +15,10 @@ from typing import Any
 import orjson
 
 from server.documents.document import LOCALE, Document
-from server.documents.values import Component
+from server.documents.values import Component, components_in
 from server.index.find import Listing
 from server.index.fragments import Kept
-from server.index.predicates import all_of, compile_filter, components_in
+from server.index.predicates import all_of, compile_filter
 from server.index.publication import publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.sort import component_sorter, sorter
@@ -107,7 +107,7 @@ class Renderer:
         attribute = node.attribute
         if attribute is None:
             return self._localizations(node)
-        if attribute.type in ("component", "dynamiczone"):
+        if attribute.holds_components:
             return self._components(node)
         return self._related(node)
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
-from server.documents.values import Component, is_empty
+from server.documents.values import components_at, is_empty
 from server.formats.positions import KeyPath
 from server.schema.model import Attribute, Type
 
@@ -31,11 +31,8 @@ def broken_within(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
         at = (*path, attribute.name)
         for sentence in broken_options(attribute, value):
             yield at, sentence
-        if isinstance(value, Component):
-            yield from broken_within(value.type, value.values, at)
-        elif attribute.type in ("component", "dynamiczone"):
-            for i, component in enumerate(value or ()):
-                yield from broken_within(component.type, component.values, (*at, i))
+        for inner, component in components_at(attribute, value, at):
+            yield from broken_within(component.type, component.values, inner)
 
 
 def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
@@ -44,11 +41,8 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
         at = (*path, attribute.name)
         if (attribute.unique or attribute.type == "uid") and value is not None and attribute.scalar:
             yield at, value if isinstance(value, str | int | float | Decimal) else str(value)
-        elif isinstance(value, Component):
-            yield from unique_values(value.type, value.values, at)
-        elif attribute.type in ("component", "dynamiczone"):
-            for i, component in enumerate(value or ()):
-                yield from unique_values(component.type, component.values, (*at, i))
+        for inner, component in components_at(attribute, value, at):
+            yield from unique_values(component.type, component.values, inner)
 
 
 def _lengths(attribute: Attribute, value: Any) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""A document's values → what its file says: the inverse of `values`, in trees that `emit` writes."""
+"""A document's values → what its file says: the inverse of `values`, in trees that `yaml_writer` writes."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from server.documents.values import Component, is_empty
+from server.documents.values import Component, components_in, is_empty
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Type
 
@@ -16,7 +16,7 @@ def encode(attribute: Attribute, value: Any) -> Any:
         return None
     if attribute.type in _TEMPORAL:
         return Plain(value)
-    if attribute.type in ("relation", "media"):
+    if attribute.has_targets:
         targets = [_target(target) for target in value]
         return targets if attribute.to_many else (targets[0] if targets else None)
     if attribute.type == "component":
@@ -61,11 +61,12 @@ def changed_keys(
 
 
 def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any:
-    before, after = _components_in(old), _components_in(new)
-    trees = tree if isinstance(tree, list) else [tree]
-    whole = len(trees) == len(before) and all(isinstance(item, dict) for item in trees)
     encoded = encode(attribute, new)
-    if attribute.type not in ("component", "dynamiczone") or not after or not whole:
+    if not attribute.holds_components:
+        return encoded
+    before, after = components_in(old), components_in(new)
+    trees = tree if isinstance(tree, list) else [tree]
+    if not after or len(trees) != len(before) or not all(isinstance(item, dict) for item in trees):
         return encoded
     made = list(encoded) if isinstance(encoded, list) else [encoded]
     for i, component in enumerate(after):
@@ -73,11 +74,6 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
         if at is not None:
             made[i] = _component_changed(before[at], component, trees[at])
     return made if isinstance(encoded, list) else made[0]
-
-
-def _components_in(value: Any) -> tuple[Component, ...]:
-    components = value if isinstance(value, tuple) else (value,)
-    return tuple(c for c in components if isinstance(c, Component))
 
 
 def _place_before(

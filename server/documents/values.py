@@ -6,7 +6,7 @@ Mismatch; every mismatch of a document is found, not the first.
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
@@ -58,6 +58,21 @@ class Component:
 
     def __repr__(self) -> str:
         return f"{self.type.uid}{self.values!r}"
+
+
+def components_in(value: Any) -> tuple[Component, ...]:
+    """The components that the value of an attribute holds, which is one of those that may hold some."""
+    return value if isinstance(value, tuple) else (value,) if value is not None else ()
+
+
+def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
+    """The components in an attribute's value, none of other attributes, each with its path in the document.
+
+    `path` is that of the attribute; in a list, the position of the component follows.
+    """
+    if attribute.holds_components:
+        for i, component in enumerate(components_in(value)):
+            yield ((*path, i) if attribute.to_many else path), component
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +144,8 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 def empty_value(attribute: Attribute) -> Any:
     """What an attribute holds that has no value: relations, media and lists an empty tuple, others None."""
-    return () if attribute.repeatable or attribute.type in ("relation", "media", "dynamiczone") else None
+    listed = attribute.holds_components and attribute.to_many
+    return () if listed or attribute.has_targets else None
 
 
 def is_empty(value: Any) -> bool:

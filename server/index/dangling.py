@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from server.documents.document import PUBLISHED, Document
-from server.documents.values import Component, Unreadable, read_target
+from server.documents.values import Unreadable, components_at, read_target
 from server.formats.positions import KeyPath, Position, Positions, line_and_column, nearest
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
@@ -74,14 +74,11 @@ def _targets(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Attribut
         if not value:
             continue
         at = (*path, attribute.name)
-        if attribute.type in ("relation", "media"):
+        if attribute.has_targets:
             for target in value:
                 yield attribute, at, target
-        elif isinstance(value, Component):
-            yield from _targets(value.type, value.values, at)
-        elif attribute.type in ("component", "dynamiczone"):
-            for i, component in enumerate(value):
-                yield from _targets(component.type, component.values, (*at, i))
+        for inner, component in components_at(attribute, value, at):
+            yield from _targets(component.type, component.values, inner)
 
 
 def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, target: Any) -> bool:

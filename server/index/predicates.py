@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.values import Component
+from server.documents.values import components_in
 from server.index.snapshot import View, locale_inside
 from server.query.ast import And, Compare, Filter, Missing, Or, Through
 from server.query.operators import text_of
@@ -152,8 +152,3 @@ def _through_stored(view: View, filter_: Through, inner: Test, nothing: bool) ->
         return True in results or results <= {None}
 
     return test_nothing if nothing else test
-
-
-def components_in(value: Any) -> tuple[Component, ...]:
-    """The components that an attribute holds: one, several or none."""
-    return value if isinstance(value, tuple) else (value,) if value is not None else ()

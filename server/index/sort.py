@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from server.documents.document import ID, Document
-from server.documents.values import Component
+from server.documents.values import Component, components_in
 from server.index.ordering import Column, Order, sorted_by, value_of
 from server.index.orders import ColumnKey, PathKey
-from server.index.predicates import components_in
 from server.index.snapshot import View, locale_inside
 from server.query.ast import Sort, Step
 from server.schema.model import Type

@@ -106,6 +106,16 @@ class Attribute:
         return self.group in ("string", "date", "number", "generic")
 
     @property
+    def holds_components(self) -> bool:
+        """Whether its value is a component, or several."""
+        return self.type in ("component", "dynamiczone")
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether its value names documents or files."""
+        return self.type in ("relation", "media")
+
+    @property
     def visible(self) -> bool:
         """Whether anybody may see it: private attributes and passwords are never in answers or queries."""
         return not self.private and self.type != "password"

@@ -12,7 +12,7 @@ from typing import Any
 
 from server.config.model import Settings
 from server.documents.document import Document
-from server.documents.values import Component
+from server.documents.values import components_in
 from server.schema.model import Attribute, Schema, Type
 from server.search.markup import block_texts, paragraphs
 
@@ -81,9 +81,8 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
     """The values of an attribute that have text, each with its own attribute if it is in a component."""
     if value is None or not searchable(attribute):
         return
-    if attribute.group in ("component", "dynamiczone"):
-        for component in value if isinstance(value, tuple) else (value,):
-            assert isinstance(component, Component)
+    if attribute.holds_components:
+        for component in components_in(value):
             for inner, own in zip(component.type.attributes.values(), component.values, strict=True):
                 yield from _values(inner, own)
     else:
@@ -92,9 +91,7 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
 
 def searchable(attribute: Attribute) -> bool:
     """Whether an attribute may have text to search."""
-    return attribute.visible and (
-        attribute.type in READERS or attribute.group in ("component", "dynamiczone")
-    )
+    return attribute.visible and (attribute.type in READERS or attribute.holds_components)
 
 
 @lru_cache(maxsize=1000)
@@ -112,7 +109,7 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
             return weights[key]
     if attribute.name == title:
         return TITLE_WEIGHT
-    if attribute.group in ("component", "dynamiczone"):
+    if attribute.holds_components:
         return max(WEIGHTS.values())  # An upper bound: each text in it has the weight of its own type.
     return WEIGHTS.get(attribute.type, 1.0)
 

@@ -69,7 +69,7 @@ def _refers(type_: Type, types: Mapping[str, Type], seen: frozenset[str] = froze
     if type_.uid in seen:
         return False
     inner = {uid for a in type_.attributes.values() for uid in (a.component, *a.components) if uid}
-    return any(a.type in ("relation", "media") for a in type_.attributes.values()) or any(
+    return any(a.has_targets for a in type_.attributes.values()) or any(
         _refers(types[uid], types, seen | {type_.uid}) for uid in inner
     )
 
@@ -79,13 +79,13 @@ def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: 
     types = audit.snapshot.schema.types
     for name, attribute in type_.attributes.items() if isinstance(tree, dict) else ():
         value, at = tree.get(name), (*path, name)
-        if attribute.type in ("relation", "media") and not attribute.derived and not attribute.morph:
+        if attribute.has_targets and not attribute.derived and not attribute.morph:
             entries = enumerate(value) if isinstance(value, list) else [(None, value)]
             for i, entry in entries:
                 new = _canonical(audit, document, attribute, entry)
                 if new is not None:
                     yield Fix(document, at if i is None else (*at, i), str(entry), new)
-        elif attribute.type in ("component", "dynamiczone"):
+        elif attribute.holds_components:
             items = enumerate(value) if isinstance(value, list) else [(None, value)]
             for i, item in items:
                 uid = attribute.component or (item.get("__component") if isinstance(item, dict) else None)
