@@ -1,4 +1,4 @@
-"""A document's values → what its file says: the inverse of `values`, in trees that `yaml_writer` writes."""
+"""A document's values → what its file says: the inverse of `decode`, in trees that `yaml_writer` writes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -2,7 +2,7 @@
 
 A tree is dict, list, str, Plain, int, bool or None. A Plain is a scalar that has no type yet: one
 that YAML text has without quotes, or a JSON number with a fraction. What it means is decided by the
-attribute that it is written under (`documents.values`), not by YAML: `country: NO` is Norway.
+attribute that it is written under (`documents.readers`), not by YAML: `country: NO` is Norway.
 """
 
 from typing import Any

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from server.documents.document import PUBLISHED, Document
-from server.documents.values import Unreadable, components_at, read_target
+from server.documents.readers import Unreadable, read_target
+from server.documents.values import components_at
 from server.formats.positions import KeyPath, Position, Positions, line_and_column, nearest
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot

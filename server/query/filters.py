@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_partial_timestamp, read_timestamp
-from server.documents.values import READERS, Unreadable
 from server.errors import ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.documents.constraints import broken_within
-from server.documents.document import Document, make
-from server.documents.layout import Claim, Layout
-from server.documents.values import (
+from server.documents.decode import (
     Mismatch,
     Reading,
     read_attributes,
@@ -18,6 +16,8 @@ from server.documents.values import (
     read_own_timestamp,
     warn_unknown,
 )
+from server.documents.document import Document, make
+from server.documents.layout import Claim, Layout
 from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree

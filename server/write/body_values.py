@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from server.auth.passwords import hash_password
-from server.documents.values import READERS, Unreadable, empty_value
+from server.documents.readers import READERS, Unreadable
+from server.documents.values import empty_value
 from server.formats.positions import KeyPath
 from server.formats.tree import Plain, Tree
 from server.query.booleans import read_boolean

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from server.documents.constraints import broken_within
-from server.documents.values import Component, Unreadable, empty_value, identify
+from server.documents.readers import Unreadable
+from server.documents.values import Component, empty_value, identify
 from server.errors import ApiError, ApplicationError, ValidationError
 from server.formats.positions import KeyPath
 from server.formats.tree import Tree

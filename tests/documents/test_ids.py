@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.documents.decode import Reading, read_own_id
 from server.documents.ids import id_of_name, id_of_reference, new_document_id
-from server.documents.values import Reading, read_own_id
 from server.formats.tree import Plain, Tree
 
 NAMES = st.lists(st.text("abc-é", min_size=1, max_size=4), min_size=1, max_size=3).map("/".join)

@@ -13,7 +13,7 @@ from typing import Any
 
 from server.documents.document import Document
 from server.documents.layout import CONTENT, ENDINGS, UPLOADS
-from server.documents.values import Unreadable, read_target
+from server.documents.readers import Unreadable, read_target
 from server.errors import ConflictError
 from server.formats.positions import KeyPath
 from server.formats.scalars import is_null

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.config.model import Settings
+from server.documents.decode import Reading, read_attributes
 from server.documents.encode import encode_attributes
 from server.documents.timestamps import read_timestamp
-from server.documents.values import Reading, read_attributes
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 from server.tools.importer.source import Notes, Source, Version

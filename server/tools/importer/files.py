@@ -6,10 +6,10 @@ A document keeps the files that it has, wherever they are; a new one is named as
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from server.documents.decode import Reading, read_attributes
 from server.documents.document import DRAFT, Document
 from server.documents.layout import UPLOADS
 from server.documents.timestamps import now
-from server.documents.values import Reading, read_attributes
 from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
 from server.index.snapshot import empty

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from server.documents.decode import Reading, read_value
 from server.documents.ids import id_of_name, id_of_reference
-from server.documents.values import Reading, read_value
 from server.formats.scalars import is_null
 from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
 from server.tools.init.groups import Group

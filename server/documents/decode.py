@@ -1,0 +1,156 @@
+"""What a file says → a document's values: the inverse of `encode`.
+
+A value that is not of its type is a Mismatch; every mismatch of a document is found, not the first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.documents.readers import READERS, Unreadable
+from server.documents.timestamps import read_timestamp
+from server.documents.values import Component, empty_value, identify
+from server.formats.positions import KeyPath
+from server.formats.scalars import is_null
+from server.formats.tree import Tree
+from server.schema.model import Attribute, Type
+from server.spelling import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A value that its attribute can't have: where, what was expected, whether it must be fixed."""
+
+    path: KeyPath
+    message: str
+    fix: str = ""
+    warning: bool = False
+    rule: str = "value"
+
+
+@dataclass(slots=True)
+class Reading:
+    """The reading of one document: the types, the seed of component ids, and what was wrong."""
+
+    types: Mapping[str, Type]
+    seed: str = ""
+    wrong: list[Mismatch] = field(default_factory=list)
+
+    def fail(
+        self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
+    ) -> None:
+        """Note a mismatch and go on."""
+        self.wrong.append(Mismatch(path, message, fix, warning, rule))
+
+
+def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
+    """The values of a type's attributes, in order, out of a mapping; unknown keys are warned of."""
+    return [
+        read_value(a, tree.get(name, _ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
+    ]
+
+
+_ABSENT: Any = object()
+
+
+def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
+    """One attribute's value. An absent key has the attribute's default, an explicit null is None."""
+    kind = attribute.type
+    if tree is _ABSENT:
+        tree = attribute.default if attribute.has_default else None
+    if is_null(tree):
+        return empty_value(attribute)
+    if kind == "component":
+        return _read_component(attribute, tree, path, reading)
+    if kind == "dynamiczone":
+        return _read_zone(attribute, tree, path, reading)
+    try:
+        return READERS[kind](tree, attribute)
+    except Unreadable as error:
+        reading.fail(path, f"expected {error.expected}, found {_shown(tree)}", error.fix)
+        return None
+
+
+def _shown(tree: Tree) -> str:
+    if isinstance(tree, dict):
+        return "a mapping"
+    if isinstance(tree, list):
+        return "a list"
+    text = str(tree) if len(str(tree)) <= 40 else str(tree)[:37] + "…"
+    return f'"{text}"' if isinstance(tree, str) else str(tree).lower() if isinstance(tree, bool) else text
+
+
+def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
+    type_ = reading.types[attribute.component or ""]
+    if not attribute.repeatable:
+        return _read_one(type_, tree, path, reading)
+    if not isinstance(tree, list):
+        reading.fail(path, f"expected a list, found {_shown(tree)}", "write each component below a dash")
+        return ()
+    found = (_read_one(type_, item, (*path, i), reading) for i, item in enumerate(tree))
+    return tuple(component for component in found if component is not None)
+
+
+def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Component | None:
+    if not isinstance(tree, dict):
+        reading.fail(
+            path, f"expected a mapping, found {_shown(tree)}", f"write the attributes of {type_.uid}"
+        )
+        return None
+    warn_unknown(type_, tree, path, reading, allowed=("id", "__component"))
+    values = read_attributes(type_, tree, path, reading)
+    return Component(type_, (identify(reading.seed, *map(str, path)), *values))
+
+
+def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> tuple[Component, ...]:
+    if not isinstance(tree, list):
+        reading.fail(path, f"expected a list, found {_shown(tree)}", "write each component below a dash")
+        return ()
+    found = []
+    for i, item in enumerate(tree):
+        uid = item.get("__component") if isinstance(item, dict) else None
+        if uid not in attribute.components:
+            hint = suggestion(str(uid), attribute.components)
+            fix = hint or "one of " + ", ".join(attribute.components)
+            what = f'the component "{uid}" has no place here' if uid else "an entry without __component"
+            reading.fail((*path, i), what, fix)
+            continue
+        component = _read_one(reading.types[str(uid)], item, (*path, i), reading)
+        if component:
+            found.append(component)
+    return tuple(found)
+
+
+def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
+    """The documentId that a file says; `otherwise` where it says none."""
+    written = tree.get("documentId")
+    if is_null(written):
+        return otherwise
+    if isinstance(written, str) and written and "/" not in written:
+        return str(written)
+    reading.fail(("documentId",), "a documentId is text without /", "put it in quotes or remove it")
+    return otherwise
+
+
+def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
+    """The createdAt, updatedAt or publishedAt that a file says; `otherwise` where it says none."""
+    written = tree.get(name)
+    if is_null(written):
+        return otherwise
+    try:
+        return read_timestamp(str(written))
+    except ValueError:
+        fix = "write it as 2024-02-29T10:20:30Z"
+        reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
+        return otherwise
+
+
+def warn_unknown(
+    type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
+) -> None:
+    """Warn of keys that the type does not have; they stay in the file and are not served."""
+    for key in tree:
+        if key not in type_.attributes and key not in allowed:
+            fix = suggestion(key, type_.attributes) or f"add it to {type_.path} or remove it"
+            what = f'"{key}" is no attribute of {type_.uid}'
+            reading.fail((*path, key), what, fix, warning=True, rule="unknown-key")

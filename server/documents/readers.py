@@ -1,0 +1,198 @@
+"""What a tree means under an attribute of each type: the table READERS has a function for each.
+
+Components and dynamic zones are no part of it: `decode` goes into those.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from server.documents.ids import id_of_reference
+from server.documents.timestamps import read_date, read_time, read_timestamp
+from server.formats.scalars import MAX_DIGITS, is_null, typed
+from server.formats.tree import Plain, Tree
+from server.schema.model import Attribute
+from server.spelling import suggestion
+
+_MAX_EXPONENT = 400  # Of a decimal, which is written out in full.
+_INTEGER = re.compile(r"[-+]?\d+")
+_YES = frozenset({"true", "yes", "on"})
+_NO = frozenset({"false", "no", "off"})
+
+
+class Unreadable(ValueError):
+    """Raised by a reader: what the type expected, and how to fix it."""
+
+    def __init__(self, expected: str, fix: str = "") -> None:
+        super().__init__(expected)
+        self.expected, self.fix = expected, fix
+
+
+def _text(tree: Tree, _: Attribute) -> str:
+    if isinstance(tree, str):
+        return str(tree)
+    raise Unreadable("text", "" if isinstance(tree, dict | list) else "put it in quotes")
+
+
+def _enumeration(tree: Tree, attribute: Attribute) -> str:
+    text = _text(tree, attribute)
+    if text not in attribute.enum:
+        raise Unreadable("one of " + ", ".join(attribute.enum), suggestion(text, attribute.enum))
+    return text
+
+
+def _integer(tree: Tree, _: Attribute) -> int:
+    if isinstance(tree, int) and not isinstance(tree, bool):
+        return tree
+    if isinstance(tree, str) and len(tree) <= MAX_DIGITS:
+        value = tree.strip()
+        if _INTEGER.fullmatch(value):
+            return int(value)
+        number = typed(Plain(value)) if not value.lower().lstrip("+-").startswith((".inf", ".nan")) else None
+        if isinstance(number, int) and not isinstance(number, bool):
+            return number
+        if isinstance(number, float) and number.is_integer():
+            return int(number)
+    raise Unreadable("a whole number")
+
+
+def _float(tree: Tree, _: Attribute) -> float | int:
+    if isinstance(tree, int) and not isinstance(tree, bool):
+        return tree
+    if isinstance(tree, str):
+        try:
+            number = float(tree)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return int(tree) if _INTEGER.fullmatch(tree) else number
+    raise Unreadable("a number")
+
+
+def _decimal(tree: Tree, _: Attribute) -> Decimal:
+    if isinstance(tree, int) and not isinstance(tree, bool):
+        return Decimal(tree)
+    if isinstance(tree, str):
+        try:
+            number = Decimal(tree.strip())
+        except InvalidOperation:
+            number = Decimal("nan")
+        if number.is_finite() and abs(number.adjusted()) <= _MAX_EXPONENT and len(tree) <= MAX_DIGITS:
+            return number
+    raise Unreadable("a number")
+
+
+def _boolean(tree: Tree, _: Attribute) -> bool:
+    if isinstance(tree, bool):
+        return tree
+    if isinstance(tree, str) and tree.lower() in _YES | _NO:
+        return tree.lower() in _YES
+    raise Unreadable("true or false")
+
+
+def _temporal(read: Callable[[str], str], expected: str) -> Callable[[Tree, Attribute], str]:
+    def reader(tree: Tree, _: Attribute) -> str:
+        if isinstance(tree, str) or (isinstance(tree, int) and not isinstance(tree, bool)):
+            try:
+                return read(str(tree))
+            except ValueError:
+                pass
+        raise Unreadable(expected)
+
+    return reader
+
+
+def _json(tree: Tree, _: Attribute) -> Any:
+    try:
+        return typed(tree)
+    except ValueError as error:
+        raise Unreadable("a JSON value", str(error)) from error
+
+
+def _array(tree: Tree, attribute: Attribute) -> Any:
+    if not isinstance(tree, list):
+        raise Unreadable("a list")
+    return _json(tree, attribute)
+
+
+# Of a block's keys, those that are text whatever they look like.
+_BLOCK_TEXT = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
+
+
+def _blocks(tree: Tree, attribute: Attribute) -> Any:
+    if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
+        raise Unreadable("a list of blocks")
+    return [_block(item, attribute) for item in tree]
+
+
+def _block(tree: Tree, attribute: Attribute) -> Any:
+    if isinstance(tree, dict):
+        return {
+            key: str(value) if key in _BLOCK_TEXT and isinstance(value, str) else _block(value, attribute)
+            for key, value in tree.items()
+        }
+    if isinstance(tree, list):
+        return [_block(item, attribute) for item in tree]
+    return _json(tree, attribute)
+
+
+def read_target(tree: Tree, attribute: Attribute) -> Any:
+    """One entry of a relation or media attribute as a row holds it. Raises Unreadable."""
+    if attribute.type == "media":
+        if isinstance(tree, str):
+            return str(tree).lstrip("/").removeprefix("uploads/")
+        raise Unreadable("a path below uploads/")
+    return _target(tree, attribute.morph)
+
+
+def _relation(tree: Tree, attribute: Attribute) -> tuple[Any, ...]:
+    if attribute.derived:
+        raise Unreadable("nothing: the other side has this relation", f'write "{attribute.mapped_by}" there')
+    found = tree if isinstance(tree, list) else [tree]
+    if not attribute.to_many and len(found) > 1:
+        raise Unreadable("one documentId")
+    return tuple(dict.fromkeys(read_target(item, attribute) for item in found if not is_null(item)))
+
+
+def _target(tree: Tree, morph: bool) -> Any:
+    if isinstance(tree, dict):
+        document_id, uid = tree.get("documentId"), tree.get("__type")
+        if isinstance(document_id, str) and (not morph or isinstance(uid, str)):
+            return (str(uid), str(document_id)) if morph else str(document_id)
+    elif isinstance(tree, str) and not morph:
+        return id_of_reference(tree)
+    raise Unreadable("a mapping of __type and documentId" if morph else "a documentId")
+
+
+def _media(tree: Tree, attribute: Attribute) -> tuple[str, ...]:
+    found = tree if isinstance(tree, list) else [tree]
+    if not attribute.multiple and len(found) > 1:
+        raise Unreadable("one path below uploads/")
+    return tuple(dict.fromkeys(read_target(i, attribute) for i in found if not is_null(i)))
+
+
+READERS: Mapping[str, Callable[[Tree, Attribute], Any]] = {
+    "string": _text,
+    "text": _text,
+    "richtext": _text,
+    "email": _text,
+    "password": _text,
+    "uid": _text,
+    "enumeration": _enumeration,
+    "integer": _integer,
+    "biginteger": _integer,
+    "float": _float,
+    "decimal": _decimal,
+    "boolean": _boolean,
+    "date": _temporal(read_date, "a date such as 2024-02-29"),
+    "time": _temporal(read_time, "a time such as 10:20:30"),
+    "datetime": _temporal(read_timestamp, "a timestamp such as 2024-02-29T10:20:30Z"),
+    "timestamp": _temporal(read_timestamp, "a timestamp such as 2024-02-29T10:20:30Z"),
+    "json": _json,
+    "array": _array,
+    "blocks": _blocks,
+    "relation": _relation,
+    "media": _media,
+}
