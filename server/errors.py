@@ -95,9 +95,7 @@ class ApplicationError(ApiError):
 class TakenError(ApplicationError):
     """Another user has the name or the address."""
 
-    def __init__(self, field: str) -> None:
-        """`field` is what is taken: `username` or `email`."""
-        super().__init__(f"{field.capitalize()} already taken")
+    default = "Email or Username are already taken"
 
 
 class RateLimitError(ApiError):

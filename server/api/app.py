@@ -11,7 +11,6 @@ from server.api.response import NOBODY
 from server.api.routes import auth, builder, content, i18n, search, upload, uploads, users
 from server.auth.accounts import Accounts
 from server.auth.sessions import Sessions
-from server.auth.users import Users
 from server.site.site import Site
 
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
@@ -24,10 +23,10 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
     sessions = Sessions(site.root, auth.session_seconds(site.state.settings))
-    identities = Identities(accounts, Users(accounts), sessions)
+    identities = Identities.of(accounts, sessions)
     app.register_blueprint(auth.blueprint(identities))
     app.register_blueprint(upload.blueprint(site, identities))
-    app.register_blueprint(users.blueprint(site, identities))
+    app.register_blueprint(users.blueprint(identities))
     app.register_blueprint(builder.blueprint(identities))
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(site, identities))

@@ -7,7 +7,7 @@ somebody with other permissions.
 from collections.abc import Callable, Hashable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from server.api.request import is_v4
 from server.api.response import Environ, Representation, encoding_for
@@ -44,7 +44,14 @@ class StateCache(Generic[K, V]):
         return cache
 
 
-def answer_cache(most: int = MAX_BYTES) -> StateCache[Key, Representation]:
+class Kept(NamedTuple):
+    """An answer, and the version of the users that it is about, if it is about any."""
+
+    answer: Representation
+    users: int | None
+
+
+def answer_cache(most: int = MAX_BYTES) -> StateCache[Key, Kept]:
     """A cache of answers; one of more than LARGEST bytes is not for it."""
     return StateCache(most, _size)
 
@@ -78,6 +85,6 @@ def _access_digest(everything: bool, reading: bool, permissions: frozenset[str])
     return blake2b(text.encode(), digest_size=32).digest()
 
 
-def _size(key: Key, answer: Representation) -> int:
-    body = len(answer.body) if isinstance(answer.body, bytes) else 0
+def _size(key: Key, kept: Kept) -> int:
+    body = len(kept.answer.body) if isinstance(kept.answer.body, bytes) else 0
     return len(key[0]) + len(key[1]) + body + OVERHEAD

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from flask import Flask
 
-from server.api.cache import LARGEST, answer_cache, key_of
+from server.api.cache import LARGEST, Kept, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
 from server.api.failure import failure
 from server.api.reading import Reader
@@ -73,13 +73,14 @@ class Front:
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
         key, cache = key_of(environ, actor), self.cache.of(state)
         kept = cache.get(key)
-        if kept is not None:
-            return kept
+        if kept is not None and (kept.users is None or kept.users == self.identities.user_index.version):
+            return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
-        read = Reader(state, type_, actor, v4=is_v4(environ)).get(params, wsgi_text(document_id) or None)
+        reader = Reader(state, type_, actor, v4=is_v4(environ), users=self.identities.user_index)
+        read = reader.get(params, wsgi_text(document_id) or None)
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
         if len(read.body) <= LARGEST:
-            cache.put(key, shown)
+            cache.put(key, Kept(shown, read.users))
         return shown
 
     def _handle(self, environ: Environ) -> Answer:

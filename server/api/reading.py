@@ -17,9 +17,11 @@ from server.documents.version import version_of
 from server.errors import NotFoundError
 from server.index.find import find, find_one, find_single
 from server.index.snapshot import View
+from server.index.user_index import NO_USERS, UserIndex, UserTables
 from server.query.ast import Query
+from server.query.mentions import mentions
 from server.query.parse import read_query
-from server.schema.model import Type
+from server.schema.model import PEOPLE, Type
 from server.site.site import State
 
 Params = Mapping[str, Any]
@@ -27,20 +29,25 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The body of an answer, and its entity tag."""
+    """The body of an answer, its entity tag, and the version of the users that it is about, if it is."""
 
     body: bytes
     etag: str
+    users: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What one actor may read of the documents of a type, in one state and one format."""
+    """What one actor may read of the documents of a type, in one state and one format.
+
+    Without `users`, there is nobody for content to relate to.
+    """
 
     state: State
     type: Type
     actor: Actor
     v4: bool = False
+    users: UserIndex | None = None
 
     def get(self, params: Params, document_id: str | None = None) -> Shown:
         """The answer for a collection, a single type, or a document where there is an id.
@@ -59,29 +66,30 @@ class Reader:
         query = self.query(params, many=True)
         view = self.view(query)
         body = render_list(view, find(view, query), query, v4=self.v4, known=self._known(query, params))
-        return Shown(body, tag_of_bytes(body))
+        return Shown(body, tag_of_bytes(body), view.snapshot.users)
 
     def single(self, params: Params) -> Shown:
         """The document of a single type."""
         require(self.actor, self.type, "find")
         query = self.query(params)
-        return self.show(query, find_single(self.view(query), query), params)
+        view = self.view(query)
+        return self.show(view, query, find_single(view, query), params)
 
     def document(self, params: Params, document_id: str) -> Shown:
         """One document of a collection."""
         require(self.actor, self.type, "findOne")
         query = self.query(params)
-        return self.show(query, find_one(self.view(query), query, document_id), params)
+        view = self.view(query)
+        return self.show(view, query, find_one(view, query, document_id), params)
 
-    def show(self, query: Query, document: Document | None, params: Params) -> Shown:
+    def show(self, view: View, query: Query, document: Document | None, params: Params) -> Shown:
         """One document as a query wants it shown. Raises NotFoundError where there is none."""
         if document is None:
             raise NotFoundError()
         known = self._known(query, params)
-        view = self.view(query)
         body = render_one(view, document, query, v4=self.v4, known=known)
         version = view.snapshot.fragments.of("version")(document, _version)
-        return Shown(body, tag_of(version.decode(), body))
+        return Shown(body, tag_of(version.decode(), body), view.snapshot.users)
 
     def _known(self, query: Query, params: Params) -> Hashable:
         """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen.
@@ -99,8 +107,18 @@ class Reader:
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """The state's snapshot as a query sees it."""
-        return View(self.state.snapshot, self.state.settings, query.drafts, query.publication)
+        """The state's snapshot as a query sees it: with users, where it is about them."""
+        snapshot, settings = self.state.snapshot, self.state.settings
+        if self.users is not None and mentions(query, PEOPLE):
+            snapshot = self.users.join(snapshot, settings)
+        return View(snapshot, settings, query.drafts, query.publication)
+
+    def user_tables(self) -> UserTables:
+        """The users to whom content can be related; nobody where the schema has no such relation."""
+        schema, settings = self.state.schema, self.state.settings
+        if self.users is None or not schema.knows_users:
+            return NO_USERS
+        return self.users.tables(schema, settings)
 
 
 def _version(document: Document) -> bytes:

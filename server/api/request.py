@@ -16,6 +16,7 @@ from server.config.model import Settings
 from server.errors import ForbiddenError, UnauthorizedError, ValidationError
 from server.formats.json_reader import read_json
 from server.formats.tree import SyntaxProblem
+from server.index.user_index import UserIndex
 from server.query import qs
 from server.site.site import State
 
@@ -54,11 +55,18 @@ def _public(permissions: frozenset[str]) -> Actor:
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """Everything that can say who a request is from: tokens, users, sessions."""
+    """Everything that can say who a request is from: tokens, users, sessions; and users as documents."""
 
     accounts: Accounts
     users: Users
     sessions: Sessions
+    user_index: UserIndex
+
+    @classmethod
+    def of(cls, accounts: Accounts, sessions: Sessions) -> "Identities":
+        """Who the accounts of a site know."""
+        users = Users(accounts)
+        return cls(accounts, users, sessions, UserIndex(users, accounts.root))
 
     def actor(self, request: Request, *, ended: bool = False) -> Actor:
         """Who sends a request; see `identify`."""

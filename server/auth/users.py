@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, func, or_, select, true
 
 from server.auth.accounts import Accounts
 from server.auth.database import users_table, versions_table
@@ -25,7 +25,7 @@ from server.auth.passwords import check_password, hash_password
 from server.documents.constraints import LONGEST_EMAIL, is_email
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
-from server.errors import ApplicationError, TakenError
+from server.errors import TakenError
 
 RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long the codes in mails are good
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
@@ -56,6 +56,15 @@ class User:
 
 def _user(row: Any) -> User:
     return User(**{column.name: getattr(row, column.name) for column in fields(User)})
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The users that changed after some version: who, how many users there are in all, the version now."""
+
+    users: list[User]
+    count: int
+    version: int
 
 
 class Users:
@@ -91,6 +100,16 @@ class Users:
         """How many there are."""
         with self.engine.connect() as connection:
             return int(connection.execute(select(func.count()).select_from(users_table)).scalar_one())
+
+    def changes(self, version: int) -> Changes:
+        """The users that were made or changed after a version; all of them after version 0."""
+        found = users_table.select().where(_u.version > version if version else true()).order_by(_u.id)
+        with self.engine.connect() as connection:
+            # The version first: what changes meanwhile is found once more the next time.
+            now_ = int(connection.execute(select(_number)).scalar_one())
+            users = [_user(row) for row in connection.execute(found)]
+            count = int(connection.execute(select(func.count()).select_from(users_table)).scalar_one())
+        return Changes(users, count, now_)
 
     def get(self, user_id: int) -> User | None:
         """The user with a number."""
@@ -146,11 +165,11 @@ class Users:
             return _user(connection.execute(users_table.select().where(_u.id == key[0])).one())
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        """Make a user who asks to be one. Raises ApplicationError, which does not tell what is taken."""
+        """Make a user who asks to be one. Raises TakenError, which does not tell what is taken."""
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
         except TakenError as error:
-            raise ApplicationError("Email or Username are already taken") from error
+            raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
         """Change some columns of a user. Raises TakenError where another has the name or address.
@@ -238,7 +257,7 @@ def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> 
             same = (row[field], name_key(row[field]), plain_address(row[field]))
             anywhere = or_(_u.email.in_(same), _u.username.in_(same), _u.name_key.in_(same))
             if connection.execute(select(_u.id).where(_u.id != user_id, anywhere)).first():
-                raise TakenError(field)
+                raise TakenError(f"{field.capitalize()} already taken")
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:

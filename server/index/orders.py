@@ -4,7 +4,7 @@ An order by columns of the documents themselves is kept up to date when some of 
 by values of other documents is right for as long as nothing changes at all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
 from server.bounded import Cache, size_of
@@ -62,6 +62,24 @@ class Orders:
                 )
                 orders.cache.put(key, order.changed(removed, added) if removed or added else order)
         return orders
+
+
+class JoinedOrders(Orders):
+    """The orders of a snapshot that is joined with tables of its own: those by columns are kept where the
+    documents are, so that they outlive the join."""
+
+    __slots__ = ("_base", "_other", "_uids")
+
+    def __init__(self, base: Orders, other: Orders, uids: Set[str]) -> None:
+        """`other` has the orders of the types with `uids`, `base` those of all the rest."""
+        super().__init__(base.cache.most)
+        self._base, self._other, self._uids = base, other, uids
+
+    def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
+        """The order of a key; what `make` returns where it is not kept."""
+        if isinstance(key, PathKey):
+            return super().get(key, make)
+        return (self._other if key.uid in self._uids else self._base).get(key, make)
 
 
 def _size(key: ColumnKey | PathKey, order: Order) -> int:

@@ -16,7 +16,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document, default_order
 from server.formats.positions import KeyPath
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of
-from server.index.orders import ColumnKey, Orders
+from server.index.orders import ColumnKey, JoinedOrders, Orders
 from server.index.tables import (
     NO_DOCUMENTS,
     NO_SLOTS,
@@ -44,7 +44,8 @@ class Snapshot:
 
     Three caches go with it. `fragments`, of what depends on single documents, is handed on to the next
     snapshot; `shown`, of documents rendered with what they populate, is not; of `orders`, those by
-    columns of the documents themselves are.
+    columns of the documents themselves are. `users` is the version of the users that are in it, None
+    where they are not (`index.user_index`).
     """
 
     schema: Schema
@@ -56,6 +57,13 @@ class Snapshot:
     fragments: Fragments = field(default_factory=Fragments)
     shown: Fragments = field(default_factory=Fragments)
     orders: Orders = field(default_factory=Orders)
+    users: int | None = None
+
+    def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
+        """The same snapshot with other tables of some types, users among them; see `users`."""
+        kept = JoinedOrders(self.orders, orders, tables.keys())
+        together = {**self.tables, **tables}
+        return replace(self, tables=together, shown=Fragments(), orders=kept, users=users)
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
         """One version, or None."""

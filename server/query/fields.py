@@ -1,7 +1,7 @@
 """What a query may name in a schema: attributes, and the types that they lead to."""
 
 from server.errors import invalid_key
-from server.schema.model import UPLOAD, Attribute, Schema, Type
+from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 
 # Keys of a query that lead from the type asked for to an attribute.
 AttributePath = tuple[str, ...]
@@ -32,6 +32,6 @@ def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic:
-        return [*schema.content_types, schema.types[UPLOAD]]
+        return [*schema.content_types, schema.types[UPLOAD], schema.types[USER]]
     target = target_of(schema, attribute)
     return [target] if target else []

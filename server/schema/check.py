@@ -9,7 +9,7 @@ from importlib import import_module
 
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile
-from server.schema.model import MIRROR, RELATIONS, Attribute, Schema, Type
+from server.schema.model import MIRROR, RELATIONS, USER, Attribute, Schema, Type
 from server.spelling import suggestion
 
 RESERVED = ("upload", "auth", "users", "users-permissions", "i18n", "content-type-builder", "connect")
@@ -115,6 +115,10 @@ def _check_inverse(file: ConfigFile, type_: Type, attribute: Attribute, target: 
     if type_.kind == "component":
         raise file.refuse("a relation of a component is one-way", f"remove {key}", *at)
     other = target.attributes.get(name)
+    if target.uid == USER and (
+        other is None or (other.target, other.mapped_by) != (type_.uid, attribute.name)
+    ):
+        raise file.refuse(f'users have something else named "{name}"', f"choose another name for {key}", *at)
     if other is None or other.type != "relation":
         raise file.refuse(
             f'{target.uid} has no relation "{name}"',

@@ -11,7 +11,17 @@ from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.scalars import typed
 from server.schema.check import check_cycles, check_type
-from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, RESERVED_FIELDS, Attribute, Kind, Schema, Type
+from server.schema.model import (
+    ATTRIBUTE_TYPES,
+    BUILT_IN,
+    MIRROR,
+    RESERVED_FIELDS,
+    USER,
+    Attribute,
+    Kind,
+    Schema,
+    Type,
+)
 from server.spelling import suggestion
 
 FORMATS = ("md", "json", "yaml")
@@ -41,6 +51,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
                 raise file.refuse(what, "remove one of the two", "info")
             types[made.uid] = made
             files[made.uid] = file
+    types[USER] = user_type(types.values())
     schema = Schema(types)
     if not wrong:  # what could not be read would seem to be missing
         for uid, file in files.items():
@@ -48,6 +59,23 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
         with noting(wrong):
             check_cycles(types, files)
     return schema, wrong
+
+
+def user_type(types: Iterable[Type]) -> Type:
+    """The type of users, with the other sides of the relations to users that say how they are called.
+
+    Users are no files: a relation to them is stored where it is, whichever side the schema says.
+    """
+    found = dict(BUILT_IN[USER].attributes)
+    for type_ in types:
+        for a in type_.attributes.values() if type_.kind != "component" else ():
+            kind, name = MIRROR.get(a.relation or ""), a.inversed_by
+            if a.target == USER and kind and name and name not in RESERVED_FIELDS:
+                other = Attribute(
+                    name, "relation", private=a.private, relation=kind, target=type_.uid, mapped_by=a.name
+                )
+                found.setdefault(name, other)
+    return replace(BUILT_IN[USER], attributes=found)
 
 
 def _schema_files(folder: Path) -> Iterator[Path]:
@@ -260,6 +288,8 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
+    if values.get("target") == USER and "mapped_by" in values:  # a user has no file to store it in
+        values.setdefault("inversed_by", values.pop("mapped_by"))
     # A relation belongs to its locale unless the schema says otherwise; other attributes are shared.
     # A uid and a relation are each locale's own, whatever their options say, as they are in Strapi.
     values["localized"] = type_localized and (kind in ("uid", "relation") or _is_localized(data))

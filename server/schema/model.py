@@ -11,6 +11,7 @@ from typing import Any, Literal
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
 ROLE = "plugin::users-permissions.role"
+PEOPLE = frozenset({USER, ROLE})  # the types whose documents are not files
 
 Kind = Literal["collectionType", "singleType", "component"]
 
@@ -259,6 +260,17 @@ class Schema:
         """The type behind a permission's subject, the singular API id."""
         return {t.singular: t for t in self.content_types}
 
+    @cached_property
+    def knows_users(self) -> bool:
+        """Whether something that is no user can hold users or roles."""
+        relations = (
+            a
+            for t in self.types.values()
+            for a in t.attributes.values()
+            if t.uid not in PEOPLE and a.type == "relation"
+        )
+        return any(a.target in PEOPLE or (a.morph and not a.derived) for a in relations)
+
 
 def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *others: Attribute) -> Type:
     made = {name: Attribute(name, kind) for name, kind in scalars.items()}
@@ -267,7 +279,8 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
 
 
 # Types that are not in content-types/: files are documents too, so that media is populated and
-# filtered like any relation; users live in the accounts database and are never in the index.
+# filtered like any relation; users live in the accounts database, and have an index of their own
+# (index.user_index), in which their secrets are not: they are here so that queries refuse them by name.
 BUILT_IN: Mapping[str, Type] = {
     UPLOAD: _plugin(
         UPLOAD,
@@ -302,6 +315,9 @@ BUILT_IN: Mapping[str, Type] = {
             "confirmed": "boolean",
             "blocked": "boolean",
         },
+        Attribute("password", "password", private=True),
+        Attribute("resetPasswordToken", "string", private=True),
+        Attribute("confirmationToken", "string", private=True),
         Attribute("role", "relation", relation="manyToOne", target=ROLE),
     ),
     ROLE: _plugin(ROLE, "role", "roles", {"name": "string", "description": "string", "type": "string"}),

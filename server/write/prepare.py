@@ -13,6 +13,7 @@ from server.auth.permissions import may_find
 from server.documents.document import Document
 from server.documents.version import require_match
 from server.errors import NotFoundError
+from server.index.user_index import join
 from server.write.context import Context, values_of
 from server.write.request import Address, WriteRequest
 from server.write.validate import Change, Validator
@@ -42,7 +43,8 @@ def delete(request: WriteRequest, context: Context) -> str:
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     """Which version a request changes, and how."""
     address = _matched(request, context)
-    validator = Validator(context.snapshot, context.settings.locales, partial(may_find, request.actor))
+    snapshot = join(context.snapshot, request.users)
+    validator = Validator(snapshot, context.settings.locales, partial(may_find, request.actor))
     base = Writer(context).base(address)
     return address, validator.change(address.type, request.data, values_of(base) if base else None)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from server.auth.permissions import Actor
 from server.documents.document import DRAFT, PUBLISHED
 from server.formats.tree import Tree
+from server.index.user_index import NO_USERS, UserTables
 from server.schema.model import Type
 
 
@@ -29,9 +30,11 @@ class WriteRequest:
     """A change of one version: the `data` of the body, and the `If-Match` that the version must meet.
 
     The actor may relate to what it may find; whether it may write at all has been asked before.
+    `users` are those who can be related to.
     """
 
     address: Address
     actor: Actor
     data: Mapping[str, Tree] = field(default_factory=dict)
     if_match: str | None = None
+    users: UserTables = NO_USERS

@@ -89,8 +89,7 @@ class Validator:
                 at = f" at {where}" if where and where != key else ""
                 raise ValidationError(f"Invalid key {key}{at}", {"key": key, "path": where, "source": "body"})
             if attribute.type == "relation" and tree and not self._may_relate(attribute):
-                where = ".".join(filter(None, (dotted, key)))
-                raise ValidationError(f"Invalid key {key}", {"key": key, "path": where, "source": "body"})
+                raise _invalid_key(key, ".".join(filter(None, (dotted, key))))
             for component, item in self._components_in(attribute, tree):
                 self._refuse_keys(component, item, (*path, key))
 
@@ -181,8 +180,10 @@ class Validator:
         uid = attribute.target
         if attribute.polymorphic:
             uid = item.get("__type") if isinstance(item, dict) else None
+            if isinstance(uid, str) and not self.may_find(uid):
+                raise _invalid_key(str(path[-1]), ".".join(map(str, path)))
         number = item.get("id") if isinstance(item, dict) else item
-        if isinstance(uid, str) and not isinstance(document_id, str) and isinstance(number, int):
+        if isinstance(uid, str) and not isinstance(document_id, str) and type(number) is int:
             document_id = self._numbered(uid, number)
         if not isinstance(document_id, str) or not document_id or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
@@ -254,6 +255,11 @@ def _known_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, curre
 def _each_once(made: Iterable[Component | None]) -> tuple[Component, ...]:
     """Components of a list, each once: what was named twice by its id is one."""
     return tuple({c.id: c for c in made if c is not None}.values())
+
+
+def _invalid_key(key: str, path: str) -> ValidationError:
+    """The error for a relation to what the caller may not find."""
+    return ValidationError(f"Invalid key {key}", {"key": key, "path": path, "source": "body"})
 
 
 def check_published(type_: Type, values: Mapping[str, Any], only: Callable[[str], bool]) -> None:

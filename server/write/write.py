@@ -171,7 +171,7 @@ class Writer:
             attribute = address.type.attributes[name]
             if attribute.derived:
                 relinker.write_derived(address.type, document_id, attribute, links)
-            elif attribute.relation == "oneToOne" and attribute.inversed_by:
+            elif attribute.relation in ("oneToOne", "oneToMany") and attribute.inversed_by:
                 relinker.take(address.type, document_id, attribute, values[name])
 
     def _publish_relations(self, address: Address, document_id: str, change: Change, values: Values) -> None:

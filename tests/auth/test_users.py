@@ -11,7 +11,7 @@ import pytest
 from server.auth.accounts import Accounts
 from server.auth.names import name_key, plain_name
 from server.auth.users import LONGEST, User, Users, broken_rule
-from server.errors import ApplicationError, TakenError
+from server.errors import TakenError
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_two_names_that_nobody_can_tell_apart_are_one(users: Users, other: str) 
     bob = create(users, "bob")
     with pytest.raises(TakenError):
         users.update(bob.id, {"username": other})
-    with pytest.raises(ApplicationError, match="Email or Username are already taken"):
+    with pytest.raises(TakenError, match="Email or Username are already taken"):
         users.register(other, "other@example.org", "secret12", confirmed=True)
 
 

@@ -5,26 +5,6 @@ only shrink. Each step is named by its scenario and its own name.
 """
 
 KNOWN_DIFFERENCES: dict[str, set[str]] = {
-    "people": {
-        "written by, by number",
-        "written by, by documentId",
-        "read by, documentIds",
-        "read by, connect and disconnect",
-        "populated",
-        "populated in full: no password, no token",
-        "populated, star",
-        "filter by name",
-        "filter by documentId",
-        "filter by number",
-        "filter by number, short",
-        "filter by password",
-        "sort by name",
-        "nobody: users are left out",
-        "a token for memos: users are left out",
-        "a token for memos and users",
-        "the role of a user in populate",
-        "who is then nobody",
-    },
     "upload2": {
         "two with a description each",
         "a drawing has a size",

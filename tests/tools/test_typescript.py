@@ -86,7 +86,8 @@ def test_links_say_what_they_lead_to(tmp_path: Path) -> None:
     assert shape(text, "PageLinks") == (
         'author: One<"author">; tags: Many<"author">; cover: One<"plugin::upload.file">; '
         'pictures: Many<"plugin::upload.file">; seo: Always<"shared.seo">; links: Many<"shared.seo">; '
-        'parts: Zone<"shared.seo">; about: OneOf<"author" | "page" | "plugin::upload.file">; '
+        'parts: Zone<"shared.seo">; about: OneOf<"author" | "page" | "plugin::upload.file" | '
+        '"plugin::users-permissions.user">; '
         'localizations: Many<"page">;'
     )
     assert '__component: "shared.seo"' in shape(text, "PageInput")

@@ -11,7 +11,7 @@ from typing import Any
 from server.api.openapi.values import OPERAND_KINDS, count_bounds, described, shown_value, written_value
 from server.auth.permissions import Actor, may_find
 from server.query.fields import targets_of
-from server.schema.model import ROLE, UPLOAD, Attribute, Type
+from server.schema.model import UPLOAD, Attribute, Type
 from server.schema.model import Schema as Types
 from server.schema.sentences import describe_type
 from server.write.validate import IGNORED
@@ -53,8 +53,7 @@ class TypeSchemas:
         """The types that an attribute leads to, as far as the actor may find them."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
-        # A user's role is in the answers to whoever may change users.
-        return [t for t in found if not checked or t.uid == ROLE or may_find(self.actor, t.uid)]
+        return [t for t in found if not checked or may_find(self.actor, t.uid)]
 
     def links(self, type_: Type) -> list[Attribute]:
         """The attributes that `populate` can show to the actor."""

@@ -31,7 +31,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         if type_ is None or type_.kind != kind:
             raise _nothing_at(type_)
         actor = identities.actor(request)
-        return Reader(state, type_, actor, v4=is_v4(request.environ))
+        return Reader(state, type_, actor, v4=is_v4(request.environ), users=identities.user_index)
 
     @bp.before_app_request
     def options() -> Response | None:
@@ -127,7 +127,8 @@ def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
     locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
     draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
     address = Address(ask.type, document_id, locale, draft)
-    return WriteRequest(address, ask.actor, read_data(read_body(request)), request.headers.get("If-Match"))
+    data, if_match = read_data(read_body(request)), request.headers.get("If-Match")
+    return WriteRequest(address, ask.actor, data, if_match, ask.user_tables())
 
 
 def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
@@ -142,4 +143,4 @@ def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
 def _written(ask: Reader, query: Query, address: Address, document_id: str, status: int = 200) -> Response:
     """The version that a request has just written, in the state after it."""
     document = ask.state.snapshot.get(address.type, document_id, address.locale, address.status)
-    return _shown(ask.show(query, document, parameters(request)), status)
+    return _shown(ask.show(ask.view(query), query, document, parameters(request)), status)

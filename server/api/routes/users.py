@@ -12,18 +12,13 @@ from flask import Blueprint, Response, request
 from werkzeug.routing import BaseConverter
 
 from server.api.forms import field_error, field_errors, form_error
+from server.api.reading import Reader
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, read_body, state_of
 from server.api.response import NOBODY
-from server.api.users_view import (
-    describe_role,
-    permissions_tree,
-    render_users,
-    role_named,
-    roles_of,
-    view_of,
-)
-from server.auth.permissions import Actor, narrow
+from server.api.users_view import find_role, permissions_tree, render_role, render_users
+from server.auth.permissions import Actor
+from server.auth.roles import role_named, roles_of
 from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User
 from server.config.model import FILE, Settings
 from server.errors import (
@@ -33,14 +28,11 @@ from server.errors import (
     UnauthorizedError,
     ValidationError,
 )
-from server.index.find import find
+from server.index.find import find, find_one
 from server.index.snapshot import View
 from server.query.ast import EVERYTHING, Page, Query
-from server.query.parse import read_query
 from server.schema.model import USER
-from server.site.site import Site
 
-SHOWN = ("username", "email", "provider", "confirmed", "blocked", "createdAt", "updatedAt", "publishedAt")
 # What a body may set of a user; other keys are ignored, since clients send back what they got.
 WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role")
 OWN = ("username", "email")  # what users may set of themselves
@@ -55,73 +47,77 @@ class UserKey(BaseConverter):
     regex = r"(?!(?:me|count)$)[^/]+"
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
+def blueprint(identities: Identities) -> Blueprint:
     """The routes of users, roles and permissions."""
     bp = Blueprint("users", __name__, url_prefix="/api")
     bp.record_once(lambda setup: setup.app.url_map.converters.update(user=UserKey))
     users = identities.users
 
-    def asked(actor: Actor) -> Query:
-        """What a request asks to be shown, of one user or of several."""
-        state, params = state_of(request), parameters(request)
-        query = read_query(state.schema, state.settings, state.schema.types[USER], params, many=True)
-        query = narrow(query, actor, state.schema)
-        selection = query.selection if query.selection.fields else replace(query.selection, fields=SHOWN)
-        page = query.page if "pagination" in params else read_part(params)
-        return replace(query, selection=selection, page=page)
+    def asked(subject: str, action: str) -> Reader:
+        """Who asks for users, and may do so. Raises ForbiddenError."""
+        actor, state = identities.permit(request, subject, action), state_of(request)
+        return Reader(state, state.schema.types[USER], actor, users=identities.user_index)
 
-    def written(actor: Actor, populate: str = "") -> Query:
-        """How the answer to a write shows the user, which the request can't choose then."""
-        state, query = state_of(request), asked(actor)
+    def wanted(ask: Reader) -> Query:
+        """What the request wants to see: which users, which part of their list, what of each."""
+        params = parameters(request)
+        query = ask.query(params, many=True)
+        return query if "pagination" in params else replace(query, page=read_part(params))
+
+    def written(ask: Reader, populate: str = "") -> Query:
+        """How the answer to a write shows the user, which is not for the request to choose."""
+        query = wanted(ask)
         selection = replace(query.selection, filter=EVERYTHING)
         if populate:
-            also = read_query(state.schema, state.settings, query.type, {"populate": populate}, many=False)
-            selection = replace(selection, populate=narrow(also, actor, state.schema).selection.populate)
+            selection = replace(selection, populate=ask.query({"populate": populate}).selection.populate)
         return replace(query, selection=selection, text="")
 
-    def view(some: list[User]) -> View:
-        state = state_of(request)
-        return view_of(state.schema, state.settings, some, site.started)
-
-    def one(query: Query, user: User | None, status: int = 200, cache_control: str = "") -> Response:
-        found = render_users(view([user]), replace(query, page=Page(0, 1, 1))) if user else []
-        if not found:
+    def shown(view: View, query: Query, user: User | None, status: int = 200, control: str = "") -> Response:
+        document = find_one(view, query, user.document_id) if user else None
+        if document is None:
             raise NotFoundError()
-        return answer(found[0], status, cache_control)
+        return answer(render_users(view, query, [document])[0], status, control)
 
     @bp.get("/users", strict_slashes=False)
     def find_users() -> Response:
-        query = asked(identities.permit(request, "user", "find"))
-        return answer(b"[%b]" % b",".join(render_users(view(users.all()), query)))
+        ask = asked("user", "find")
+        query = wanted(ask)
+        view = ask.view(query)
+        found = render_users(view, query, find(view, query).documents)
+        return answer(b"[%b]" % b",".join(found))
 
     @bp.get("/users/count", strict_slashes=False)
     def count_users() -> Response:
-        query = asked(identities.permit(request, "user", "count"))
-        return answer(dumps(find(view(users.all()), query).total))
+        ask = asked("user", "count")
+        query = wanted(ask)
+        return answer(dumps(find(ask.view(query), query).total))
 
     @bp.get("/users/me", strict_slashes=False)
     def me() -> Response:
-        actor = identities.permit(request, "user", "me")
-        user_id = _self(actor)
-        return one(asked(actor), users.get(user_id), cache_control=NOBODY)
+        ask = asked("user", "me")
+        user_id, query = _self(ask.actor), wanted(ask)
+        return shown(ask.view(query), query, users.get(user_id), control=NOBODY)
 
     @bp.put("/users/me", strict_slashes=False)
     def update_me() -> Response:
-        actor = identities.permit(request, "user", "updateMe")
-        user_id, query = _self(actor), written(actor)
-        values = _read_own(read_body(request), state_of(request).settings)
-        _refuse_unproven(values, users.get(user_id), state_of(request).settings)
-        return one(query, users.update(user_id, values))
+        ask = asked("user", "updateMe")
+        user_id, query = _self(ask.actor), written(ask)
+        values = _read_own(read_body(request), ask.state.settings)
+        _refuse_unproven(values, users.get(user_id), ask.state.settings)
+        updated = users.update(user_id, values)
+        return shown(ask.view(query), query, updated)
 
     @bp.get("/users/<user:key>", strict_slashes=False)
     def find_user(key: str) -> Response:
-        query = asked(identities.permit(request, "user", "findOne"))
-        return one(query, users.get(_number(key)))
+        ask = asked("user", "findOne")
+        query = wanted(ask)
+        return shown(ask.view(query), query, users.get(_number(key)))
 
     @bp.post("/users", strict_slashes=False)
     def create_user() -> Response:
-        query = written(identities.permit(request, "user", "create"), populate="role")
-        values = _read(read_body(request), state_of(request).settings, creating=True)
+        ask = asked("user", "create")
+        query = written(ask, populate="role")
+        values = _read(read_body(request), ask.state.settings, creating=True)
         made = users.create(
             values["username"],
             values["email"],
@@ -130,38 +126,42 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             confirmed=values.get("confirmed", False),
             blocked=values.get("blocked", False),
         )
-        return one(query, made, 201)
+        return shown(ask.view(query), query, made, 201)
 
     @bp.put("/users/<user:key>", strict_slashes=False)
     def update_user(key: str) -> Response:
-        query = written(identities.permit(request, "user", "update"), populate="role")
-        user_id = _number(key)
+        ask = asked("user", "update")
+        query, user_id = written(ask, populate="role"), _number(key)
         if users.get(user_id) is None:
             raise NotFoundError()
-        values = _read(read_body(request), state_of(request).settings, creating=False)
-        return one(query, users.update(user_id, values))
+        values = _read(read_body(request), ask.state.settings, creating=False)
+        updated = users.update(user_id, values)
+        return shown(ask.view(query), query, updated)
 
     @bp.delete("/users/<user:key>", strict_slashes=False)
     def delete_user(key: str) -> Response:
-        query = written(identities.permit(request, "user", "destroy"))
-        return one(query, users.delete(_number(key)))
+        ask = asked("user", "destroy")
+        query, user_id = written(ask), _number(key)
+        before = ask.view(query)
+        return shown(before, query, users.delete(user_id))
 
     @bp.get("/users-permissions/roles", strict_slashes=False)
     def find_roles() -> Response:
-        identities.permit(request, "role", "find")
-        roles, everybody = roles_of(state_of(request).settings), users.all()
-        return answer(dumps({"roles": [describe_role(r, everybody, site.started) for r in roles]}))
+        ask = asked("role", "find")
+        view = ask.view(Query(ask.type))
+        found = (find_role(view, role.document_id) for role in roles_of(ask.state.settings))
+        roles = [render_role(view, role) for role in found if role]
+        return answer(b'{"roles":[%b]}' % b",".join(roles))
 
     @bp.get("/users-permissions/roles/<key>", strict_slashes=False)
-    def find_role(key: str) -> Response:
-        identities.permit(request, "role", "findOne")
-        state = state_of(request)
-        role = role_named(state.settings, key)
-        if role is None:
+    def find_one_role(key: str) -> Response:
+        ask = asked("role", "findOne")
+        view, role = ask.view(Query(ask.type)), role_named(ask.state.settings, key)
+        document = find_role(view, role.document_id) if role else None
+        if role is None or document is None:
             raise NotFoundError("Role not found")
-        described = describe_role(role, users.all(), site.started)
-        tree = permissions_tree(state.schema, state.settings, role.type)
-        return answer(dumps({"role": {**described, "permissions": tree}}))
+        tree = dumps(permissions_tree(ask.state.schema, ask.state.settings, role.type))
+        return answer(b'{"role":%b}' % render_role(view, document, b',"permissions":%b' % tree))
 
     @bp.post("/users-permissions/roles", strict_slashes=False)
     @bp.put("/users-permissions/roles/<key>", strict_slashes=False)
@@ -172,9 +172,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.get("/users-permissions/permissions", strict_slashes=False)
     def find_permissions() -> Response:
-        identities.permit(request, "role", "find")
-        state = state_of(request)
-        return answer(dumps({"permissions": permissions_tree(state.schema, state.settings, "")}))
+        ask = asked("role", "find")
+        return answer(dumps({"permissions": permissions_tree(ask.state.schema, ask.state.settings, "")}))
 
     return bp
 

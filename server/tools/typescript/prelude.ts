@@ -209,10 +209,15 @@ export type Status = "draft" | "published";
 /** The body of a document that is created published. `Partial` of it updates one, or makes a draft. */
 export type Input<T extends TypeName> = Types[T]["input"];
 /** A document to relate to. */
-export type Reference = string | { documentId: string; locale?: Locale; status?: Status };
+export type Reference =
+  | string
+  | number
+  | { documentId: string; locale?: Locale; status?: Status }
+  | { id: number };
 /** A document of a type that the body has to name, for relations to any type. */
-export type TypedReference = { __type: string; documentId: string };
-type Positioned<R> = R | { documentId: string; position?: { start?: true; end?: true; before?: string; after?: string } };
+export type TypedReference = { __type: string } & ({ documentId: string } | { id: number });
+type Position = { start?: true; end?: true; before?: string | number; after?: string | number };
+type Positioned<R> = R | (({ documentId: string } | { id: number }) & { position?: Position });
 /** A relation in a body: what it holds from now on, or changes of what it holds. */
 export type RelationInput<R = Reference> =
   | R

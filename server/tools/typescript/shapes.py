@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from server.query.fields import targets_of
 from server.schema.model import BUILT_IN, ROLE, STANDARD_FIELDS, UPLOAD, USER, Attribute, Schema, Type
 from server.schema.naming import key_of
 from server.schema.sentences import describe_attribute, describe_type
@@ -95,7 +96,7 @@ class Shapes:
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
-            every = union(key_of(t) for t in (*self.schema.content_types, self.schema.types[UPLOAD]))
+            every = union(key_of(t) for t in targets_of(self.schema, attribute))
             return f"{'ManyOf' if attribute.to_many else 'OneOf'}<{every}>"
         uid = {"media": UPLOAD, "component": attribute.component}.get(attribute.type, attribute.target)
         if uid not in self.schema.types:
