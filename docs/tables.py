@@ -5,7 +5,7 @@ A page has `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +99,16 @@ def _by_status(kind: type[ApiError]) -> tuple[int, str]:
 
 def _packages() -> str:
     rows = [["(top)", "What everything is written in.", _listed(modules(""))]]
-    for package in PACKAGES:
-        rows.append([f"`{package}`", about(package), _listed(modules(package))])
-        inner = [name.removesuffix("/") for name in modules(package) if name.endswith("/")]
-        rows += [
-            [f"`{package}.{name}`", about(f"{package}.{name}"), _listed(modules(f"{package}.{name}"))]
-            for name in inner
-        ]
+    rows += (row for package in PACKAGES for row in _package_rows(package))
     return _table(["package", "what it is", "modules"], rows)
+
+
+def _package_rows(package: str) -> Iterator[list[str]]:
+    """The row of a package, and those of the packages in it."""
+    yield [f"`{package}`", about(package), _listed(modules(package))]
+    for name in modules(package):
+        if name.endswith("/"):
+            yield from _package_rows(f"{package}.{name.removesuffix('/')}")
 
 
 def _lazy() -> str:

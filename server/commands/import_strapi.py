@@ -7,11 +7,11 @@ import click
 
 from server.errors import SetupError
 from server.terminal import check_folder, one_line_errors, site_option
-from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Options, run
-from server.tools.importer.remote import Remote
+from server.tools.importer.readers.archive import Archive
+from server.tools.importer.readers.remote import Remote
 from server.tools.importer.report import report
-from server.tools.importer.source import Reader
+from server.tools.importer.source import SourceReader
 
 
 @click.group("import")
@@ -44,7 +44,7 @@ def import_strapi(source: str, root: Path, token: str | None, dry_run: bool, ove
         sys.exit(1)
 
 
-def _reader(source: str, token: str | None) -> Reader:
+def _reader(source: str, token: str | None) -> SourceReader:
     if not source.startswith(("http://", "https://")):
         return Archive(Path(source))
     if not token:

@@ -1,1 +1,1 @@
-"""`quire import strapi`: content of the reference implementation becomes files of a site."""
+"""`quire import strapi`: takes over the content of a Strapi installation as files of a site."""

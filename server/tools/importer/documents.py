@@ -1,6 +1,6 @@
-"""The rows of a source → the document versions that files are to say, read as their schema reads files.
+"""The versions of a source → versions for files, with their values as the schema reads them from files.
 
-A draft that says what is published says too is no version of its own: one file is both (docs/files.md).
+A draft that says the same as the published version is no version of its own: one file is both.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,14 +16,15 @@ from server.schema.model import Attribute, Schema, Type
 from server.tools.importer.source import Notes, Source, Version
 from server.write.body_values import default_of
 
-Key = tuple[str, str, str]  # uid, documentId, locale
+VersionKey = tuple[str, str, str]  # uid, documentId, locale
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """One version of a document as its file is to say it: values by attribute, and its timestamps.
+class TargetVersion:
+    """One version of a document for a file: values by attribute, and timestamps.
 
-    What the source does not tell (a password, over the API) is in `values` only for a new file.
+    `told` names the attributes whose values the source tells. Others, such as passwords over the API,
+    are in `values` for new files.
     """
 
     type: Type
@@ -35,12 +36,14 @@ class Wanted:
     timestamps: Mapping[str, Plain]
 
     def trees(self) -> dict[str, Tree]:
-        """The attributes that a new file has to name."""
+        """The trees of all attributes, for a new file."""
         return encode_attributes(self.type, [self.values[name] for name in self.type.attributes])
 
 
-def wanted(source: Source, schema: Schema, settings: Settings, notes: Notes) -> Iterator[list[Wanted]]:
-    """Every document of a source with its versions, the one that names its files first."""
+def target_versions(
+    source: Source, schema: Schema, settings: Settings, notes: Notes
+) -> Iterator[list[TargetVersion]]:
+    """The versions of each document of a source, first the one that the files are named after."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _grouped(versions).values():
@@ -49,7 +52,7 @@ def wanted(source: Source, schema: Schema, settings: Settings, notes: Notes) -> 
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # What is published takes the draft's relations where they lead to drafts besides.
+            # A published version takes over relations of its draft that lead to drafts only.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -65,22 +68,25 @@ def _grouped(versions: Iterable[Version]) -> dict[tuple[str, str], list[Version]
 
 
 def _rank(version: Version, settings: Settings) -> tuple[bool, int, bool]:
+    """Orders versions: the default locale first, published before draft."""
     known = version.locale in settings.locales
-    place = settings.locales.index(version.locale) if known else 0
-    return (version.locale not in ("", settings.default_locale), place, version.draft)
+    number = settings.locales.index(version.locale) if known else 0
+    return (version.locale not in ("", settings.default_locale), number, version.draft)
 
 
-def _key(version: Version, settings: Settings) -> Key:
+def _key(version: Version, settings: Settings) -> VersionKey:
     return (version.uid, version.document_id, version.locale or settings.default_locale)
 
 
 def _twin(version: Version, group: Sequence[Version]) -> Version | None:
-    """The draft of what is published, or what is published of a draft."""
+    """The draft of a published version, or the published version of a draft."""
     return next((v for v in group if v.locale == version.locale and v.draft != version.draft), None)
 
 
-def _same(schema: Schema, draft: Version, twin: Version, published: set[Key], settings: Settings) -> bool:
-    """Whether a draft says what is published, leaving out what it relates to that is only a draft."""
+def _same(
+    schema: Schema, draft: Version, twin: Version, published: set[VersionKey], settings: Settings
+) -> bool:
+    """Whether a draft says what is published, apart from relations to documents that are only drafts."""
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -113,8 +119,8 @@ def _same(schema: Schema, draft: Version, twin: Version, published: set[Key], se
 
 def _read(
     version: Version, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: Notes
-) -> Wanted:
-    """A version's values, as a file with this tree would be read; what is not of its type is noted."""
+) -> TargetVersion:
+    """A version with the values that a file with a tree would have; what can't be read is noted."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.default_locale
     reading = Reading(schema.types, "")
@@ -122,7 +128,9 @@ def _read(
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
         if tree.get(name, "") is None:
-            values[name] = () if isinstance(values[name], tuple) else None  # null is not the default
+            values[name] = (
+                () if isinstance(values[name], tuple) else None
+            )  # A null in the source is a value, not the default.
         elif name not in tree:
             values[name] = default_of(attribute)
     for wrong in reading.wrong:
@@ -131,7 +139,7 @@ def _read(
     timestamps = {"createdAt": version.created, "updatedAt": version.updated}
     if not version.draft and version.published:
         timestamps["publishedAt"] = version.published
-    return Wanted(
+    return TargetVersion(
         type_,
         version.document_id,
         locale,

@@ -1,6 +1,6 @@
-"""Document versions → offers of files, written by the code that writes for the API.
+"""Document versions → files of a site, written by the code that writes for the API.
 
-A document keeps the files that it has, wherever they are; a new one is named as the API would name it.
+A document keeps its files, wherever they are; a new file is named as the API would name it.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from server.storage.files import walk
 from server.storage.git import History
 from server.storage.read import MAX_BYTES, parse
 from server.storage.store import Store
-from server.tools.importer.documents import Wanted, wanted
+from server.tools.importer.documents import TargetVersion, target_versions
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.schemas import Fitted
@@ -30,21 +30,21 @@ from server.write.version_files import free_path
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
-def offer_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Offer every document version of a source; those that it has no more are taken away again."""
+def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
+    """Merge all document versions of a source; files of versions that it has no more are removed."""
     store = Store(merge.root, fitted.schema, fitted.settings, History().timestamps)
     existing = _existing(store)
     context = Context(empty(fitted.schema), fitted.settings, store.layout, merge.changeset, now())
-    offering = _Offering(merge, context, fitted, source.notes)
-    groups = list(wanted(source, fitted.schema, fitted.settings, source.notes))
+    documents = _DocumentMerge(merge, context, fitted, source.notes)
+    groups = list(target_versions(source, fitted.schema, fitted.settings, source.notes))
     for done, group in enumerate(groups):
         say("Documents", done, len(groups))
         key = (group[0].type.uid, group[0].document_id)
-        offering.document(group, existing.get(key, {}))
+        documents.document(group, existing.get(key, {}))
 
 
 def _existing(store: Store) -> Existing:
-    """The document versions that the files of a site hold, as its schema will read them."""
+    """The document versions in the files of a site, read with the schema that it will have."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -58,34 +58,34 @@ def _existing(store: Store) -> Existing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Offering:
-    """Offers one document after the other to a merge."""
+class _DocumentMerge:
+    """Merges one document after the other."""
 
     merge: Merge
     context: Context
     fitted: Fitted
     notes: Notes
-    composed: dict[str, str] = field(default_factory=dict)  # the texts of new files
+    new_texts: dict[str, str] = field(default_factory=dict)  # by path
 
-    def document(self, group: list[Wanted], there: Mapping[tuple[str, bool], Document]) -> None:
-        """Offer the versions of a document, of which `there` are."""
+    def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
+        """Merge the versions of a document; `existing` are those that the site has."""
         self.merge.of(group[0].type.uid).documents += 1
-        base = next(iter(there.values())).path if there else None
-        offered = set()
+        base = next(iter(existing.values())).path if existing else None
+        merged = set()
         for version in group:
-            found = there.get((version.locale, version.draft))
+            found = existing.get((version.locale, version.draft))
             path = found.path if found else self._new_path(version, base)
             base = base or path
-            offered.add(path)
-            self._offer(version, path, found)
-        for document in there.values():
-            if document.path not in offered:
+            merged.add(path)
+            self._merge(version, path, found)
+        for document in existing.values():
+            if document.path not in merged:
                 self.merge.remove(document.path)
 
-    def _new_path(self, version: Wanted, base: str | None) -> str:
-        """Where a version belongs that has no file: beside the document's others.
+    def _new_path(self, version: TargetVersion, base: str | None) -> str:
+        """The path for a version without a file: beside the other files of its document.
 
-        Where Markdown or YAML can't say it (a control character, say), JSON can.
+        If Markdown or YAML can't hold a value, such as a control character, the file is JSON.
         """
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
@@ -93,47 +93,47 @@ class _Offering:
             address = Address(version.type, version.document_id, version.locale, version.draft)
             path = free_path(self.context, address, version.document_id, dict(version.values))
         claim = self.context.layout.claim(path)
-        text = self.composed[path] = self._text(version, path)
+        text = self.new_texts[path] = self._text(version, path)
         says = self._says(path, text, version)
         if claim and not version.type.files and not says:
             path = self.context.layout.path_of(claim, ".json")
-            text = self.composed[path] = self._text(version, path)
+            text = self.new_texts[path] = self._text(version, path)
             says = self._says(path, text, version)
         if not says:
             self.notes.add(version.type.uid, f"{path} can't say everything that the source does")
         return path
 
-    def _offer(self, version: Wanted, path: str, found: Document | None) -> None:
+    def _merge(self, version: TargetVersion, path: str, found: Document | None) -> None:
         told = {name: tree for name, tree in version.trees().items() if name in version.told}
 
         def new() -> str:
-            return self.composed.pop(path)
+            return self.new_texts.pop(path)
 
         def changed(old: str) -> str:
             if found is None:
                 raise ConflictError("is there, and is not this document")
             return self._changed(version, found, old)
 
-        self.merge.offer(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)
+        self.merge.merge_text(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)
 
-    def _text(self, version: Wanted, path: str) -> str:
+    def _text(self, version: TargetVersion, path: str) -> str:
         claim = self.context.layout.claim(path)
         named = claim is not None and claim.document_id == version.document_id
         own = {} if named else {"documentId": version.document_id}
         return new_text(path, version.type.body, {**version.trees(), **own, **version.timestamps})
 
-    def _changed(self, version: Wanted, found: Document, old: str) -> str:
-        """A file's text with what differs in the source; what the source does not tell stays."""
+    def _changed(self, version: TargetVersion, found: Document, old: str) -> str:
+        """A file's text with the values that differ in the source; those that it does not tell stay."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})
         changes |= {name: at for name, at in version.timestamps.items() if found.get(name) != at}
         return self.context.changed(found, changes) if changes else old
 
-    def _says(self, path: str, text: str, version: Wanted) -> bool:
-        """Whether a new file reads back as what it was made from."""
+    def _says(self, path: str, text: str, version: TargetVersion) -> bool:
+        """Whether the text of a new file reads back as the values it was made from."""
         if "\0" in text or len(text.encode()) > MAX_BYTES:
-            return False  # the store would not read it
+            return False  # The store would refuse it.
         try:
             tree = parse(path, text, version.type.body)
         except SyntaxProblem:

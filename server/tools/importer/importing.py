@@ -1,7 +1,7 @@
-"""An import: a source is read, every file is decided on, and all changes are committed as one step.
+"""An import: it reads a source, decides about every file, and commits all changes in one step.
 
-Until that step nothing of the site is touched; it is done or not done, through a crash as well, so
-that there is no such thing as half an import. One that broke off is simply run again.
+Nothing in the site changes before that step, which is done as a whole or not at all, even through a
+crash. An import that was interrupted is simply run again.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ from server.paths import FOLDER, state_folder
 from server.storage.changeset import Changeset
 from server.storage.journal import Journal, Write
 from server.tools.importer import record as records
-from server.tools.importer.files import offer_documents
+from server.tools.importer.files import merge_documents
 from server.tools.importer.locales import settings_text
 from server.tools.importer.merge import Merge
 from server.tools.importer.schemas import fit
-from server.tools.importer.source import Reader, Say, Source
-from server.tools.importer.uploads import offer_uploads
+from server.tools.importer.source import Say, Source, SourceReader
+from server.tools.importer.uploads import merge_uploads
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an import is to be done."""
+    """The options of an import."""
 
     dry_run: bool = False
     overwrite: bool = False
@@ -33,18 +33,18 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import came to."""
+    """The result of an import."""
 
     source: Source
     merge: Merge
-    files: int  # how many files were written
+    files: int  # the number of files written
 
 
-def run(root: Path, reader: Reader, options: Options, say: Say) -> Imported:
-    """Import a source into the site at `root`. Raises SetupError where that can't be."""
+def run(root: Path, reader: SourceReader, options: Options, say: Say) -> Imported:
+    """Import a source into the site at `root`. Raises SetupError, and changes nothing then."""
     root = root.resolve()
     if not options.dry_run and next((root / FOLDER / "journal").glob("*"), None):
-        _commit(root, [])  # what a crash left is finished first
+        _commit(root, [])  # Finish what a crash interrupted.
     say("Reading", 0, 0)
     source = reader.read()
     before = records.read_record(root)
@@ -61,8 +61,8 @@ def run(root: Path, reader: Reader, options: Options, say: Say) -> Imported:
         what = "populate in a paged list is refused here until api.populate_with_pagination is allow"
         source.notes.add(FILE, what)
     with _staging(root, options) as folder:
-        offer_uploads(merge, source, reader, folder, say)
-        offer_documents(merge, source, fitted, say)
+        merge_uploads(merge, source, reader, folder, say)
+        merge_documents(merge, source, fitted, say)
         if merge.record.files != before.files:
             merge.changeset.put(records.PATH, merge.record.text())
         writes = merge.changeset.writes()
@@ -87,7 +87,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: Options) -> Iterator[Path | None]:
-    """A folder on the site's disk, for files until they are moved to their places; None for a dry run."""
+    """A folder on the site's file system for files that were fetched; None for a dry run."""
     if options.dry_run:
         yield None
         return
@@ -97,6 +97,6 @@ def _staging(root: Path, options: Options) -> Iterator[Path | None]:
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder
-    for left in folder.iterdir():  # kept after an error: what was fetched need not be fetched again
+    for left in folder.iterdir():  # After an error they stay, so that the next import need not fetch them.
         left.unlink()
     folder.rmdir()

@@ -1,4 +1,4 @@
-"""What site.yaml has to say so that a site can have the documents of a source."""
+"""The settings that site.yaml needs for the documents of a source: its locales."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from server.tools.importer.source import Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """The text that site.yaml is to have, None where it can stay as it is. Raises SetupError.
+    """The new text of site.yaml; None if it can stay as it is. Raises SetupError.
 
-    A site that has none yet gets the source's locales and answers paged lists with `populate`, as the
-    source did; one that has some gets the locales that it lacks.
+    A site without site.yaml gets the locales of the source, and may populate paged lists, as the
+    source did. A site with one gets the locales that it lacks.
     """
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())

@@ -1,7 +1,7 @@
-"""Decides file by file what becomes of it, and collects the changes: nothing is written here.
+"""Decides for each file whether to write it, and collects the changes; it writes nothing itself.
 
-A file is written where the source has something new and no person changed it since the last import.
-One that a person changed, moved or deleted stays as it is, unless they say that it is to be overwritten.
+A file is written if the source has changed and nobody has changed the file since the last import.
+A file that somebody changed, moved or deleted stays as it is, unless the import is to overwrite it.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """How many documents and files a subject has, and what became of the files."""
+    """The number of documents and files of a subject, the files by outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -32,12 +32,12 @@ class Merge:
     record: Record
     overwrite: bool
     counts: dict[str, Counts] = field(default_factory=dict)
-    kept: list[tuple[str, str]] = field(default_factory=list)  # path, why
+    kept: list[tuple[str, str]] = field(default_factory=list)  # path, reason
     removed: list[str] = field(default_factory=list)
 
     @property
     def written(self) -> int:
-        """How many files are new, changed or removed."""
+        """The number of files that are new, changed or removed."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
@@ -45,12 +45,12 @@ class Merge:
         """The counts of a subject."""
         return self.counts.setdefault(subject, Counts())
 
-    def offer(
+    def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Let a text file say what the source says: `new` makes its text, `changed` the text from the old.
+        """Merge a text file: `new` makes the text of a new file, `changed` makes one from the old text.
 
-        `said` is the digest of what the source says.
+        `said` is a digest of what the source says.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -61,9 +61,9 @@ class Merge:
             else:
                 self._put(subject, path, said, new(), "new")
         else:
-            self._offer_change(subject, path, said, changed)
+            self._merge_change(subject, path, said, changed)
 
-    def _offer_change(self, subject: str, path: str, said: str, changed: Callable[[str], str]) -> None:
+    def _merge_change(self, subject: str, path: str, said: str, changed: Callable[[str], str]) -> None:
         known = self.record.files.get(path)
         try:
             old = self.changeset.text(path)
@@ -81,8 +81,8 @@ class Merge:
         else:
             self._keep(subject, path, "is there, says something else, and was not imported")
 
-    def has_file(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Whether a file need not be looked at: the source says what it said, or it is there already."""
+    def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
+        """Whether a file is up to date, by the digests of the source (`said`) and of its bytes (`found`)."""
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
             if found is None or file_digest(self.root / path) != found:
@@ -91,16 +91,16 @@ class Merge:
         self._count(subject, "same")
         return True
 
-    def foresee_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count what would become of a file; one that is not fetched yet is taken for what is there."""
+    def count_file(self, subject: str, path: str, found: str | None) -> None:
+        """Count the outcome for a file in a dry run, which does not fetch it."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
         else:
             self._count(subject, outcome)
 
-    def offer_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
-        """Let the file `source`, whose digest is `found`, be at a path."""
+    def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
+        """Merge the file `source`, whose digest is `found`."""
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -122,7 +122,7 @@ class Merge:
         return "kept", "is there, and is another file"
 
     def remove(self, path: str) -> None:
-        """Let a file be gone that an import wrote and the source has no more; not if a person changed it."""
+        """Remove a file that an import wrote and the source has no more, unless somebody changed it."""
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

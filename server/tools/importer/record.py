@@ -1,8 +1,8 @@
-"""What was imported before, so that what a person changed since is told from what the source changed.
+"""The record of earlier imports, which tells changes that people made from changes of the source.
 
-It is kept in .quire/imports.json: for each file the digest of what the source said, and of the file
-as it was written. Without it (a fresh clone) nothing is lost: files that say what the source says are
-taken as they are, others are taken for changed by a person.
+.quire/imports.json has two digests for each file: of what the source said, and of the file that was
+written. Without the record, as in a fresh clone, nothing is lost: a file that says what the source
+says is up to date, and any other counts as changed by somebody.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A file of an import: digests of what the source said of it, and of its bytes."""
+    """The digests of an imported file: of what the source said, and of the file's bytes."""
 
     source: str
     file: str
@@ -30,18 +30,18 @@ class Known:
 
 @dataclass(slots=True)
 class Record:
-    """The files of earlier imports by path; `text` is what to keep of them."""
+    """The files of earlier imports, by path."""
 
     files: dict[str, Known] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The record as its file has it."""
+        """The record as the text of its file."""
         files = {path: [known.source, known.file] for path, known in sorted(self.files.items())}
         return json.dumps({"version": _VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_record(root: Path) -> Record:
-    """The record of a site; an empty one where there is none, or none that can be read."""
+    """The record of a site; an empty one if there is none that can be read."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
@@ -57,7 +57,7 @@ def digest(data: bytes | str) -> str:
 
 
 def stream_digest(file: IO[bytes]) -> str:
-    """The digest of everything that is still to be read of a file."""
+    """The digest of the rest of an open file."""
     found = hashlib.sha256()
     while block := file.read(_BLOCK):
         found.update(block)
@@ -65,7 +65,7 @@ def stream_digest(file: IO[bytes]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """The digest of a file's bytes; None where there is no file."""
+    """The digest of a file's bytes; None if there is no file."""
     try:
         with path.open("rb") as file:
             return stream_digest(file)

@@ -1,4 +1,4 @@
-"""What an import came to, in words and a table: what came, what could not, and why."""
+"""The report of an import: a table of what came, and what did not come and why."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from server.tools.importer.roles import roles_lines
 from server.tools.importer.schemas import TYPES
 from server.tools.importer.uploads import DESCRIPTIONS
 
-SHOWN = 20  # so many notes of one kind, and so many files that were kept
+SHOWN = 20  # notes of one kind, and files that were kept
 _HEAD = ("", "documents", "files", *OUTCOMES)
 _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
 

@@ -1,18 +1,18 @@
-"""The roles of a source, as site.yaml would say them: shown in the report, never taken over.
+"""The roles of a source, as site.yaml would have them: the report shows them.
 
-Who may do what is decided by a person, and the accounts do not come either.
+They are never taken over, since a person has to decide who may do what; accounts do not come either.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from server.config.model import ACTIONS
-from server.tools.importer.links import Linked
+from server.tools.importer.readers.links import Linked
 from server.tools.importer.source import Roles
 
 _ROLE = "plugin::users-permissions.role"
 _PERMISSION = "plugin::users-permissions.permission"
-# What controllers of plugins are called here.
+# The subjects of site.yaml by the controllers of plugins.
 _SUBJECTS = {
     "plugin::upload.content-api": "upload",
     "plugin::users-permissions.user": "user",
@@ -25,7 +25,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """What each role may do there, as far as there is such an action here."""
+    """The permissions of each role, as far as Quire has the same action."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -39,7 +39,7 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """(subject, action) as site.yaml names them."""
+    """The subject and action in site.yaml for an action of the source; None if there is none."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")
@@ -52,7 +52,7 @@ def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def roles_lines(roles: Roles) -> Iterator[str]:
-    """The lines of site.yaml that say so."""
+    """The roles as lines of site.yaml."""
     yield "roles:"
     for name, subjects in roles.items():
         yield f"  {name}:"

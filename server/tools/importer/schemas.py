@@ -1,7 +1,7 @@
 """The schemas of a source → schema files, and the schema that a site has with them.
 
-They come as they are: without what the reference implementation adds to each when it starts, and
-with the uids that types have here. What Quire can't have is left out, with everything that needs it.
+They stay as they are, without the attributes that Strapi adds at its start, and with the uids that
+types have in Quire. What Quire does not support is left out, with everything that needs it.
 """
 
 import re
@@ -29,7 +29,7 @@ from server.tools.importer.record import digest_of
 from server.tools.importer.source import Json, Notes, Shape
 
 TYPES = "content-types"
-# The attributes that every content type has without its schema saying so.
+# The attributes that Strapi adds to every content type.
 _ADDED = ("createdAt", "updatedAt", "publishedAt", "createdBy", "updatedBy", "locale", "localizations")
 _KEPT = ("kind", "collectionName", "info", "options", "pluginOptions", "attributes")
 _UID = re.compile(r"api::([^.]+)\.([^.]+)")
@@ -49,14 +49,14 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What a site will be."""
+    """The schema and settings that a site will have after the import."""
 
     schema: Schema
     settings: Settings
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """The uid that each type has here: `api::blog.article` is `api::article.article`."""
+    """The uid of each type in Quire: `api::blog.article` becomes `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -67,7 +67,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """The content types and components of a source by uid here, as their schema.json files have them."""
+    """The content types and components of a source, by their uids in Quire, as for schema.json files."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -85,7 +85,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
     return found
 
 
-# What a part of a schema has to be; the rest is checked as in any schema file.
+# The types of the parts of a schema; all else is checked as in any schema file.
 _SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
 _PARTS: Mapping[str, type] = {
     "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
@@ -93,7 +93,7 @@ _PARTS: Mapping[str, type] = {
 
 
 def _check_shape(uid: str, schema: Shape) -> None:
-    """Raise ValueError for a schema that is none."""
+    """Raise ValueError for something that is no schema."""
     attributes = schema["attributes"]
     wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
     for name, attribute in attributes.items() if not wrong else ():
@@ -125,7 +125,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Where a schema belongs; None where its name can't be a file's."""
+    """The path of a schema's file; None if no file can have its name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -138,19 +138,19 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 def fit(
     root: Path, schemas: Mapping[str, Shape], notes: Notes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
-    """The site at `root` as it will be with the schemas, offered to a merge that `begin` makes.
+    """Merge the schemas into the site at `root`, with a merge that `begin` makes.
 
-    A schema that Quire refuses is left out, and noted. Raises SetupError for what is wrong with the
-    site's own files.
+    Schemas that Quire refuses are left out and noted. Raises SetupError for problems in the site's own
+    files.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
-    _without_strangers(left, notes)
+    _remove_unsupported(left, notes)
     there = {uid: type_.path for uid, type_ in read_content_types(root).types.items() if type_.path}
     while True:
         merge = begin()
         paths = {there.get(uid) or str(schema_path(uid, schema)): uid for uid, schema in left.items()}
         for path, uid in paths.items():
-            _offer(merge, path, left[uid])
+            _merge_schema(merge, path, left[uid])
         with tempfile.TemporaryDirectory(prefix="quire-import-") as folder:
             stage = Path(folder)
             _copy_site(root, stage, merge)
@@ -163,7 +163,7 @@ def fit(
                 _leave_out(left, refused, f"{error.message}: this type is left out", notes)
 
 
-def _offer(merge: Merge, path: str, schema: Shape) -> None:
+def _merge_schema(merge: Merge, path: str, schema: Shape) -> None:
     def changed(old: str) -> str:
         try:
             tree = read_json(old) if path.endswith(".json") else read_yaml(old)
@@ -177,11 +177,11 @@ def _offer(merge: Merge, path: str, schema: Shape) -> None:
     def new() -> str:
         return json_text(dict(schema), indent="  ") + "\n"
 
-    merge.offer(TYPES, path, digest_of(schema), new, changed)
+    merge.merge_text(TYPES, path, digest_of(schema), new, changed)
 
 
 def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
-    """A site's own files in another folder, as a merge will leave them; its content is not looked at."""
+    """Copy the settings and schemas of a site to another folder, with the changes of a merge."""
     if (root / FILE).is_file():
         shutil.copyfile(root / FILE, stage / FILE)
     if (root / TYPES).is_dir():
@@ -191,20 +191,20 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
         (stage / path).write_bytes(text.encode())
 
 
-def _without_strangers(schemas: dict[str, Json], notes: Notes) -> None:
-    """Take out what leads to types that are not there, and names that no file can have."""
+def _remove_unsupported(schemas: dict[str, Json], notes: Notes) -> None:
+    """Remove attributes that lead to missing types, and schemas whose name no file can have."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
     for uid, schema in schemas.items():
-        wrong = {name: _stranger(a, schemas) for name, a in schema["attributes"].items()}
+        wrong = {name: _unsupported(a, schemas) for name, a in schema["attributes"].items()}
         for name, why in wrong.items():
             if why:
                 notes.add(uid, f'"{name}" {why}: it is left out')
         schema["attributes"] = {name: a for name, a in schema["attributes"].items() if not wrong[name]}
 
 
-def _stranger(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Why a type can't have an attribute here, in words that go after its name; "" where it can."""
+def _unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
+    """Why Quire can't have an attribute, to follow its name; "" if it can."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES:
         return f"has the type {kind}, which there is not here"
@@ -214,7 +214,7 @@ def _stranger(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: Notes) -> None:
-    """Take a schema out, and every attribute that needs it."""
+    """Remove a schema, and all attributes that need it."""
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

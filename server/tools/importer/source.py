@@ -1,6 +1,6 @@
 """What an export archive or a running installation holds, in one form: schemas, versions, uploads.
 
-Both readers (`archive`, `remote`) make a Source; whatever comes after does not know which it was.
+Both readers (`readers.archive`, `readers.remote`) make a Source, so that the rest need not know which.
 """
 
 import re
@@ -14,10 +14,10 @@ from server.documents.timestamps import read_timestamp
 from server.formats.tree import Tree
 
 Json = dict[str, Any]
-Say = Callable[[str, int, int], None]  # what is being done, how many of how many are done
+Say = Callable[[str, int, int], None]  # a step, how much of it is done, how much there is
 Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role → subject → actions
 Shape = Mapping[str, Any]  # one schema, as its schema.json has it
-# (uid of a type or component, an attribute's name and definition, its data) → targets, as files have them
+# Of an attribute: (uid of its type or component, its name, its definition, the data) → its targets.
 Resolve = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 
@@ -25,7 +25,7 @@ Resolve = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 class Version:
     """One row of a content type: a document in one locale ("" where it has none), draft or published.
 
-    `tree` is what its file would say: relations as documentIds, media as paths below uploads/.
+    `tree` is that of its file: relations are documentIds, media are paths below uploads/.
     """
 
     uid: str
@@ -40,7 +40,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """One file of the media library: `path` is below uploads/, `origin` is where its bytes are."""
+    """A file of the media library: `path` is below uploads/, its bytes are at `origin`."""
 
     path: str
     document_id: str
@@ -55,12 +55,12 @@ class Upload:
 
 @dataclass(slots=True)
 class Notes:
-    """What could not come, or not as it was: sentences by subject, each with how often it was so."""
+    """What is not imported, or not as it was: sentences by subject, each with its count."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def add(self, subject: str, sentence: str, count: int = 1) -> None:
-        """Note that something of a subject did not come."""
+        """Add a note."""
         sentences = self.found.setdefault(subject, {})
         sentences[sentence] = sentences.get(sentence, 0) + count
 
@@ -72,7 +72,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Everything that is to come: schemas by uid, versions in the source's order, uploads."""
+    """All that is to be imported: schemas by uid, versions in the order of the source, uploads."""
 
     title: str
     schemas: Mapping[str, Shape]
@@ -84,20 +84,20 @@ class Source:
     roles: Roles = field(default_factory=dict)
 
 
-class Reader(Protocol):
-    """What reads a source: all but the bytes of its uploads first, those when they are needed."""
+class SourceReader(Protocol):
+    """Reads a source: first everything but the bytes of uploads, then those that are needed."""
 
     def read(self) -> Source:
         """The whole source. Raises SetupError for what can't be read."""
 
     def fetch(self, uploads: Sequence[Upload], folder: Path) -> Iterator[tuple[Upload, Path]]:
-        """The files of some uploads, put into a folder one after the other. Raises SetupError."""
+        """Get the files of some uploads into a folder, one after the other. Raises SetupError."""
 
 
 def tree_of(schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: Resolve) -> Json:
-    """What a file says of a row or component: its attributes, what they lead to named by `resolve`.
+    """The tree of a row or component, in which `resolve` gives the targets of relations and media.
 
-    An attribute that the data does not have (a password, over the API) is not in the tree.
+    Attributes that the data does not have, such as passwords over the API, are not in the tree.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -143,7 +143,7 @@ def read_version(
     resolve: Resolve,
     notes: Notes,
 ) -> Version | None:
-    """A row as a version; None, and a note, where it has no id or timestamps that a document can have."""
+    """A row as a version; None, and a note, if its id, locale or timestamps are not valid."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -170,7 +170,7 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 def is_derived(attribute: Shape) -> bool:
-    """Whether the other side of a relation is the one that is kept."""
+    """Whether a relation is stored at its other side."""
     return "mappedBy" in attribute or "morphBy" in attribute
 
 

@@ -1,6 +1,6 @@
 """The files of a media library → files below content/uploads/, each with its description beside it.
 
-A file keeps the name that its URL ends with, so that the URL stays what it was.
+A file keeps the last part of its URL as its name, so that the URL stays the same.
 """
 
 import re
@@ -21,7 +21,7 @@ from server.storage.media import DESCRIPTION
 from server.storage.read import parse
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest, digest_of, file_digest
-from server.tools.importer.source import DOCUMENT_ID, Notes, Reader, Say, Source, Upload
+from server.tools.importer.source import DOCUMENT_ID, Notes, Say, Source, SourceReader, Upload
 
 _NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
 _DESCRIBED: Mapping[str, type] = {
@@ -39,7 +39,7 @@ def file_name(data: Mapping[str, Any]) -> str:
 def read_upload(
     data: Mapping[str, Any], origin: str, notes: Notes, *, size: int | None = None, digest: str | None = None
 ) -> Upload | None:
-    """A row of the media library as an upload; None, and a note, where it can't be a file here."""
+    """A row of the media library as an upload; None, and a note, if it can't be a file of a site."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
@@ -70,12 +70,12 @@ def read_upload(
 
 
 def site_path(upload: Upload) -> str:
-    """Where the file of an upload is in a site."""
+    """The path of an upload in a site."""
     return f"{UPLOADS}/{upload.path}"
 
 
 def description(upload: Upload) -> dict[str, Tree]:
-    """What the file beside it says; when it was published only where that is not its last change."""
+    """The description of an upload, with publishedAt only if it differs from updatedAt."""
     timestamps = {"createdAt": upload.created, "updatedAt": upload.updated}
     if upload.published and upload.published != upload.updated:
         timestamps["publishedAt"] = upload.published
@@ -86,29 +86,29 @@ def description(upload: Upload) -> dict[str, Tree]:
     }
 
 
-def offer_uploads(merge: Merge, source: Source, reader: Reader, folder: Path | None, say: Say) -> None:
-    """Offer every file of a source, and what is said of it. Those needed are fetched into `folder`."""
+def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
+    """Merge all files of a source and their descriptions; files that are needed are fetched to `folder`."""
     merge.of(UPLOAD).documents = len(source.uploads)
     needed = []
     for upload in source.uploads:
-        if not merge.has_file(UPLOAD, site_path(upload), _said(upload), upload.digest):
+        if not merge.is_current(UPLOAD, site_path(upload), _said(upload), upload.digest):
             needed.append(upload)
-        _offer_description(merge, upload)
+        _merge_description(merge, upload)
     if folder is None:
         for upload in needed:
-            merge.foresee_file(UPLOAD, site_path(upload), upload.digest)
+            merge.count_file(UPLOAD, site_path(upload), upload.digest)
         return
     for done, (upload, file) in enumerate(reader.fetch(needed, folder)):
         say("Files", done, len(needed))
-        merge.offer_file(UPLOAD, site_path(upload), _said(upload), file_digest(file) or "", file)
+        merge.merge_file(UPLOAD, site_path(upload), _said(upload), file_digest(file) or "", file)
 
 
 def _said(upload: Upload) -> str:
-    """The digest of what a source says of a file's bytes."""
+    """A digest of what the source says about the bytes of a file."""
     return upload.digest or digest(f"{upload.path} {upload.size} {upload.updated}")
 
 
-def _offer_description(merge: Merge, upload: Upload) -> None:
+def _merge_description(merge: Merge, upload: Upload) -> None:
     trees, path = description(upload), site_path(upload) + DESCRIPTION
 
     def changed(old: str) -> str:
@@ -120,4 +120,4 @@ def _offer_description(merge: Merge, upload: Upload) -> None:
         changes |= {name: REMOVE for name in _DESCRIBED if name in tree and name not in trees}
         return changed_text(path, old, None, changes) if changes else old
 
-    merge.offer(DESCRIPTIONS, path, digest_of(trees), lambda: new_text(path, None, trees), changed)
+    merge.merge_text(DESCRIPTIONS, path, digest_of(trees), lambda: new_text(path, None, trees), changed)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from bench.peer.install import install_strapi, node
 from bench.peer.strapi import command, make_project, strapi, surroundings, token
 from server.tools.importer.importing import Options, run
-from server.tools.importer.remote import Remote
+from server.tools.importer.readers.remote import Remote
 from tests.tools.importer.asked import IDS, REQUESTS
 from tests.tools.importer.content import LOCALES, Api, fill
 from tests.tools.importer.replay import JSON, Answer, serving

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from server.site.site import Site
-from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Options, run
+from server.tools.importer.readers.archive import Archive
 from tests.sites import Api
 
 HERE = Path(__file__).parent

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from server.errors import SetupError
-from server.tools.importer import archive as module
-from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Options, run
+from server.tools.importer.readers import archive as module
+from server.tools.importer.readers.archive import Archive
 from tests.tools.importer.archives import EXPORT, members, pack, small
 
 TAG = {"api::tag.tag": {"name": {"type": "string"}}}

@@ -14,8 +14,8 @@ import pytest
 
 from server.errors import SetupError
 from server.site.site import Site
-from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Imported, Options, run
+from server.tools.importer.readers.archive import Archive
 from server.tools.importer.report import report
 from tests.tools.importer.archives import EXPORT, Json, changed, link, members, small
 

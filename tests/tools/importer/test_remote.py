@@ -12,10 +12,10 @@ from click.testing import CliRunner, Result
 
 from server.commands.cli import main
 from server.errors import SetupError
-from server.tools.importer import download
-from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Imported, Options, run
-from server.tools.importer.remote import Remote
+from server.tools.importer.readers import download
+from server.tools.importer.readers.archive import Archive
+from server.tools.importer.readers.remote import Remote
 from tests.tools.importer.archives import EXPORT, members
 from tests.tools.importer.replay import JSON, Answer, Ask, recorded, serving
 

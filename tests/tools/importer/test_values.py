@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from server.errors import SetupError
 from server.site.site import Site
-from server.tools.importer.archive import Archive
 from server.tools.importer.importing import Options, run
+from server.tools.importer.readers.archive import Archive
 from tests.tools.importer.archives import TIMESTAMPS, link, small
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

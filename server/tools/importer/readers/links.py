@@ -1,7 +1,7 @@
-"""The links of an export archive: what relations and media attributes lead to, in order.
+"""The links of an export archive: the targets of relations and media attributes, in order.
 
-A link names rows by their numbers. What a file says names documents, so that the draft and the
-published row of one document become one target.
+A link names rows by number, and a file names documents: the draft and the published row of a
+document become one target.
 """
 
 from collections import defaultdict
@@ -12,41 +12,41 @@ from typing import Any
 from server.schema.model import UPLOAD
 from server.tools.importer.source import Notes, Shape, one_or_many
 
-Key = tuple[str, int]  # uid here, id there
-Place = tuple[str, int, str]  # uid, id, attribute
+RowKey = tuple[str, int]  # uid in this site, number of the row
+Owner = tuple[str, int, str]  # uid, number of the row, attribute
 
 
 @dataclass(slots=True)
 class Linked:
-    """What the links of an archive say: targets by (owner's uid, its id, its attribute), in order."""
+    """The targets of links by the attribute that owns them, each with its place in the order."""
 
-    uids: Mapping[str, str]  # a type's uid there → here
-    ids: Mapping[Key, str]  # the documentId of every row
+    uids: Mapping[str, str]  # a type's uid in the source → its uid in this site
+    ids: Mapping[RowKey, str]  # the documentId of every row
     paths: Mapping[int, str]  # the upload path of every file
     notes: Notes
-    targets: dict[Place, list[tuple[float, Any]]] = field(default_factory=lambda: defaultdict(list))
-    mirrored: dict[Place, list[tuple[float, Key]]] = field(default_factory=lambda: defaultdict(list))
+    targets: dict[Owner, list[tuple[float, Any]]] = field(default_factory=lambda: defaultdict(list))
+    mirrored: dict[Owner, list[tuple[float, RowKey]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, link: Mapping[str, Any]) -> None:
-        """Take one link of the archive."""
+        """Add one link of the archive."""
         left, right = link["left"], link["right"]
         if left["type"] == UPLOAD:
             if left.get("field") == "related":
                 owner = (self._uid(right), right["ref"], str(right.get("field")))
-                self.targets[owner].append((_place(right), left["ref"]))
+                self.targets[owner].append((_order_of(right), left["ref"]))
         elif left.get("field"):
-            place = right if link.get("kind") == "relation.morph" else left
+            ordered = right if link.get("kind") == "relation.morph" else left
             owner = (self._uid(left), left["ref"], left["field"])
-            self.targets[owner].append((_place(place), (self._uid(right), right["ref"])))
+            self.targets[owner].append((_order_of(ordered), (self._uid(right), right["ref"])))
             if right.get("field") and right.get("pos") is not None:
                 mirror = (self._uid(right), right["ref"], right["field"])
-                self.mirrored[mirror].append((_place(right), (self._uid(left), left["ref"])))
+                self.mirrored[mirror].append((_order_of(right), (self._uid(left), left["ref"])))
 
     def _uid(self, end: Mapping[str, Any]) -> str:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """The targets of an attribute of a row or component, as a file names them."""
+        """The targets of an attribute of a row or component, as a file names them; missing ones are noted."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -57,11 +57,11 @@ class Linked:
         if len(named) < len(found):
             what = f'"{name}" pointed to something that is not in the export'
             self.notes.add(uid, what, len(found) - len(named))
-        unique = {str(target): target for target in named}  # the draft and the published row of one document
+        unique = {str(target): target for target in named}  # Two rows may be of one document.
         return one_or_many(attribute, list(unique.values()))
 
-    def note_orders(self, created: Mapping[Key, str]) -> None:
-        """Note the lists of a relation's other side that come in another order here: that of creation."""
+    def note_orders(self, created: Mapping[RowKey, str]) -> None:
+        """Note relations whose other side was in another order than that of creation, which it has here."""
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))
@@ -70,6 +70,7 @@ class Linked:
                 self.notes.add(uid, f'"{name}" is in the order of creation here, unless a request has sort')
 
 
-def _place(end: Mapping[str, Any]) -> float:
+def _order_of(end: Mapping[str, Any]) -> float:
+    """The place of a target in its list."""
     position = end.get("pos")
     return float(position) if position is not None else 0.0

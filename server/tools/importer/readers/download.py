@@ -1,4 +1,4 @@
-"""Asks an installation over HTTP: JSON with a token, files into a folder. Redirects are not followed."""
+"""A client for an installation: requests JSON with a token, and downloads files. It follows no redirects."""
 
 import http.client
 import time
@@ -21,10 +21,10 @@ _MISSING: Any = object()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would carry the token to wherever that leads."""
+    """Follows no redirect, since that would send the token to another address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """None: the redirect becomes an error."""
+        """Returns None, which makes the redirect an error."""
 
 
 class Client:
@@ -37,7 +37,7 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """The answer to a GET; `missing`, where it is given, for one that is 404. Raises SetupError."""
+        """The JSON of a GET; for a 404, `missing` if it is given. Raises SetupError."""
         url = self.base + path
         try:
             with self._open(url, own=True) as answer:
@@ -52,7 +52,7 @@ class Client:
             raise SetupError(url, None, f"broke off: {error}", _AGAIN) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
-        """A file of the media library into a file; the token is sent to the installation itself alone."""
+        """Download a file; the token is sent only if it is the installation's `own`. Raises SetupError."""
         part = target.with_suffix(".part")
         try:
             with self._open(url, own=own) as answer, part.open("wb") as file:
@@ -68,7 +68,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """An open answer. Raises HTTPError, and SetupError where nothing answers."""
+        """An open response. Raises HTTPError, and SetupError if there is no response."""
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(TRIES)):

@@ -1,7 +1,7 @@
 """Reads a running installation over its API, with a token that may read everything.
 
-It is asked for its schemas, then for every document in every locale, draft and published, populated as
-deep as the schemas go. Passwords and private attributes are not to be had this way.
+It requests the schemas, then every document in every locale, drafts and published, populated as deep
+as the schemas go. The API does not give passwords and private attributes.
 """
 
 import hashlib
@@ -12,7 +12,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from server.errors import SetupError
 from server.schema.model import UPLOAD
-from server.tools.importer.download import Client
+from server.tools.importer.readers.download import Client
+from server.tools.importer.readers.populate import joined, populate_queries
 from server.tools.importer.schemas import LEFT, clean_schemas, our_uids
 from server.tools.importer.source import (
     Json,
@@ -21,7 +22,6 @@ from server.tools.importer.source import (
     Source,
     Upload,
     Version,
-    is_derived,
     is_draft_publish,
     is_localized,
     one_or_many,
@@ -30,15 +30,13 @@ from server.tools.importer.source import (
 from server.tools.importer.uploads import file_name, read_upload
 
 PAGE = 100
-MAX_DEPTH = 8  # of components in components
-MAX_QUERY = 12_000  # characters; servers refuse longer addresses
 _BUILDER = "content-type-builder"
 _UPLOADS = "upload/files"
 _ADDED = ("required", "private")  # the builder adds them to relations and media, as false
 
 
 class Remote:
-    """The reader of one installation (see `source.Reader`)."""
+    """The reader of one installation (see `source.SourceReader`)."""
 
     def __init__(self, url: str, token: str) -> None:
         address = url.rstrip("/")
@@ -46,7 +44,7 @@ class Remote:
         self._client = Client(f"{self.base}/api/", token)
 
     def read(self) -> Source:
-        """Everything but the bytes of the files. Raises SetupError."""
+        """Everything but the bytes of files. Raises SetupError."""
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -77,7 +75,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[Upload], folder: Path) -> Iterator[tuple[Upload, Path]]:
-        """The files of some uploads, each downloaded into a folder; what is there already is taken."""
+        """Download the files of some uploads into a folder, unless they are there already."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -91,7 +89,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """The content types and components, in the form that an archive has them in."""
+        """The content types and components, in the form of an archive."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -122,7 +120,7 @@ class Remote:
         return found
 
     def _locales(self) -> tuple[str, list[str]]:
-        """The default locale, and all of them; where there is no i18n, en."""
+        """The default locale and all locales; `en` without i18n."""
         found = self._client.json("i18n/locales", missing=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
         return default, [locale["code"] for locale in found] or ["en"]
@@ -142,13 +140,15 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Every row of a type in one status, populated."""
+        """All rows of a type in one status, populated."""
         info, localized = schema["info"], is_localized(schema)
-        several = [_joined(status, populate) for populate in self._populates(schemas, schema)]
+        queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
             for locale in locales if localized else ("",):
-                queries = [_joined(query, f"locale={locale}" if locale else "") for query in several]
-                answers = [self._client.json(f"{info['singularName']}?{q}", missing=None) for q in queries]
+                localized_queries = [joined(query, f"locale={locale}" if locale else "") for query in queries]
+                answers = [
+                    self._client.json(f"{info['singularName']}?{q}", missing=None) for q in localized_queries
+                ]
                 if answers[0] is not None:
                     yield _merged([answer["data"] for answer in answers])
             return
@@ -157,34 +157,18 @@ class Remote:
         while page <= pages:
             where = f"sort=id&pagination[page]={page}&pagination[pageSize]={PAGE}"
             answers = [
-                self._client.json(f"{info['pluralName']}?{_joined(query, everywhere, where)}")
-                for query in several
+                self._client.json(f"{info['pluralName']}?{joined(query, everywhere, where)}")
+                for query in queries
             ]
             pages = answers[0]["meta"]["pagination"]["pageCount"]
             for rows in zip(*(answer["data"] for answer in answers), strict=True):
                 yield _merged(rows)
             page += 1
 
-    def _populates(self, schemas: Mapping[str, Shape], schema: Shape) -> list[str]:
-        """The populate parameters of a type: several where they are too long for one address."""
-        made, length = [""], 0
-        for name, attribute in schema["attributes"].items():
-            parts = list(_populate(schemas, f"populate[{name}]", attribute, 0))
-            text = "&".join(parts)
-            if len(text) > MAX_QUERY:
-                what = f'"{name}" of {schema["info"]["singularName"]} is too deep to be asked for'
-                raise SetupError(self.base, None, what, "export it there and import the archive")
-            if length + len(text) > MAX_QUERY:
-                made.append("")
-                length = 0
-            made[-1] = _joined(made[-1], text)
-            length += len(text)
-        return made
-
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        """Every file of the media library: a bare list, of as many as the server likes to give."""
+        """All files of the media library; a response is a bare list, of as many as the server chooses."""
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE}"):
             yield from found
@@ -201,7 +185,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Attributes as a schema.json has them, without what the builder adds."""
+    """Attributes as in a schema.json, without what the content-type builder adds."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
@@ -209,33 +193,6 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
             clean = {key: value for key, value in clean.items() if key not in _ADDED or value is not False}
         found[name] = clean
     return found
-
-
-def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
-    """The parameters that populate one attribute, as deep as it goes."""
-    kind = attribute["type"]
-    if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
-        return
-    if kind == "relation":
-        morph = str(attribute.get("relation")).startswith("morph")
-        yield f"{at}=true" if morph else f"{at}[fields][0]=documentId"
-    elif kind == "media":
-        yield f"{at}[fields][0]=hash&{at}[fields][1]=ext"
-    elif kind == "component":
-        yield from _populate_inner(schemas, at, attribute["component"], depth)
-    elif kind == "dynamiczone":
-        for uid in attribute["components"]:
-            yield from _populate_inner(schemas, f"{at}[on][{uid}]", uid, depth)
-
-
-def _populate_inner(schemas: Mapping[str, Shape], at: str, uid: str, depth: int) -> Iterator[str]:
-    attributes = schemas[uid]["attributes"] if uid in schemas else {}
-    inner = [
-        part
-        for name, attribute in attributes.items()
-        for part in _populate(schemas, f"{at}[populate][{name}]", attribute, depth + 1)
-    ]
-    yield from inner or [f"{at}=true"]
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
@@ -252,12 +209,8 @@ def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> An
     return one_or_many(attribute, list({str(target): target for target in named}.values()))
 
 
-def _joined(*parts: str) -> str:
-    return "&".join(part for part in parts if part)
-
-
 def _merged(rows: Sequence[Json]) -> Json:
-    """One row out of the answers to several requests for it."""
+    """One row, of the responses to several queries for it."""
     if len({row["documentId"] for row in rows}) > 1:
         raise ValueError("documents changed while they were read")
     return {key: value for row in rows for key, value in row.items()}

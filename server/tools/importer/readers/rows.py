@@ -1,0 +1,87 @@
+"""The rows and links of an export archive → a source: schemas, versions, uploads, roles."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.schema.model import UPLOAD
+from server.tools.importer.readers.links import Linked, RowKey
+from server.tools.importer.roles import read_roles
+from server.tools.importer.schemas import LEFT, UNKNOWN, clean_schemas, our_uids
+from server.tools.importer.source import Notes, Shape, Source, Upload, Version, is_draft_publish, read_version
+from server.tools.importer.uploads import file_name, read_upload
+
+Row = tuple[int, dict[str, Any]]  # id, data
+
+
+@dataclass(slots=True)
+class Contents:
+    """The members of an archive, parsed."""
+
+    schemas: list[dict[str, Any]] = field(default_factory=list)
+    entities: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    links: list[dict[str, Any]] = field(default_factory=list)
+    configuration: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # name → size, sha256
+
+
+def make_source(title: str, contents: Contents, notes: Notes) -> Source:
+    """The source that an archive holds. Raises KeyError, TypeError or ValueError for a damaged one."""
+    uids = our_uids(contents.schemas)
+    schemas = clean_schemas(contents.schemas, uids)
+    uploads, paths = _uploads(contents, notes)
+    ids = {
+        (uids.get(uid, uid), row): data["documentId"]
+        for uid, rows in contents.entities.items()
+        for row, data in rows
+        if "documentId" in data
+    }
+    linked = Linked(uids, ids, paths, notes)
+    for link in contents.links:
+        linked.add(link)
+    versions: list[Version] = []
+    created: dict[RowKey, str] = {}
+    for uid, rows in contents.entities.items():
+        if uids.get(uid) in schemas:
+            made = (_version(schemas, uids[uid], row, data, linked) for row, data in rows)
+            versions += [version for version in made if version]
+            created |= {(uids[uid], row): data["createdAt"] for row, data in rows}
+        elif uid not in _ELSEWHERE:
+            notes.add(uid, LEFT.get(uid, UNKNOWN), len(rows))
+    linked.note_orders(created)
+    default = contents.configuration.get("plugin_i18n_default_locale") or "en"
+    locales = [data["code"] for _, data in contents.entities.get("plugin::i18n.locale", ())]
+    used = dict.fromkeys([default, *locales, *(v.locale for v in versions if v.locale)])
+    roles = read_roles(contents.entities, linked, uids)
+    return Source(title, schemas, tuple(used), default, versions, uploads, notes, roles)
+
+
+_ELSEWHERE = (UPLOAD, "plugin::i18n.locale")
+
+
+def _version(
+    schemas: Mapping[str, Shape], uid: str, row: int, data: dict[str, Any], linked: Linked
+) -> Version | None:
+    def resolve(owner: str, name: str, attribute: Shape, inner: Mapping[str, Any]) -> Any:
+        return linked.of(owner, row if inner is data else inner["id"], name, attribute)
+
+    draft = is_draft_publish(schemas[uid]) and data.get("publishedAt") is None
+    return read_version(schemas, uid, data, draft, resolve, linked.notes)
+
+
+def _uploads(contents: Contents, notes: Notes) -> tuple[list[Upload], dict[int, str]]:
+    """The files of the media library, and the upload path of each by its row."""
+    uploads, paths = [], {}
+    for row, data in contents.entities.get(UPLOAD, ()):
+        origin = f"assets/uploads/{file_name(data)}"
+        if origin not in contents.files:
+            notes.add(UPLOAD, f"{data['name']}: its bytes are not in the archive")
+            continue
+        size, digest = contents.files[origin]
+        upload = read_upload(data, origin, notes, size=size, digest=digest)
+        if upload:
+            uploads.append(upload)
+            paths[row] = upload.path
+    return uploads, paths
