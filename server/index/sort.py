@@ -17,12 +17,12 @@ Item = Document | Component
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
     """What puts documents that are in default order into the order of keys; nulls first ascending."""
-    values = [(_sort_value(view, key), key.descending) for key in reversed(keys)]
+    values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
 
     def sort(documents: list[Document]) -> list[Document]:
         if len(documents) > 1:
             for value, descending in values:
-                documents = sorted_by(documents, lambda d: value(d, locale_inside(d)), descending=descending)  # noqa: B023
+                documents = sorted_by(documents, value, descending=descending)
         return documents
 
     return sort
@@ -70,6 +70,14 @@ def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order
     """The order of all documents by keys of which some lead to other documents."""
     # It needs no key of its own, since it is neither changed nor searched for a range.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
+
+
+def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
+    """What a document is sorted by."""
+    if not key.steps:
+        return _value_at_the_end(key)
+    value = _sort_value(view, key)
+    return lambda document: value(document, locale_inside(document))
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:

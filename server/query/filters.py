@@ -79,7 +79,9 @@ class _Reader:
             parts = [self.scalar(at, attribute, v, path, negated) for v in _conditions(value, key)]
             return _and(parts, negated != (key == "$or"))
         if key not in OPERATORS:
-            raise invalid_key(key, ".".join(path), self.param)
+            # Ids are no attributes of a type, so that the path ends before them.
+            named = path[:-1] if attribute.name in ("id", "documentId") else path
+            raise invalid_key(key, ".".join(named) or None, self.param)
         return _compare(attribute, at, key, value, path, negated)
 
     def beyond(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:

@@ -124,7 +124,7 @@ def read_status(value: Any) -> str:
 
 
 def _publication(value: Any) -> str | None:
-    if value is None or value == "":
+    if value is None:
         return None
     if not isinstance(value, str) or value not in PUBLICATION_FILTERS:
         raise ValidationError(

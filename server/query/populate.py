@@ -53,44 +53,51 @@ class _Dotted(dict[str, Any]):
 class _Reader:
     schema: Schema
 
-    def nodes(self, type_: Type, value: Any, path: AttributePath) -> tuple[Node, ...]:
-        """The nodes of one level."""
+    def nodes(
+        self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
+    ) -> tuple[Node, ...]:
+        """The nodes of one level, which is below some attributes; names are told with `path` before them."""
         wanted = _as_object(value)
         if "*" in wanted:
             wanted = {**dict.fromkeys(type_.populatable, True), **wanted}
             del wanted["*"]
-        nodes = (self.node(type_, name, options, path) for name, options in wanted.items())
+        nodes = (self.node(type_, name, options, path, (*above, name)) for name, options in wanted.items())
         return tuple(node for node in nodes if node is not None)
 
-    def node(self, type_: Type, name: str, value: Any, path: AttributePath) -> Node | None:
+    def node(
+        self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
+    ) -> Node | None:
         """One attribute of a level; None where it is switched off."""
         path = (*path, name)
         if name not in type_.populatable:
             raise invalid_key(name, ".".join(path), "populate")
-        options = _options(value, ".".join(path))
+        attribute = type_.attributes.get(name)
+        options = _options(value, path, component=attribute is not None and attribute.type == "component")
         if options is None:
             return None
-        attribute = type_.attributes.get(name)
         if attribute is None:
-            selections = {type_.uid: self.selection(type_, options, path)}
+            selections = {type_.uid: self.selection(type_, options, path, above)}
             return Node(name, None, -1, selections, _count(options.get("count"), path))
         targets = targets_of(self.schema, attribute)
         if attribute.type == "dynamiczone" or attribute.polymorphic:
             return Node(name, attribute, type_.position[name], self.by_type(targets, options, path))
-        selections = {target.uid: self.selection(target, options, path) for target in targets}
+        selections = {target.uid: self.selection(target, options, path, above) for target in targets}
         return Node(name, attribute, type_.position[name], selections, _count(options.get("count"), path))
 
-    def selection(self, type_: Type, options: Mapping[str, Any], path: AttributePath) -> Selection:
+    def selection(
+        self, type_: Type, options: Mapping[str, Any], path: AttributePath, above: AttributePath
+    ) -> Selection:
         """fields, filters, sort and populate inside of populate; their errors start a path of their own."""
         for key in options:
             if key not in OPTIONS:
-                raise invalid_key(key, ".".join(path), "populate")
+                at = (*above, key) if key == "on" and type_.kind == "component" else above
+                raise invalid_key(key, ".".join(at), "populate")
         nested = options.get("populate")
         return Selection(
             read_fields(type_, options.get("fields"), "populate"),
             read_filters(self.schema, type_, options.get("filters"), "populate"),
             read_sort(self.schema, type_, options.get("sort"), "populate"),
-            self.nodes(type_, nested, path if isinstance(nested, _Dotted) else ()),
+            self.nodes(type_, nested, path if isinstance(nested, _Dotted) else (), above),
         )
 
     def by_type(
@@ -105,20 +112,22 @@ class _Reader:
         wanted = _as_object(options.get("populate"))
         for name in wanted:
             if name != "*" and not any(name in t.populatable for t in targets):
-                raise invalid_key(name, name, "populate")
+                raise invalid_key("populate", ".".join(path), "populate")
         return {t.uid: Selection(populate=self.nodes(t, _of(t, wanted), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
         """`on[category.component]=…`: only the types that it names are shown."""
+        if not isinstance(value, dict):
+            raise invalid_key("on", ".".join(path), "populate")
         found: dict[str, Selection] = {}
-        for uid, item in value.items() if isinstance(value, dict) else ():
+        for uid, item in value.items():
             if uid in self.schema.types and uid not in targets:
                 continue  # it is there, but this attribute never holds one
             if uid not in targets:
                 raise invalid_key(uid, ".".join((*path, uid)), "populate")
-            options = _options(item, ".".join((*path, uid)))
+            options = _options(item, (*path, uid))
             if options is not None:
-                found[uid] = self.selection(targets[uid], options, (*path, uid))
+                found[uid] = self.selection(targets[uid], options, (*path, uid), (*path, uid))
         return found
 
 
@@ -164,12 +173,15 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _options(value: Any, dotted: str) -> Mapping[str, Any] | None:
+def _options(value: Any, path: AttributePath, *, component: bool = False) -> Mapping[str, Any] | None:
     """What stands behind one attribute of populate: None where it is switched off."""
+    if qs.is_list(value):
+        first = str(qs.items(value)[0])
+        raise invalid_key(first, ".".join((*path, first) if component else path), "populate")
     if isinstance(value, dict):
         return value
     if value is True or value is None or value == "*" or read_boolean(value):
         return {}
     if read_boolean(value) is False:
         return None
-    raise invalid_key(str(value), dotted, "populate")
+    raise invalid_key(str(value), ".".join(path), "populate")

@@ -50,8 +50,6 @@ def _object(
 def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: str) -> Sort:
     if len(path) > qs.DEPTH:
         raise ValidationError(f"A sort key leads {len(path)} levels deep; at most {qs.DEPTH} levels are read")
-    if order not in ORDERS:
-        raise ValidationError(f"Invalid order. order can only be one of {'|'.join(ORDERS)}")
     steps: list[Step] = []
     for i, key in enumerate(path[:-1]):
         attribute = queried(type_, key, path[:i], param)
@@ -63,4 +61,6 @@ def _key(schema: Schema, type_: Type, path: AttributePath, order: str, param: st
     attribute = queried(type_, path[-1], path[:-1], param)
     if not attribute.scalar:
         raise invalid_key(path[-1], ".".join(path), param)
+    if order not in ORDERS:
+        raise ValidationError(f"Invalid order. order can only be one of {'|'.join(ORDERS)}")
     return Sort(tuple(steps), attribute, type_.position[path[-1]], order.lower() == "desc")
