@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from server.documents.values import Component, components_in, is_empty
+from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Type
 
@@ -56,7 +56,7 @@ def changed_keys(
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
         for name, attribute in type_.attributes.items()
-        if not attribute.derived and old.get(name) != new[name]
+        if not attribute.derived and not same_values(old.get(name), new[name])
     }
 
 
@@ -93,7 +93,7 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
     for (name, attribute), before, after in zip(
         new.type.attributes.items(), old.values, new.values, strict=True
     ):
-        if before == after:
+        if same_values(before, after):
             continue
         if is_empty(after) and not attribute.has_default:
             found.pop(name, None)

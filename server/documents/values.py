@@ -68,6 +68,11 @@ def is_empty(value: Any) -> bool:
     return value is None or value == ()
 
 
+def same_values(old: object, new: object) -> bool:
+    """Whether two values, or rows of them, are the same in JSON as well, where 1 is neither true nor 1.0."""
+    return old == new and repr(old) == repr(new)
+
+
 def identify(*parts: str) -> int:
     """A 53-bit id that is the same in every clone: exact as a JSON number in every client."""
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11

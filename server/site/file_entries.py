@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.document import Document
+from server.documents.values import same_values
 from server.paths import cache_folder
 from server.problems import Problem
 from server.storage.files import Walk, ignored, link_problem, needs_walk, signature_of, walk
@@ -152,4 +153,4 @@ def _keep_good(before: Entry | None, after: Entry) -> Entry:
 
 
 def _equal(old: Document, new: Document) -> bool:
-    return old.row == new.row and old.status == new.status and old.type is new.type
+    return same_values(old.row, new.row) and old.status == new.status and old.type is new.type

@@ -1,5 +1,6 @@
 """A site follows its files: whatever happens to them, `refresh` finds out and publishes one new state."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,16 @@ def test_a_content_folder_that_is_a_link_out_of_the_site_is_not_followed(
     site = make_site(POST)
     assert titles(site) == {}
     assert problems(site) == ["content: a link out of the site (copy the file into the site)"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("0", "false"), ("true", "1"), ("1", "1.0")])
+def test_a_json_value_that_becomes_one_of_another_type_is_served(
+    make_site: MakeSite, old: str, new: str
+) -> None:
+    files = collection("note", {"data": {"type": "json"}})
+    times = '"createdAt": "2024-01-01", "updatedAt": "2024-01-01"'
+    site = make_site({**files, "content/notes/a.json": f'{{{times}, "data": {old}}}'})
+    (site.root / "content/notes/a.json").write_text(f'{{{times}, "data": {new}}}')
+    site.refresh()
+    (note,) = site.state.snapshot.list(site.state.schema.subjects["note"], "en", "published")
+    assert json.dumps(note.get("data")) == new
