@@ -79,7 +79,7 @@ def _report(site: Site, options: Options, target: Path, done: Done, seconds: flo
     if is_shallow(site.root):
         _warn("the clone is shallow: createdAt and updatedAt are wrong in it", "git fetch --unshallow")
     if done.unscaled:
-        what = f"{done.unscaled} picture{'s have' if done.unscaled != 1 else ' has'} no formats"
+        what = f"{done.unscaled} image{'s have' if done.unscaled != 1 else ' has'} no formats"
         _warn(what, "are they damaged, or can .quire/ not be written?")
     total = tally.written + tally.unchanged
     click.echo(

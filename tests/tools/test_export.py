@@ -386,7 +386,7 @@ def test_a_picture_that_cannot_be_scaled_is_exported_as_it_is_and_counted(root: 
     whole = picture(900, 900, "JPEG")
     write(root, {"content/uploads/cut.jpg": whole[: len(whole) // 2]})
     done = run(root, tmp_path / "out", "--everything")
-    assert "1 picture has no formats" in done.stdout
+    assert "1 image has no formats" in done.stdout
     assert (tmp_path / "out/uploads/cut.jpg").read_bytes() == whole[: len(whole) // 2]
 
 
@@ -400,7 +400,7 @@ def test_a_terminal_sees_how_far_it_is(root: Path, tmp_path: Path) -> None:
     finally:
         os.close(here)
         os.close(terminal)
-    for label in ("Reading files", "Scaling pictures", "Exporting"):
+    for label in ("Reading files", "Scaling images", "Exporting"):
         assert re.search(rf"{label}.*100%", shown)
 
 

@@ -1,4 +1,4 @@
-"""All that an export holds: the answers of every type, of the media library, of the named queries."""
+"""All responses of an export: of every type, of the media library, of the named queries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from server.query import qs
 from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.site.site import State
-from server.tools.export.requests import Access, Part, Response, parts
+from server.tools.export.requests import Access, Listing, Response, listings
 
 QUERIES = "queries"  # the folder of the named queries, beside `api`
 FILES = "/api/upload/files"
@@ -34,40 +34,46 @@ class Contents:
     access: Access
 
     @cached_property
-    def parts(self) -> Sequence[Part]:
-        """The types in their locales."""
-        return list(parts(self.state, self.access))
+    def listings(self) -> Sequence[Listing]:
+        """The listings of all types."""
+        return list(listings(self.state, self.access))
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """The answers of the named queries."""
+        """The responses of the named queries."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.exported_queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """Every media file where files may be listed, else none."""
+        """All media files, if the actor may list files."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
         return list(self.state.snapshot.list(files, self.state.settings.default_locale, "published"))
 
     def paths(self) -> list[str]:
-        """The path of every answer."""
+        """The paths of all responses."""
         listed = [path for path, _ in self._media_paths()]
-        return [*chain.from_iterable(p.paths for p in self.parts), *listed, *(q.path for q in self.queries)]
+        return [
+            *chain.from_iterable(p.paths for p in self.listings),
+            *listed,
+            *(q.path for q in self.queries),
+        ]
 
-    def answers(self) -> Iterator[Response]:
-        """Every answer, rendered one after the other."""
-        return chain(*(part.answers() for part in self.parts), self._media_answers(), self.queries)
+    def responses(self) -> Iterator[Response]:
+        """All responses, each rendered when it is its turn."""
+        return chain(
+            *(listing.responses() for listing in self.listings), self._media_responses(), self.queries
+        )
 
     def _media_paths(self) -> Iterator[tuple[str, str]]:
-        """The path and the request of every answer of the media library: the list, then the files."""
+        """The path and request of each response of the media library: the list, then the files."""
         if self.access.actor.may("upload", "find"):
             yield f"{FILES[1:]}.json", FILES
             if self.access.actor.may("upload", "findOne"):
                 yield from ((f"{FILES[1:]}/{file.id}.json", f"{FILES}/{file.id}") for file in self.media)
 
-    def _media_answers(self) -> Iterator[Response]:
+    def _media_responses(self) -> Iterator[Response]:
         query = Query(self.state.schema.types[UPLOAD])
         rendered = render_files(View(self.state.snapshot, self.state.settings), query, self.media)
         bodies = [b"[%b]" % b",".join(rendered), *rendered]
@@ -86,7 +92,7 @@ class Contents:
 
 
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
-    """What a server answers to a GET of content. Raises ApiError, and SetupError for another path."""
+    """The body that a server sends for a GET of content. Raises ApiError, and SetupError for other paths."""
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)

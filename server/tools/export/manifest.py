@@ -1,6 +1,6 @@
-"""The manifest of an export: what was exported as whom, and every file with its request and its hash.
+"""The manifest of an export: for which role it was made, and every file with its request and its hash.
 
-It is what makes a folder ours: only files that it lists are ever overwritten or removed.
+Only files that a manifest lists are ever overwritten or removed.
 """
 
 import json
@@ -17,10 +17,10 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One file: the request whose answer it is, its bytes and their SHA-256.
+class ExportedFile:
+    """One file: the request that it answers, its size in bytes, its SHA-256.
 
-    An export that was cut off may have left files whose hash it does not know: it is empty then.
+    The hash is "" for a file that an interrupted export may have left.
     """
 
     request: str = ""
@@ -30,16 +30,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All files of an export by path. `role` and `drafts` say who may see what is in it."""
+    """The files of an export by path. `role` and `drafts` say for whom it was made."""
 
     site: str
     role: str
     drafts: bool = False
     base_url: str = ""
-    files: Mapping[str, Entry] = field(default_factory=dict)
+    files: Mapping[str, ExportedFile] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The manifest as JSON, a line for each file, in the order of their paths."""
+        """The manifest as JSON, with one line for each file, sorted by path."""
         head = {
             "quireExport": _VERSION,
             "site": self.site,
@@ -48,20 +48,20 @@ class Manifest:
             "baseUrl": self.base_url,
         }
         lines = [
-            f"{json.dumps(path, ensure_ascii=False)}: {_entry(entry)}"
+            f"{json.dumps(path, ensure_ascii=False)}: {_file_line(entry)}"
             for path, entry in sorted(self.files.items())
         ]
         start = json.dumps(head, ensure_ascii=False, indent=0)[:-2]
         return f'{start},\n"files": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
-def _entry(entry: Entry) -> str:
+def _file_line(entry: ExportedFile) -> str:
     shown = {"request": entry.request, "bytes": entry.size, "sha256": entry.sha256}
     return json.dumps(shown, ensure_ascii=False)
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest in a folder; None where it has none. Raises SetupError for one that can't be trusted."""
+    """The manifest in a folder; None if it has none. Raises SetupError for one that is not valid."""
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -69,7 +69,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         data = json.loads(path.read_bytes())
         if data["quireExport"] != _VERSION:
             raise ValueError("it is of another version")
-        files = {checked(name): _read_entry(entry) for name, entry in data["files"].items()}
+        files = {checked(name): _read_file(entry) for name, entry in data["files"].items()}
         head = (str(data["site"]), str(data["role"]), bool(data["drafts"]), str(data["baseUrl"]))
         return Manifest(*head, files)
     except FileNotFoundError:
@@ -81,12 +81,12 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise SetupError(str(path), None, what, "export into another folder, or with --force") from error
 
 
-def _read_entry(entry: Any) -> Entry:
-    return Entry(str(entry["request"]), int(entry["bytes"]), str(entry["sha256"]))
+def _read_file(entry: Any) -> ExportedFile:
+    return ExportedFile(str(entry["request"]), int(entry["bytes"]), str(entry["sha256"]))
 
 
 def checked(path: str) -> str:
-    """A path that is surely inside of the folder. Raises ValueError."""
+    """A path that is inside of the folder for certain. Raises ValueError for any other."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOPS or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}"')

@@ -1,6 +1,6 @@
-"""What an export asks of each type, as whom, and the answers: by the way of requests (ask → find → render).
+"""The requests of an export for each type, and their responses, made as the server makes them.
 
-Every answer has a file name and the request that a running server gives the same bytes for.
+Each response has a path for its file, and the request to which a running server sends the same bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,25 +22,25 @@ from server.schema.model import Type
 from server.site.site import State
 
 ALL = 10**9
-LOCALES = "locale"  # the folder of the other locales, beside `api`
+LOCALES = "locale"  # the folder for locales other than the default one, beside `api`
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """As whom an export asks, and whether for drafts, of what it may see the drafts of."""
+    """The actor of an export, and whether it exports drafts, of the types whose drafts it may see."""
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """The `status` parameter of requests for a type, where it needs one."""
+        """The `status` parameter of requests for a type, if it needs one."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One file of an export: its path, the request that it answers, its bytes."""
+    """One file of an export: its path, its request, its bytes."""
 
     path: str
     request: str
@@ -48,8 +48,8 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The documents of one type in one locale, in the order of their list, and how they are asked for."""
+class Listing:
+    """The documents of one type in one locale, in the order of their list, with the query for them."""
 
     access: Access
     view: View
@@ -60,22 +60,22 @@ class Part:
 
     @property
     def type(self) -> Type:
-        """The type that it is of."""
+        """The type of the documents."""
         return self.query.type
 
     @property
     def pages(self) -> int:
-        """How many pages the list has; an empty one has one."""
+        """The number of pages; an empty list has one."""
         return max(1, -(-len(self.documents) // self.query.page.limit))
 
     @property
     def one_by_one(self) -> bool:
-        """Whether the documents may be asked for by their ids."""
+        """Whether the actor may get documents by their ids."""
         return self.access.actor.may(self.type.singular, "findOne")
 
     @property
     def paths(self) -> Iterator[str]:
-        """The paths of its answers."""
+        """The paths of the responses."""
         if self.type.kind == "singleType":
             yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
             return
@@ -85,8 +85,8 @@ class Part:
         if self.one_by_one:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
-    def answers(self) -> Iterator[Response]:
-        """The answers: a single type's document, or the documents and the pages of their list."""
+    def responses(self) -> Iterator[Response]:
+        """The responses: the document of a single type, or the pages of the list and its documents."""
         renderer, selection = Renderer(self.view), self.query.selection
         one = {
             key: self.params[key] for key in ("locale", "status", "fields", "populate") if key in self.params
@@ -120,10 +120,10 @@ def _query(params: Mapping[str, Any]) -> str:
     return f"?{query}" if query else ""
 
 
-def parts(state: State, access: Access) -> Iterator[Part]:
-    """What there is to export: every type that may be listed, in each of its locales.
+def listings(state: State, access: Access) -> Iterator[Listing]:
+    """The listings to export: of every type that the actor may list, in each of its locales.
 
-    Raises SetupError where `export.types` asks for what can't be asked.
+    Raises SetupError for parameters in `export.types` that no request may have.
     """
     for type_ in state.schema.content_types:
         wanted = state.settings.exported_types.get(type_.singular, TypeExport())
@@ -131,17 +131,17 @@ def parts(state: State, access: Access) -> Iterator[Part]:
             continue
         for locale in state.settings.locales if type_.localized else (state.settings.default_locale,):
             try:
-                yield _part(state, access, type_, wanted, locale)
+                yield _listing(state, access, type_, wanted, locale)
             except ApiError as error:
                 raise SetupError(
                     FILE, wanted.line, f"export.types.{type_.singular}: {error.message}"
                 ) from error
 
 
-def _part(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> Part:
+def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> Listing:
     default = locale == state.settings.default_locale
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
-    # Pages of a populated list are exported, also where requests may not ask for both at once.
+    # An export populates paged lists even if requests may not.
     settings = replace(state.settings, populate_with_pagination=True)
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     query = reader.query(qs.parse(qs.write(params)), many=True)
@@ -152,4 +152,4 @@ def _part(state: State, access: Access, type_: Type, wanted: TypeExport, locale:
     else:
         documents = find(view, replace(query, page=Page(0, ALL, 1))).documents
     folder = "api" if default else f"{LOCALES}/{locale}/api"
-    return Part(access, view, query, params, folder, documents)
+    return Listing(access, view, query, params, folder, documents)

@@ -1,4 +1,4 @@
-"""Exports a site: what there is to ask, the answers into the folder, the files that they name."""
+"""Exports a site: writes all responses and the media files that they name into a folder."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -8,17 +8,15 @@ from urllib.parse import quote, urlsplit
 
 from server.auth.permissions import Actor
 from server.config.model import FILE, Settings
-from server.documents.layout import CONTENT
 from server.errors import SetupError
-from server.paths import FOLDER
-from server.site.configure import TYPES
 from server.site.site import Site, State
 from server.spelling import suggestion
 from server.storage.media import upload_path
 from server.tools.export.contents import Contents
-from server.tools.export.folder import Folder, Tally, opened
+from server.tools.export.folder import Folder, Tally
 from server.tools.export.manifest import Manifest
 from server.tools.export.requests import Access
+from server.tools.export.target import check_target, opened
 from server.tools.export.uploads import make_formats, named_in, sources, with_base_url
 
 Progress = Callable[[int, int], None]  # (done, in all)
@@ -28,7 +26,7 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an export is asked for: as whom, with drafts or without, how addresses begin."""
+    """The options of an export: for which role, with drafts or not, how addresses of media begin."""
 
     role: str = "public"
     everything: bool = False
@@ -39,10 +37,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an export came to.
+    """The result of an export.
 
-    Documents by type, media files and how many of them could not be scaled, types that were left
-    out, and the folder's tally.
+    The number of documents by type, of media files, and of images that could not be scaled; the types
+    that the role may not list; and the tally of the folder.
     """
 
     documents: Mapping[str, int]
@@ -53,14 +51,14 @@ class Done:
 
 
 def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
-    """Export a loaded site. Raises SetupError, as a rule before anything is written."""
+    """Export a loaded site. Raises SetupError, in most cases before anything is written."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)
     check_target(target, site)
     _check_types(site.state)
     _check_drafts(site.state, access)
-    with bar("Scaling pictures") as progress:
+    with bar("Scaling images") as progress:
         unscaled = make_formats(site, progress)
     contents = Contents(with_base_url(site.state, base) if base else site.state, access)
     manifest = Manifest(settings.name, access.actor.name, options.drafts, base)
@@ -78,27 +76,27 @@ def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
 
 
 def _write(contents: Contents, folder: Folder, count: int, progress: Progress) -> set[str]:
-    """Have the folder hold every answer; returns the upload paths that go with them."""
+    """Write all responses; returns the upload paths that they name."""
     named = {upload_path(file.path) or "" for file in contents.media}
-    for done, answer in enumerate(contents.answers(), 1):
-        folder.put(answer)
-        if b"/uploads/" in answer.body:
-            named.update(named_in(answer.body))
+    for done, response in enumerate(contents.responses(), 1):
+        folder.put(response)
+        if b"/uploads/" in response.body:
+            named.update(named_in(response.body))
         if done % 100 == 0 or done == count:
             progress(done, count)
     return named
 
 
 def _counted(contents: Contents) -> Mapping[str, int]:
-    """How many documents there are of each type, whatever their locales."""
+    """The number of documents of each type, each counted once for all locales."""
     ids: dict[str, set[str]] = {}
-    for part in contents.parts:
-        ids.setdefault(part.type.uid, set()).update(d.document_id for d in part.documents)
+    for listing in contents.listings:
+        ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)
     return {uid: len(found) for uid, found in ids.items()}
 
 
 def _left_out(contents: Contents) -> tuple[str, ...]:
-    shown = {part.type.uid for part in contents.parts}
+    shown = {listing.type.uid for listing in contents.listings}
     return tuple(t.singular for t in contents.state.schema.content_types if t.uid not in shown)
 
 
@@ -112,7 +110,7 @@ def _actor(settings: Settings, options: Options) -> Actor:
 
 
 def _check_types(state: State) -> None:
-    """Refuse types that `export.types` names and that are not there."""
+    """Refuse names in `export.types` that are no content types."""
     subjects = state.schema.subjects
     for name, wanted in state.settings.exported_types.items():
         if name not in subjects:
@@ -135,16 +133,3 @@ def _base_url(text: str) -> str:
         fix = "write it as https://example.org"
         raise SetupError("--base-url", None, f'"{text}" is no address of a site', fix)
     return text.rstrip("/")
-
-
-def check_target(target: Path, site: Site) -> None:
-    """Refuse a folder that holds the site, or that the site's own files are in. Raises SetupError."""
-    real = target.resolve()
-    if site.root.is_relative_to(real):
-        what = "holds the site itself"
-        raise SetupError(str(target), None, what, "name a folder of its own, such as public")
-    for folder in (*site.roots, CONTENT, TYPES, FOLDER, ".git"):
-        inside = (site.root / folder).resolve()
-        if real.is_relative_to(inside) or inside.is_relative_to(real):
-            what = f"is where the site has its files ({folder or 'content in its own folder'})"
-            raise SetupError(str(target), None, what, "name a folder of its own, such as public")

@@ -1,4 +1,4 @@
-"""The media files of an export: all where files may be listed, else those that its answers name."""
+"""The media files of an export: all if the role may list files, else those that responses name."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,26 +15,26 @@ from server.storage.images import FORMATS, format_of
 from server.storage.media import upload_path
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
-_FEW = 100  # pictures whose formats are made between two looks at the site
+_BATCH = 100  # images whose formats are made before the site takes them over
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Make the formats of pictures that are missing, as a running server does in the background.
+    """Make missing formats of images, as a running server does in the background.
 
-    Returns for how many pictures that failed.
+    Returns the number of images for which that failed.
     """
     missing, failed = site.unscaled(), 0
-    for start in range(0, len(missing), _FEW):
-        some = missing[start : start + _FEW]
-        for done, path in enumerate(some, start + 1):
+    for start in range(0, len(missing), _BATCH):
+        batch = missing[start : start + _BATCH]
+        for done, path in enumerate(batch, start + 1):
             failed += not site.image_cache.make(upload_path(path) or "")
             progress(done, len(missing))
-        site.refresh(some)
+        site.refresh(batch)
     return failed
 
 
 def with_base_url(state: State, base: str) -> State:
-    """The state with whole addresses as the `url` of every media file and of its formats."""
+    """The state with absolute addresses as the `url` of all media files and their formats."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -47,7 +47,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def named_in(body: bytes) -> Iterator[str]:
-    """The upload paths that an answer may mean: in the `url` of media, or in a text."""
+    """The upload paths that a response may name: in the `url` of media, or in a text."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -56,7 +56,7 @@ def named_in(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Path]:
-    """The files behind upload paths: a media file with its formats, or one format alone."""
+    """The files of upload paths: a media file with its formats, or one format alone."""
     media = site.state.snapshot.media
     found: dict[str, Path] = {}
     for path in paths:
