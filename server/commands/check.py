@@ -49,6 +49,8 @@ def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool,
         show(report(found, prefix, time.perf_counter() - began))
     elif told := FORMATS[format_](found, prefix):
         click.echo(told)
+    if found.unseen:
+        click.echo(f"! {found.unseen}", err=True)
     sys.exit(1 if found.errors or (strict and found.warnings) else 0)
 
 

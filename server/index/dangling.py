@@ -10,7 +10,7 @@ from server.formats.positions import KeyPath, Position, Positions, line_and_colu
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
-from server.schema.model import Attribute, Type
+from server.schema.model import PEOPLE, Attribute, Type
 from server.spelling import suggestion
 
 Parsed = Callable[[str], tuple[Tree, Positions]]
@@ -40,7 +40,7 @@ def dangling(
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
     """One version for each file."""
-    for table in snapshot.tables.values():
+    for table in (table for uid, table in snapshot.tables.items() if uid not in PEOPLE):
         for document in table.versions.values():
             if document.status == PUBLISHED or not _is_copy(snapshot, document):
                 yield document
@@ -82,12 +82,23 @@ def _targets(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Attribut
             yield from _targets(component.type, component.values, inner)
 
 
+def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
+    """The documents that relate to users and roles, each as often as it does."""
+    for document in _all(snapshot):
+        for attribute, _, target in _targets(document.type, document.values, ()):
+            uid = target[0] if isinstance(target, tuple) else attribute.target
+            if attribute.type == "relation" and uid in PEOPLE:
+                yield document
+
+
 def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, target: Any) -> bool:
     if attribute.type == "media":
         return target in snapshot.media
     uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
-    # A type that is not in the index (users, other plugins) can't be looked into.
-    return uid not in known or uid.startswith("plugin::users") or document_id in known[uid]
+    if uid in PEOPLE and snapshot.users is None:
+        return True  # nobody knows: the users are not in this snapshot
+    # A type that is not in the index (of another plugin) can't be looked into.
+    return uid not in known or document_id in known[uid]
 
 
 def _sentences(

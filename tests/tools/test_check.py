@@ -10,8 +10,11 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from server.auth.accounts import Accounts
+from server.auth.users import Users
 from server.commands.cli import main
 from server.problems import RULES
+from server.schema.model import USER
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, component, relation, write
 
@@ -672,3 +675,32 @@ def test_the_hook_for_pre_commit_runs_a_command_that_there_is() -> None:
     assert hook["pass_filenames"] is False
     paths = ["content/articles/a.md", "src/docs/a.mdx", "site.yaml", "content-types/a.json", "a/b.yml"]
     assert all(re.search(hook["files"], path) for path in paths)
+
+
+# --- users -----------------------------------------------------------------------------------------
+
+MEMO = {
+    **collection("memo", {"by": {"type": "relation", "relation": "manyToMany", "target": USER}}),
+    "content/memos/one.yaml": "by:\n  - nobody\n",
+}
+
+
+def test_relations_to_users_need_the_accounts_database(tmp_path: Path) -> None:
+    write(tmp_path, MEMO)
+    result = check(tmp_path, "--strict")
+    assert result.exit_code == 0
+    assert "1 relation to users could not be looked at" in result.stderr
+    assert not (tmp_path / ".quire/accounts.db").exists()
+    write(tmp_path, {"site.yaml": "accounts: postgresql://nobody@127.0.0.1:1/none\n"})
+    assert "could not be looked at: the accounts database can't be used" in check(tmp_path).stderr
+
+
+def test_a_user_that_is_gone_is_a_problem(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path)
+    ann = Users(accounts).create("ann", "ann@x.org", "secret12", role="authenticated", confirmed=True)
+    accounts.close()
+    write(tmp_path, {**MEMO, "content/memos/one.yaml": f"by:\n  - {ann.document_id}\n  - nobody\n"})
+    (problem,) = found(tmp_path)
+    assert (problem["path"], problem["line"], problem["rule"]) == ("content/memos/one.yaml", 3, "dangling")
+    assert problem["message"] == f'by: there is no document "nobody" of {USER}'
+    assert check(tmp_path).stderr == ""

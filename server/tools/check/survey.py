@@ -23,6 +23,7 @@ from server.tools.check.audit import Audit
 from server.tools.check.duplicates import duplicate_values
 from server.tools.check.fixes import FIXABLE, Fix, find_fixes
 from server.tools.check.unclaimed import unclaimed
+from server.tools.check.users import join_users
 from server.tools.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
 
 # Each yields the problems of one kind that no single file shows.
@@ -40,6 +41,7 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 class Survey:
     """What a check found: the problems, the number of files, how many values can be fixed, those fixed.
 
+    `unseen` says what could not be looked at, if there is something.
     `site` and `audit` are None if site.yaml or a schema is broken, so that no document could be read.
     """
 
@@ -49,6 +51,7 @@ class Survey:
     fixed: tuple[Fix, ...] = ()
     site: Site | None = field(default=None, compare=False)
     audit: Audit | None = field(default=None, compare=False)
+    unseen: str = ""
 
     @property
     def errors(self) -> int:
@@ -82,12 +85,14 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     for find in (*AUDITS, *((untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
     broken = _broken(audit, found)
-    found.update(dict.fromkeys(dangling(state.snapshot, partial(parsed, site.root), broken)))
+    snapshot, unseen = join_users(site)
+    for documents in (broken, None if snapshot.users is not None else []):
+        found.update(dict.fromkeys(dangling(snapshot, partial(parsed, site.root), documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in broken)
     shown = (p for p in found if not _is_ignored(p, state.settings) and not p.message.endswith(lost))
     fixes = _fixes(audit, found)
     told = (replace(p, fix=fixes.get((p.path, p.line, p.column, p.rule), p.fix)) for p in shown)
-    return Survey(_sorted(told), len(audit.files), len(fixes), site=site, audit=audit)
+    return Survey(_sorted(told), len(audit.files), len(fixes), site=site, audit=audit, unseen=unseen)
 
 
 def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:

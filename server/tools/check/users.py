@@ -1,0 +1,31 @@
+"""The users that content relates to, as far as a check can see them: a clone has no accounts database."""
+
+from server.auth.accounts import Accounts
+from server.auth.users import Users
+from server.errors import SetupError
+from server.index.dangling import related_to_users
+from server.index.snapshot import Snapshot
+from server.index.user_index import UserIndex
+from server.paths import FOLDER
+from server.site.site import Site
+
+DATABASE = f"{FOLDER}/accounts.db"
+
+
+def join_users(site: Site) -> tuple[Snapshot, str]:
+    """The snapshot of a site with its users, and a sentence on what could not be looked at without them."""
+    snapshot, settings = site.state.snapshot, site.state.settings
+    count = sum(1 for _ in related_to_users(snapshot)) if snapshot.schema.knows_users else 0
+    if not count:
+        return snapshot, ""
+    what = f"{count} relation{'s' * (count != 1)} to users could not be looked at"
+    if not settings.accounts and not (site.root / DATABASE).is_file():
+        return snapshot, f"{what}: there is no accounts database here ({DATABASE})"
+    try:
+        accounts = Accounts(site.root, settings.accounts)
+    except SetupError as error:
+        return snapshot, f"{what}: {error.message}"
+    try:
+        return UserIndex(Users(accounts), site.root).join(snapshot, settings), ""
+    finally:
+        accounts.close()
