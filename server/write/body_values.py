@@ -13,6 +13,7 @@ from server.formats.tree import Plain, Tree
 from server.query.booleans import read_boolean
 from server.schema.model import Attribute
 from server.write.faults import Fault
+from server.write.passwords import Hashed
 
 BLOCK_TYPES = ("paragraph", "heading", "list", "list-item", "quote", "code", "image", "link", "text")
 TOP_BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
@@ -44,7 +45,9 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
             raise Unreadable("text")
         if _SURROGATE.search(tree):
             raise Unreadable("text without null characters or halves of surrogate pairs")
-        return hash_password(tree) if kind == "password" else READERS[kind](tree, attribute)
+        if kind == "password":
+            return str(tree) if isinstance(tree, Hashed) else hash_password(tree)
+        return READERS[kind](tree, attribute)
     if kind == "time" and not (isinstance(tree, str) and _TIME.fullmatch(tree.strip())):
         raise Unreadable("a time, HH:mm:ss.SSS")
     value = READERS[kind](tree, attribute)

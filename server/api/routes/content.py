@@ -14,6 +14,7 @@ from server.query.parse import read_locale, read_status, written_locale
 from server.schema.model import Type
 from server.site.site import Site
 from server.write import prepare
+from server.write.passwords import hash_passwords
 from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
@@ -127,7 +128,8 @@ def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
     locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
     draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
     address = Address(ask.type, document_id, locale, draft)
-    data, if_match = read_data(read_body(request)), request.headers.get("If-Match")
+    data = hash_passwords(ask.state.schema, ask.type, read_data(read_body(request)))
+    if_match = request.headers.get("If-Match")
     return WriteRequest(address, ask.actor, data, if_match, ask.user_tables())
 
 
