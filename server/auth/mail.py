@@ -31,7 +31,7 @@ class Outbox:
     def put(self, job: Callable[[], object]) -> None:
         """Let a job be done soon; where far too many wait already, it is dropped, and the log says so."""
         with self._lock:
-            if self._thread is None:  # not before the first: a thread would not live through a fork
+            if self._thread is None:  # Started here, because a thread does not survive a fork.
                 self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
                 self._thread.start()
         try:

@@ -5,8 +5,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 _HASHER = PasswordHasher()
 
-# What a password is compared with where there is no user, so that the answer takes as long: the hash of
-# some random bytes, with the parameters that _HASHER has.
+# A password is compared with this where there is no user, so that the answer takes as long. It is the hash
+# of some random bytes, made with the parameters of _HASHER.
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$ifB4o+P2A2EaxgtFvZkVrA$ZnSv12GIpNjyQupIM66pa92IrGlpu5TdjhX2svbvyCY"
 
 

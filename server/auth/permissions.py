@@ -12,7 +12,7 @@ from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Sel
 from server.schema.model import Attribute, Schema, Type
 
 READ_ACTIONS = ("find", "findOne", "readDraft")
-# The publication filters whose answer says what a draft holds.
+# The answer to these publication filters tells what a draft holds, so that it takes readDraft.
 ABOUT_DRAFTS = ("modified", "unmodified")
 
 

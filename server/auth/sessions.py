@@ -61,7 +61,7 @@ def _key(root: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         fix = "look at its permissions, or delete it, which ends all sessions"
         raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", fix) from error
-    if len(key) < SHORTEST_KEY:  # anybody could guess it, and be anybody
+    if len(key) < SHORTEST_KEY:  # With a key that can be guessed, anybody can log in as anybody.
         fix = "delete it, which ends all sessions"
         raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", fix)
     return key
@@ -69,7 +69,7 @@ def _key(root: Path) -> str:
 
 def _make_key(path: Path) -> None:
     """Make a key, whole or not at all; where another process makes one too, the first stays."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent)  # which nobody else may read
+    descriptor, name = tempfile.mkstemp(dir=path.parent)  # Nobody else may read it: mkstemp makes it so.
     try:
         with open(descriptor, "w") as file:
             file.write(secrets.token_hex(32))
@@ -79,7 +79,7 @@ def _make_key(path: Path) -> None:
             os.link(name, path)
         except FileExistsError:
             pass
-        except OSError:  # a file system without hard links
+        except OSError:  # The file system has no hard links.
             os.replace(name, path)
     finally:
         Path(name).unlink(missing_ok=True)

@@ -27,9 +27,9 @@ from server.documents.ids import new_document_id
 from server.documents.timestamps import now
 from server.errors import TakenError
 
-RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long the codes in mails are good
+RESET_HOURS, CONFIRM_HOURS = 1, 72  # So long a code in a mail can be used.
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
-LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # as the columns are
+LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # The columns are as long.
 LONGEST_OTHER = 1024
 _LARGEST_ID = 2**31 - 1
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -148,7 +148,7 @@ class Users:
             "username": plain_name(username),
             "name_key": name_key(username),
             "email": plain_address(email),
-            "password": hash_password(password) if password else None,  # before others have to wait
+            "password": hash_password(password) if password else None,  # Slow: done before the transaction.
             "provider": "local",
             "confirmed": confirmed,
             "blocked": blocked,
@@ -184,7 +184,8 @@ class Users:
             changes["email"] = plain_address(str(changes["email"]))
             changes["reset_hash"] = changes["confirm_hash"] = None
         if changes.get("password"):
-            changes["password"] = hash_password(str(changes["password"]))  # before others have to wait
+            # Hashing is slow, so it is done before the transaction.
+            changes["password"] = hash_password(str(changes["password"]))
             changes["sessions"] = _u.sessions + 1
             changes["reset_hash"] = None
         with self._changing() as connection:

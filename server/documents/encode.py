@@ -40,7 +40,7 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
     """The attributes of a row that a file has to name: those with a value, or without their default."""
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        if not is_empty(value) or attribute.has_default:  # a missing key would mean the default
+        if not is_empty(value) or attribute.has_default:  # A missing key would mean the default.
             found[attribute.name] = encode(attribute, value)
     return found
 

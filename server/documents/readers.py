@@ -117,7 +117,7 @@ def _array(tree: Tree, attribute: Attribute) -> Any:
     return _json(tree, attribute)
 
 
-# Of a block's keys, those that are text whatever they look like.
+# These keys of a block hold text, even where it looks like a number.
 _BLOCK_TEXT = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
 
 

@@ -22,7 +22,7 @@ _SHORT_DATE = re.compile(  # 2024, 2024-05, 20240515, 2024-136 (the 136th day), 
 )
 _SHORT_TIME = re.compile(r"(\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d+)?))?)?(Z|[-+]\d\d(?::?\d\d)?)?", re.ASCII)
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?", re.ASCII)
-_EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # to JSON, 1.0 is the integer 1
+_EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # JSON has 1.0 for the integer 1.
 
 
 def from_datetime(value: datetime) -> str:
@@ -31,7 +31,7 @@ def from_datetime(value: datetime) -> str:
     return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z".rjust(24, "0")
 
 
-@lru_cache(maxsize=10_000)  # a commit gives its timestamp to many files
+@lru_cache(maxsize=10_000)  # A commit gives its timestamp to many files.
 def from_seconds(seconds: float) -> str:
     """The timestamp of seconds since 1970."""
     return from_datetime(datetime.fromtimestamp(seconds, UTC))
@@ -49,7 +49,7 @@ def read_timestamp(text: str) -> str:
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
-        datetime.fromisoformat(text)  # refuses a day that does not exist
+        datetime.fromisoformat(text)  # Raises ValueError for a day that does not exist.
         return text
     found = _TIMESTAMP.fullmatch(text)
     if not found:
@@ -84,7 +84,7 @@ def read_partial_timestamp(text: str) -> str:
             try:
                 return read_timestamp(f"{_first_day(date_found)}{_full_time(time_found)}")
             except ValueError:
-                pass  # no such day, but perhaps a number of milliseconds
+                pass  # There is no such day, but it may be a number of milliseconds.
         if re.fullmatch(r"-?[0-9]{1,8}", text.strip()):
             return _from_epoch_ms(int(text))
         raise

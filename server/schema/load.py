@@ -53,7 +53,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             files[made.uid] = file
     types[USER] = user_type(types.values())
     schema = Schema(types)
-    if not wrong:  # what could not be read would seem to be missing
+    if not wrong:  # A type that can't be read would seem to be missing.
         for uid, file in files.items():
             check_type(file, types[uid], schema, wrong)
         with noting(wrong):
@@ -225,7 +225,7 @@ def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str,
     return found.name
 
 
-# Our name of an option, the schema file's name, and what it must be.
+# Each option by its field of Attribute, its name in a schema file, and the type of its value.
 _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("required", "required", bool),
     ("unique", "unique", bool),
@@ -288,7 +288,7 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
-    if values.get("target") == USER and "mapped_by" in values:  # a user has no file to store it in
+    if values.get("target") == USER and "mapped_by" in values:  # A user has no file that could store it.
         values.setdefault("inversed_by", values.pop("mapped_by"))
     # A relation belongs to its locale unless the schema says otherwise; other attributes are shared.
     # A uid and a relation are each locale's own, whatever their options say, as they are in Strapi.

@@ -11,7 +11,7 @@ from typing import Any, Literal
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
 ROLE = "plugin::users-permissions.role"
-PEOPLE = frozenset({USER, ROLE})  # the types whose documents are not files
+PEOPLE = frozenset({USER, ROLE})  # Their documents are no files.
 
 Kind = Literal["collectionType", "singleType", "component"]
 
@@ -58,7 +58,7 @@ ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
 TO_MANY = frozenset({"oneToMany", "manyToMany", "morphToMany", "morphMany"})
 POLYMORPHIC = frozenset({"morphToOne", "morphToMany"})
 MORPH = POLYMORPHIC | {"morphOne", "morphMany"}
-# What the other side of a two-way relation must be.
+# The relation that the other side of a two-way relation has.
 MIRROR: Mapping[str, str] = {
     "oneToOne": "oneToOne",
     "oneToMany": "manyToOne",

@@ -14,6 +14,16 @@ WRITE = (*ALWAYS, 409, 413, 503, 507)
 TAG = {"schema": {"type": "string"}, "description": "The version of what is shown."}
 
 
+def closed(properties: Mapping[str, Any]) -> Schema:
+    """An object with these members: all of them, and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 def json_content(schema: Schema, example: Any = None) -> Schema:
     """A JSON body or answer."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}

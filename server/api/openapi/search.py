@@ -1,9 +1,8 @@
 """The operation of `/search`, which is about all types that the actor may find (docs/search.md)."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from server.api.openapi.operations import answer, operation
+from server.api.openapi.operations import answer, closed, operation
 from server.api.openapi.types import Schema
 from server.auth.permissions import Actor
 from server.config.model import Settings
@@ -58,7 +57,7 @@ def _parameters(names: list[str], settings: Settings) -> list[Schema]:
 
 def _answered(names: list[str], settings: Settings) -> Schema:
     marked = {**_TEXT, "description": "HTML in which only `<mark>` is not escaped."}
-    hit = _closed(
+    hit = closed(
         {
             "id": {"type": "integer"},
             "documentId": _TEXT,
@@ -71,23 +70,14 @@ def _answered(names: list[str], settings: Settings) -> Schema:
             "highlights": {"type": "object", "additionalProperties": {"type": "array", "items": marked}},
         }
     )
-    facet = {"type": "array", "items": _closed({"value": _TEXT, "count": _COUNT})}
+    facet = {"type": "array", "items": closed({"value": _TEXT, "count": _COUNT})}
     pagination = dict.fromkeys(("page", "pageSize", "pageCount", "total"), _COUNT)
     index = {"used": {"type": "boolean"}, "documents": _COUNT, "pending": {"type": ["integer", "null"]}}
     meta = {
         "query": _TEXT,
-        "pagination": _closed(pagination),
-        "facets": _closed({"type": facet, "locale": facet}),
+        "pagination": closed(pagination),
+        "facets": closed({"type": facet, "locale": facet}),
         "didYouMean": {"type": ["string", "null"]},
-        "index": _closed(index),
+        "index": closed(index),
     }
-    return _closed({"data": {"type": "array", "items": hit}, "meta": _closed(meta)})
-
-
-def _closed(properties: Mapping[str, Any]) -> Schema:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return closed({"data": {"type": "array", "items": hit}, "meta": closed(meta)})

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.api.openapi.operations import ALWAYS, JSON, WRITE, answer, json_content, operation
+from server.api.openapi.operations import ALWAYS, JSON, WRITE, answer, closed, json_content, operation
 from server.api.openapi.parameters import name_in_path, number_in_path
 from server.api.openapi.types import Schema, ref
 from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
@@ -91,8 +91,8 @@ class Services:
         registered = answer(
             "The new user, with a token where the address need not be confirmed.", _REGISTERED
         )
-        done = answer("It is done, or will be.", _closed({"ok": {"const": True}}))
-        sent = answer("A mail is sent if there is such a user.", _closed({"email": _TEXT, "sent": _FLAG}))
+        done = answer("It is done, or will be.", closed({"ok": {"const": True}}))
+        sent = answer("A mail is sent if there is such a user.", closed({"email": _TEXT, "sent": _FLAG}))
         rows: Iterable[tuple[str, str, str, str, Schema, Mapping[str, int]]] = (
             ("callback", "local", "login", "Log in", shown, LOGIN),
             ("register", "local/register", "register", "Make an account", registered, REGISTER),
@@ -164,24 +164,24 @@ class Services:
         yield from self._roles()
 
     def _roles(self) -> Iterator[tuple[str, Schema]]:
-        role = _closed({"id": {"type": "integer"}, "nb_users": {"type": "integer"},
+        role = closed({"id": {"type": "integer"}, "nb_users": {"type": "integer"},
                         **dict.fromkeys(("documentId", "name", "description", "type"), _TEXT),
                         **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), _TIMESTAMP)})  # fmt: skip
         roles = self._one(
             "role.find", USERS, "findRoles", "The roles",
-            {200: answer("The roles.", _closed({"roles": {"type": "array", "items": role}}))},
+            {200: answer("The roles.", closed({"roles": {"type": "array", "items": role}}))},
         )  # fmt: skip
         yield "/api/users-permissions/roles", _methods(get=roles)
         whole = {**role, "properties": {**role["properties"], "permissions": _OBJECT}}
         one = self._one(
             "role.findOne", USERS, "findOneRole", "One role, and what it may do",
-            {200: answer("The role.", _closed({"role": whole}))},
+            {200: answer("The role.", closed({"role": whole}))},
             parameters=[name_in_path("id", "The number or name of a role.")], errors=(*ALWAYS, 404),
         )  # fmt: skip
         yield "/api/users-permissions/roles/{id}", _methods(get=one)
         every = self._one(
             "role.find", USERS, "findPermissions", "Everything that roles can be allowed to do",
-            {200: answer("By subject and action.", _closed({"permissions": _OBJECT}))},
+            {200: answer("By subject and action.", closed({"permissions": _OBJECT}))},
         )  # fmt: skip
         yield "/api/users-permissions/permissions", _methods(get=every)
 
@@ -197,12 +197,12 @@ class Services:
             described = {"type": "object", "required": ["uid", "schema"]}
             many = self._one(
                 "content-type.find", SITE, f"find{kind}s", f"The {name.replace('-', ' ')} of the site",
-                {200: answer("Their schemas.", _closed({"data": {"type": "array", "items": described}}))},
+                {200: answer("Their schemas.", closed({"data": {"type": "array", "items": described}}))},
             )  # fmt: skip
             yield f"/api/content-type-builder/{name}", _methods(get=many)
             one = self._one(
                 "content-type.findOne", SITE, f"findOne{kind}", f"One of the {name.replace('-', ' ')}",
-                {200: answer("Its schema.", _closed({"data": described}))},
+                {200: answer("Its schema.", closed({"data": described}))},
                 parameters=[name_in_path("uid", "Such as `api::article.article`.")], errors=(*ALWAYS, 404),
             )  # fmt: skip
             yield f"/api/content-type-builder/{name}/{{uid}}", _methods(get=one)
@@ -225,20 +225,11 @@ def _params(name: str, *which: str) -> list[Schema]:
     return [ref(f"{name}.{each}", "parameters") for each in which]
 
 
-def _closed(properties: Mapping[str, Any]) -> Schema:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 # --- shapes --------------------------------------------------------------------------------------
 
-_LOGGED_IN = _closed({"jwt": _TEXT, "user": ref(_USER)})
+_LOGGED_IN = closed({"jwt": _TEXT, "user": ref(_USER)})
 _REGISTERED = {**_LOGGED_IN, "required": ["user"]}
-_LOCALE = _closed(
+_LOCALE = closed(
     {
         "id": {"type": "integer"},
         **dict.fromkeys(("documentId", "name", "code"), _TEXT),
