@@ -53,7 +53,7 @@ WRITTEN: Mapping[str, Schema] = {
     **SHOWN,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
     "email": {"type": "string", "format": "email"},
-    "uid": {"type": "string", "pattern": UID},
+    "uid": {"type": "string", "pattern": UID.pattern},
     "password": {"type": "string", "format": "password"},
     "time": {"type": "string", "pattern": _TIME_TEXT},
     "datetime": _TIMESTAMP_WRITTEN,
