@@ -21,7 +21,7 @@ STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
 
 
-def collection(
+def schema(
     name: str,
     attributes: Mapping[str, Any],
     *,
@@ -29,16 +29,21 @@ def collection(
     localized: bool = False,
     single: bool = False,
     **options: Any,
-) -> dict[str, str]:
-    """The schema file of a content type; its plural is its name and an s."""
+) -> str:
+    """The text of a content type's schema; its plural is its name and an s, "string" an attribute of that."""
     described = {
         "kind": "singleType" if single else "collectionType",
         "info": {"singularName": name, "pluralName": f"{name}s", "displayName": name.title()},
         "options": {"draftAndPublish": drafts, **options},
         "pluginOptions": {"i18n": {"localized": True}} if localized else {},
-        "attributes": attributes,
+        "attributes": {n: {"type": a} if isinstance(a, str) else a for n, a in attributes.items()},
     }
-    return {f"content-types/{name}.json": json.dumps(described, indent=1)}
+    return json.dumps(described, indent=1)
+
+
+def collection(name: str, attributes: Mapping[str, Any], **described: Any) -> dict[str, str]:
+    """The schema file of a content type; see `schema`."""
+    return {f"content-types/{name}.json": schema(name, attributes, **described)}
 
 
 def component(uid: str, attributes: Mapping[str, Any]) -> dict[str, str]:
@@ -96,11 +101,16 @@ def _bracketed(value: Any, key: str, encoded: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: its status, the parsed body, the headers."""
+    """One answer: its status, the bytes of its body and what they say where they are JSON, the headers."""
 
     status: int
-    body: Any
+    raw: bytes
     headers: Headers
+    body: Any
+
+    @property
+    def text(self) -> str:
+        return self.raw.decode()
 
     @property
     def data(self) -> Any:
@@ -148,15 +158,35 @@ class Api:
         if who != "public":
             headers["Authorization"] = f"Bearer {self.tokens.get(who, who)}"
         answer = self.client.open(path, method=method, headers=headers, **options)
-        text = answer.get_data()
-        is_json = answer.headers.get("Content-Type", "").startswith("application/json")
-        return Answer(answer.status_code, json.loads(text) if text and is_json else text, answer.headers)
+        raw = answer.get_data()
+        answer.close()
+        plain = answer.is_json and "Content-Encoding" not in answer.headers
+        return Answer(answer.status_code, raw, answer.headers, json.loads(raw) if raw and plain else raw)
 
     def get(self, path: str, who: str = "full", **options: Any) -> Answer:
         return self.ask("GET", path, who, **options)
 
-    def post(self, path: str, data: Any, who: str = "full") -> Answer:
-        return self.ask("POST", path, who, json={"data": data})
+    def post(self, path: str, data: Any, who: str = "full", **options: Any) -> Answer:
+        return self.ask("POST", path, who, json={"data": data}, **options)
 
-    def put(self, path: str, data: Any, who: str = "full") -> Answer:
-        return self.ask("PUT", path, who, json={"data": data})
+    def put(self, path: str, data: Any, who: str = "full", **options: Any) -> Answer:
+        return self.ask("PUT", path, who, json={"data": data}, **options)
+
+    @property
+    def root(self) -> Path:
+        return self.site.root
+
+    def read(self, path: str) -> str:
+        """The text of a file of the site."""
+        return (self.root / path).read_bytes().decode()
+
+    @property
+    def files(self) -> set[str]:
+        """The paths of all files in content/."""
+        content = self.root / "content"
+        return {p.relative_to(content).as_posix() for p in content.rglob("*") if p.is_file()}
+
+
+def make(root: Path, files: Files) -> Api:
+    """A site of some files, and the app that serves it."""
+    return Api.of(load(root, files))

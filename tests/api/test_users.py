@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.making import Made, make, schema
+from tests.sites import Api, make, schema
 
 SITE = """
 roles:
@@ -27,16 +27,16 @@ ANN = {"username": "ann", "email": "Ann@Example.org", "password": "secret12"}
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
+def api(tmp_path: Path) -> Api:
     return make(tmp_path, FILES)
 
 
-def register(made: Made, **changes: str) -> Any:
-    return made.client.post("/api/auth/local/register", json={**ANN, **changes})
+def register(api: Api, **changes: str) -> Any:
+    return api.ask("POST", "/api/auth/local/register", "public", json={**ANN, **changes})
 
 
-def login(made: Made, password: str = "secret12", identifier: str = "ann") -> Any:
-    return made.client.post("/api/auth/local", json={"identifier": identifier, "password": password})
+def login(api: Api, password: str = "secret12", identifier: str = "ann") -> Any:
+    return api.ask("POST", "/api/auth/local", "public", json={"identifier": identifier, "password": password})
 
 
 def mailed(caplog: pytest.LogCaptureFixture, name: str) -> str:
@@ -53,131 +53,136 @@ def as_user(token: str) -> dict[str, Any]:
     return {"headers": {"Authorization": f"Bearer {token}"}}
 
 
-def test_registering_logs_in_and_gives_the_rights_of_the_role(made: Made) -> None:
-    answer = register(made)
-    assert answer.status_code == 200
-    assert answer.json["user"]["email"] == "ann@example.org"
-    session = as_user(answer.json["jwt"])
-    assert made.client.get("/api/users/me", **session).json["username"] == "ann"
-    assert made.client.get("/api/notes", **session).status_code == 200
-    assert made.client.post("/api/notes", json={"data": {"text": "x"}}, **session).status_code == 403
-    assert made.client.put("/api/users/me", json={"username": "anna"}, **session).json["username"] == "anna"
-    assert made.client.put("/api/users/me", json={"role": "editor"}, **session).status_code == 400
+def test_registering_logs_in_and_gives_the_rights_of_the_role(api: Api) -> None:
+    answer = register(api)
+    assert answer.status == 200
+    assert answer.body["user"]["email"] == "ann@example.org"
+    session = as_user(answer.body["jwt"])
+    assert api.get("/api/users/me", "public", **session).body["username"] == "ann"
+    assert api.get("/api/notes", "public", **session).status == 200
+    assert api.ask("POST", "/api/notes", "public", json={"data": {"text": "x"}}, **session).status == 403
+    assert (
+        api.ask("PUT", "/api/users/me", "public", json={"username": "anna"}, **session).body["username"]
+        == "anna"
+    )
+    assert api.ask("PUT", "/api/users/me", "public", json={"role": "editor"}, **session).status == 400
 
 
-def test_a_password_is_nowhere_to_be_seen(made: Made) -> None:
-    register(made)
+def test_a_password_is_nowhere_to_be_seen(api: Api) -> None:
+    register(api)
     for path in ("/api/users", "/api/users?populate=role", "/api/users/1"):
-        text = made.send("GET", path).get_data(as_text=True)
+        text = api.get(path).text
         assert "argon2" not in text
         assert "password" not in text
-    assert b"secret12" not in (made.root / ".quire/accounts.db").read_bytes()
-    assert made.send("GET", "/api/users?filters[password][$notNull]=true").status_code == 400
+    assert b"secret12" not in (api.root / ".quire/accounts.db").read_bytes()
+    assert api.get("/api/users?filters[password][$notNull]=true").status == 400
 
 
-def test_a_changed_password_ends_older_sessions(made: Made) -> None:
-    old = register(made).json["jwt"]
+def test_a_changed_password_ends_older_sessions(api: Api) -> None:
+    old = register(api).body["jwt"]
     form = {"currentPassword": "secret12", "password": "secret34", "passwordConfirmation": "secret34"}
-    new = made.client.post("/api/auth/change-password", json=form, **as_user(old)).json["jwt"]
-    assert made.client.get("/api/users/me", **as_user(old)).status_code == 401
-    assert made.client.get("/api/users/me", **as_user(new)).status_code == 200
-    assert login(made).status_code == 400
-    assert login(made, "secret34").status_code == 200
+    new = api.ask("POST", "/api/auth/change-password", "public", json=form, **as_user(old)).body["jwt"]
+    assert api.get("/api/users/me", "public", **as_user(old)).status == 401
+    assert api.get("/api/users/me", "public", **as_user(new)).status == 200
+    assert login(api).status == 400
+    assert login(api, "secret34").status == 200
 
 
 def test_a_forgotten_password_is_reset_with_a_code_that_works_once(
-    made: Made, caplog: pytest.LogCaptureFixture
+    api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    register(made)
+    register(api)
     with caplog.at_level(logging.WARNING):
-        known = made.client.post("/api/auth/forgot-password", json={"email": "ann@example.org"})
-        unknown = made.client.post("/api/auth/forgot-password", json={"email": "nobody@example.org"})
-    assert (known.status_code, known.json) == (unknown.status_code, unknown.json) == (200, {"ok": True})
+        known = api.ask("POST", "/api/auth/forgot-password", "public", json={"email": "ann@example.org"})
+        unknown = api.ask("POST", "/api/auth/forgot-password", "public", json={"email": "nobody@example.org"})
+    assert (known.status, known.body) == (unknown.status, unknown.body) == (200, {"ok": True})
     form = {"code": mailed(caplog, "code"), "password": "secret56", "passwordConfirmation": "secret56"}
-    assert made.client.post("/api/auth/reset-password", json=form).status_code == 200
-    assert made.client.post("/api/auth/reset-password", json=form).status_code == 400
-    assert login(made, "secret56").status_code == 200
+    assert api.ask("POST", "/api/auth/reset-password", "public", json=form).status == 200
+    assert api.ask("POST", "/api/auth/reset-password", "public", json=form).status == 400
+    assert login(api, "secret56").status == 200
 
 
 def test_a_reset_confirms_the_address_that_the_code_was_sent_to(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = make(tmp_path, {**FILES, "site.yaml": SITE + "auth: {confirm_email: true}\n"})
-    register(made)
+    api = make(tmp_path, {**FILES, "site.yaml": SITE + "auth: {confirm_email: true}\n"})
+    register(api)
     with caplog.at_level(logging.WARNING):
-        made.client.post("/api/auth/forgot-password", json={"email": "ann@example.org"})
+        api.ask("POST", "/api/auth/forgot-password", "public", json={"email": "ann@example.org"})
     form = {"code": mailed(caplog, "code"), "password": "secret56", "passwordConfirmation": "secret56"}
-    assert made.client.post("/api/auth/reset-password", json=form).json["user"]["confirmed"]
-    assert login(made, "secret56").status_code == 200
+    assert api.ask("POST", "/api/auth/reset-password", "public", json=form).body["user"]["confirmed"]
+    assert login(api, "secret56").status == 200
 
 
-def test_nobody_who_is_blocked_is_sent_a_code(made: Made, caplog: pytest.LogCaptureFixture) -> None:
-    register(made)
-    register(made, username="ben", email="ben@example.org")
-    made.send("PUT", "/api/users/1", json={"blocked": True})
+def test_nobody_who_is_blocked_is_sent_a_code(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    register(api)
+    register(api, username="ben", email="ben@example.org")
+    api.ask("PUT", "/api/users/1", json={"blocked": True})
     with caplog.at_level(logging.WARNING):
         for name in ("ann", "ben"):
-            asked = made.client.post("/api/auth/forgot-password", json={"email": f"{name}@example.org"})
-            assert asked.json == {"ok": True}
+            asked = api.ask(
+                "POST", "/api/auth/forgot-password", "public", json={"email": f"{name}@example.org"}
+            )
+            assert asked.body == {"ok": True}
         mailed(caplog, "code")  # that to ben, who asked last
     assert caplog.text.count("Hello ") == 1
     assert "Hello ben," in caplog.text
 
 
-def test_nobody_is_sent_mail_without_end(made: Made) -> None:
+def test_nobody_is_sent_mail_without_end(api: Api) -> None:
     statuses = [
-        made.client.post("/api/auth/forgot-password", json={"email": address}).status_code
+        api.ask("POST", "/api/auth/forgot-password", "public", json={"email": address}).status
         for address in ("ann@example.org", "Ann@Example.org") * 3
     ]
     assert statuses == [200] * 5 + [429]
-    other = made.client.post("/api/auth/forgot-password", json={"email": "ben@example.org"})
-    assert other.status_code == 200
+    other = api.ask("POST", "/api/auth/forgot-password", "public", json={"email": "ben@example.org"})
+    assert other.status == 200
 
 
-def test_guessing_the_current_password_has_an_end(made: Made) -> None:
-    session = as_user(register(made).json["jwt"])
+def test_guessing_the_current_password_has_an_end(api: Api) -> None:
+    session = as_user(register(api).body["jwt"])
     form = {"currentPassword": "wrong one", "password": "secret34", "passwordConfirmation": "secret34"}
     statuses = [
-        made.client.post("/api/auth/change-password", json=form, **session).status_code for _ in range(11)
+        api.ask("POST", "/api/auth/change-password", "public", json=form, **session).status for _ in range(11)
     ]
     assert statuses == [400] * 10 + [429]
 
 
 def test_an_address_can_have_to_be_confirmed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    made = make(tmp_path, {**FILES, "site.yaml": SITE + "auth: {confirm_email: true}\n"})
+    api = make(tmp_path, {**FILES, "site.yaml": SITE + "auth: {confirm_email: true}\n"})
     with caplog.at_level(logging.WARNING):
-        assert "jwt" not in register(made).json
-    assert login(made).json["error"]["message"] == "Your account email is not confirmed"
+        assert "jwt" not in register(api).body
+    assert login(api).body["error"]["message"] == "Your account email is not confirmed"
     code = mailed(caplog, "confirmation")
-    assert made.client.get(f"/api/auth/email-confirmation?confirmation={code}").status_code == 200
-    session = as_user(login(made).json["jwt"])
-    assert made.client.get("/api/users/me", **session).status_code == 200
-    assert made.send("PUT", "/api/users/1", json={"confirmed": False}).status_code == 200
-    assert made.client.get("/api/users/me", **session).status_code == 401
+    assert api.get(f"/api/auth/email-confirmation?confirmation={code}", "public").status == 200
+    session = as_user(login(api).body["jwt"])
+    assert api.get("/api/users/me", "public", **session).status == 200
+    assert api.ask("PUT", "/api/users/1", json={"confirmed": False}).status == 200
+    assert api.get("/api/users/me", "public", **session).status == 401
 
 
-def test_a_blocked_user_is_out_at_once(made: Made) -> None:
-    answer = register(made).json
-    assert made.send("PUT", f"/api/users/{answer['user']['id']}", json={"blocked": True}).json["blocked"]
-    assert made.client.get("/api/users/me", **as_user(answer["jwt"])).status_code == 401
-    assert login(made).json["error"]["message"] == "Your account has been blocked by an administrator"
+def test_a_blocked_user_is_out_at_once(api: Api) -> None:
+    answer = register(api).body
+    assert api.ask("PUT", f"/api/users/{answer['user']['id']}", json={"blocked": True}).body["blocked"]
+    assert api.get("/api/users/me", "public", **as_user(answer["jwt"])).status == 401
+    assert login(api).body["error"]["message"] == "Your account has been blocked by an administrator"
 
 
-def test_guessing_has_an_end(made: Made) -> None:
-    register(made)
-    statuses = [login(made, "wrong").status_code for _ in range(12)]
+def test_guessing_has_an_end(api: Api) -> None:
+    register(api)
+    statuses = [login(api, "wrong").status for _ in range(12)]
     assert statuses[0] == 400
     assert statuses[-1] == 429
-    assert login(made).json["error"]["name"] == "RateLimitError"
+    assert login(api).body["error"]["name"] == "RateLimitError"
 
 
 @pytest.mark.usefixtures("real_passwords")
-def test_an_unknown_name_takes_as_long_as_a_wrong_password(made: Made) -> None:
-    register(made)
+def test_an_unknown_name_takes_as_long_as_a_wrong_password(api: Api) -> None:
+    register(api)
 
     def took(identifier: str) -> float:
         began = time.perf_counter()
-        assert login(made, "wrong", identifier).json["error"]["message"] == "Invalid identifier or password"
+        assert login(api, "wrong", identifier).body["error"]["message"] == "Invalid identifier or password"
         return time.perf_counter() - began
 
     known = min(took("ann") for _ in range(3))
@@ -185,22 +190,22 @@ def test_an_unknown_name_takes_as_long_as_a_wrong_password(made: Made) -> None:
     assert 0.3 < unknown / known < 3
 
 
-def test_tokens_that_nobody_gave_are_refused(made: Made) -> None:
-    register(made)
+def test_tokens_that_nobody_gave_are_refused(api: Api) -> None:
+    register(api)
     claims = {"id": 1, "s": 0, "exp": int(time.time()) + 1000}
     forged = [
         jwt.encode(claims, "another key that is long enough here", "HS256"),
         jwt.encode(claims, None, "none"),
         "a.b.c",
     ]
-    key = (made.root / ".quire/jwt.key").read_text()
+    key = (api.root / ".quire/jwt.key").read_text()
     forged.append(jwt.encode({**claims, "exp": int(time.time()) - 10}, key, "HS256"))
     for token in forged:
-        assert made.client.get("/api/users/me", **as_user(token)).status_code == 401
-    assert (made.root / ".quire/jwt.key").stat().st_mode & 0o777 == 0o600
+        assert api.get("/api/users/me", "public", **as_user(token)).status == 401
+    assert (api.root / ".quire/jwt.key").stat().st_mode & 0o777 == 0o600
 
 
-def test_users_are_listed_filtered_and_sorted_as_content_is(made: Made) -> None:
+def test_users_are_listed_filtered_and_sorted_as_content_is(api: Api) -> None:
     for name in ("cy", "bo", "al"):
         data = {
             "username": name + "x",
@@ -208,17 +213,15 @@ def test_users_are_listed_filtered_and_sorted_as_content_is(made: Made) -> None:
             "password": "secret12",
             "role": "editor",
         }
-        assert made.send("POST", "/api/users", json=data).status_code == 201
-    found = made.send(
-        "GET", "/api/users?sort=username&fields=username&filters[email][$ne]=bo@example.org"
-    ).json
+        assert api.ask("POST", "/api/users", json=data).status == 201
+    found = api.get("/api/users?sort=username&fields=username&filters[email][$ne]=bo@example.org").body
     assert [user["username"] for user in found] == ["alx", "cyx"]
-    assert made.send("GET", "/api/users/count").json == 3
-    one = made.send("GET", "/api/users/1?populate=role").json
+    assert api.get("/api/users/count").body == 3
+    one = api.get("/api/users/1?populate=role").body
     assert one["role"]["type"] == "editor"
-    assert made.send("DELETE", "/api/users/1").json["username"] == "cyx"
-    assert made.send("GET", "/api/users/1").status_code == 404
-    roles = made.send("GET", "/api/users-permissions/roles").json["roles"]
+    assert api.ask("DELETE", "/api/users/1").body["username"] == "cyx"
+    assert api.get("/api/users/1").status == 404
+    roles = api.get("/api/users-permissions/roles").body["roles"]
     assert {role["type"]: role["nb_users"] for role in roles} == {
         "public": 0,
         "authenticated": 0,
@@ -235,17 +238,17 @@ def test_users_are_listed_filtered_and_sorted_as_content_is(made: Made) -> None:
         ({"username": "a\x00bc"}, ["username"]),
     ],
 )
-def test_forms_that_are_no_good(made: Made, changes: dict[str, str], paths: list[str]) -> None:
-    error = register(made, **changes).json["error"]
+def test_forms_that_are_no_good(api: Api, changes: dict[str, str], paths: list[str]) -> None:
+    error = register(api, **changes).body["error"]
     assert sorted(entry["path"][0] for entry in error["details"]["errors"]) == paths
 
 
 @pytest.mark.parametrize("key", ["nobody", "-1", "1.0", "99", "9" * 40])
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_user_that_there_is_not_is_not_found(made: Made, method: str, key: str) -> None:
-    answer = made.send(method, f"/api/users/{key}", json={})
-    assert answer.status_code == 404
-    assert answer.json["error"]["name"] == "NotFoundError"
+def test_a_user_that_there_is_not_is_not_found(api: Api, method: str, key: str) -> None:
+    answer = api.ask(method, f"/api/users/{key}", json={})
+    assert answer.status == 404
+    assert answer.body["error"]["name"] == "NotFoundError"
 
 
 def person(name: str, **changes: Any) -> dict[str, Any]:
@@ -253,16 +256,16 @@ def person(name: str, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def three(made: Made) -> Made:
+def three(api: Api) -> Api:
     """A site with the users cyx, box and alx, who were made in that order."""
     for name in ("cyx", "box", "alx"):
-        assert made.send("POST", "/api/users", json=person(name)).status_code == 201
-    return made
+        assert api.ask("POST", "/api/users", json=person(name)).status == 201
+    return api
 
 
 def names(answer: Any) -> list[str]:
-    assert answer.status_code == 200, answer.json
-    return [user["username"] for user in answer.json]
+    assert answer.status == 200, answer.body
+    return [user["username"] for user in answer.body]
 
 
 @pytest.mark.parametrize(
@@ -279,15 +282,15 @@ def names(answer: Any) -> list[str]:
         ("_q=BOX@", ["box"]),
     ],
 )
-def test_a_part_of_the_users(three: Made, query: str, found: list[str]) -> None:
-    assert names(three.send("GET", f"/api/users?{query}")) == found
+def test_a_part_of_the_users(three: Api, query: str, found: list[str]) -> None:
+    assert names(three.get(f"/api/users?{query}")) == found
 
 
 @pytest.mark.parametrize(
     ("query", "count"), [("", 3), ("filters[username][$in]=box", 1), ("_q=example", 3), ("limit=1", 3)]
 )
-def test_some_users_are_counted(three: Made, query: str, count: int) -> None:
-    assert three.send("GET", f"/api/users/count?{query}").json == count
+def test_some_users_are_counted(three: Api, query: str, count: int) -> None:
+    assert three.get(f"/api/users/count?{query}").body == count
 
 
 WRONG_QUERIES = (
@@ -297,91 +300,90 @@ WRONG_QUERIES = (
 
 
 @pytest.mark.parametrize("query", WRONG_QUERIES)
-def test_a_wrong_query_is_refused_before_anything_is_written(three: Made, query: str) -> None:
+def test_a_wrong_query_is_refused_before_anything_is_written(three: Api, query: str) -> None:
     asked = (("POST", "", person("new")), ("PUT", "/1", {"username": "new"}), ("DELETE", "/1", None))
     for method, path, body in asked:
-        assert three.send(method, f"/api/users{path}?{query}", json=body).status_code == 400
+        assert three.ask(method, f"/api/users{path}?{query}", json=body).status == 400
     for path in ("", "/count", "/1"):
-        assert three.send("GET", f"/api/users{path}?{query}").status_code == 400
-    assert names(three.send("GET", "/api/users")) == ["cyx", "box", "alx"]
+        assert three.get(f"/api/users{path}?{query}").status == 400
+    assert names(three.get("/api/users")) == ["cyx", "box", "alx"]
 
 
 @pytest.mark.parametrize("query", ["_q=nothing", "_q=", "pagination[page]=2", "filters[id]=0", "start=7"])
-def test_what_a_query_chooses_from_does_not_matter_to_a_write(three: Made, query: str) -> None:
-    assert three.send("POST", f"/api/users?{query}", json=person("new")).json["username"] == "new"
-    assert three.send("PUT", f"/api/users/4?{query}", json={"username": "newer"}).json["username"] == "newer"
-    assert three.send("DELETE", f"/api/users/4?{query}").json["username"] == "newer"
+def test_what_a_query_chooses_from_does_not_matter_to_a_write(three: Api, query: str) -> None:
+    assert three.ask("POST", f"/api/users?{query}", json=person("new")).body["username"] == "new"
+    assert three.ask("PUT", f"/api/users/4?{query}", json={"username": "newer"}).body["username"] == "newer"
+    assert three.ask("DELETE", f"/api/users/4?{query}").body["username"] == "newer"
 
 
-def test_one_user_is_shown_where_the_filters_fit(made: Made) -> None:
-    session = as_user(register(made).json["jwt"])
-    for path, asks in (("/api/users/1", made.send), ("/api/users/me", None)):
+def test_one_user_is_shown_where_the_filters_fit(api: Api) -> None:
+    session = as_user(register(api).body["jwt"])
+    for path, options in (("/api/users/1", {}), ("/api/users/me", {"who": "public", **session})):
         for query, status in (("_q=", 200), ("_q=ann", 200), ("_q=bob", 404), ("filters[blocked]=true", 404)):
             url = f"{path}?{query}"
-            answer = asks("GET", url) if asks else made.client.get(url, **session)
-            assert answer.status_code == status, url
+            assert api.get(url, **options).status == status, url
 
 
-def test_a_token_is_no_user(made: Made) -> None:
-    reader = made.accounts.create_token("reader", "custom", ["note.find"])
-    assert made.send("GET", "/api/users/me").json["error"]["message"] == "Unauthorized"
-    assert made.send("PUT", "/api/users/me", json={"username": "x"}).status_code == 401
-    assert made.client.get("/api/users/me", **as_user(reader)).status_code == 403
+def test_a_token_is_no_user(api: Api) -> None:
+    reader = api.accounts.create_token("reader", "custom", ["note.find"])
+    assert api.get("/api/users/me").body["error"]["message"] == "Unauthorized"
+    assert api.ask("PUT", "/api/users/me", json={"username": "x"}).status == 401
+    assert api.get("/api/users/me", "public", **as_user(reader)).status == 403
 
 
-def test_unknown_keys_are_ignored_for_users_and_refused_at_registration(made: Made) -> None:
-    made.send("POST", "/api/users", json=person("ann", provider="x", zzz=1))
-    answer = made.send("PUT", "/api/users/1", json={"zzz": 1, "username": "anna", "id": 9, "provider": "x"})
-    assert (answer.json["id"], answer.json["username"], answer.json["provider"]) == (1, "anna", "local")
+def test_unknown_keys_are_ignored_for_users_and_refused_at_registration(api: Api) -> None:
+    api.ask("POST", "/api/users", json=person("ann", provider="x", zzz=1))
+    answer = api.ask("PUT", "/api/users/1", json={"zzz": 1, "username": "anna", "id": 9, "provider": "x"})
+    assert (answer.body["id"], answer.body["username"], answer.body["provider"]) == (1, "anna", "local")
     for key in ("role", "confirmed", "blocked", "provider", "zzz"):
-        error = register(made, username="bob", email="bob@example.org", **{key: "1"}).json["error"]
+        error = register(api, username="bob", email="bob@example.org", **{key: "1"}).body["error"]
         assert (error["status"], error["message"]) == (400, f"Invalid parameters: {key}")
 
 
 @pytest.mark.parametrize("role", [None, "", [], {}, {"connect": []}, {"disconnect": [1]}, 99, True, 1.5])
-def test_every_user_has_a_role(made: Made, role: Any) -> None:
-    error = made.send("POST", "/api/users", json=person("ann", role=role)).json["error"]
+def test_every_user_has_a_role(api: Api, role: Any) -> None:
+    error = api.ask("POST", "/api/users", json=person("ann", role=role)).body["error"]
     assert [entry["path"] for entry in error["details"]["errors"]] == [["role"]]
-    assert made.send("POST", "/api/users", json=person("ann")).status_code == 201
-    assert made.send("PUT", "/api/users/1", json={"role": role}).status_code == 400
+    assert api.ask("POST", "/api/users", json=person("ann")).status == 201
+    assert api.ask("PUT", "/api/users/1", json={"role": role}).status == 400
 
 
 @pytest.mark.parametrize("role", [3, "3", "editor", "role-editor", {"connect": [{"id": 3}]}, {"set": [3]}])
-def test_a_role_is_named_in_many_ways(made: Made, role: Any) -> None:
-    assert made.send("POST", "/api/users", json=person("ann", role=role)).json["role"]["type"] == "editor"
+def test_a_role_is_named_in_many_ways(api: Api, role: Any) -> None:
+    assert api.ask("POST", "/api/users", json=person("ann", role=role)).body["role"]["type"] == "editor"
 
 
-def test_the_role_of_a_user_is_shown_to_those_who_may_find_roles(made: Made) -> None:
-    maker = made.accounts.create_token("maker", "custom", ["user.create", "user.update"])
-    assert "role" not in made.client.post("/api/users", json=person("ann"), **as_user(maker)).json
-    assert "role" not in made.client.put("/api/users/1", json={"role": 2}, **as_user(maker)).json
-    assert made.send("GET", "/api/users/1?populate=role").json["role"]["type"] == "public"
+def test_the_role_of_a_user_is_shown_to_those_who_may_find_roles(api: Api) -> None:
+    maker = api.accounts.create_token("maker", "custom", ["user.create", "user.update"])
+    assert "role" not in api.ask("POST", "/api/users", "public", json=person("ann"), **as_user(maker)).body
+    assert "role" not in api.ask("PUT", "/api/users/1", "public", json={"role": 2}, **as_user(maker)).body
+    assert api.get("/api/users/1?populate=role").body["role"]["type"] == "public"
 
 
-def test_roles_are_not_written_through_the_api(made: Made) -> None:
+def test_roles_are_not_written_through_the_api(api: Api) -> None:
     for method, path in (("POST", ""), ("PUT", "/1"), ("DELETE", "/1")):
-        answer = made.send(method, f"/api/users-permissions/roles{path}", json={"name": "x"})
-        assert answer.status_code == 405
-        assert "site.yaml" in answer.json["error"]["message"]
-        options = made.client.options(f"/api/users-permissions/roles{path}")
+        answer = api.ask(method, f"/api/users-permissions/roles{path}", json={"name": "x"})
+        assert answer.status == 405
+        assert "site.yaml" in answer.body["error"]["message"]
+        options = api.client.options(f"/api/users-permissions/roles{path}")
         assert answer.headers["Allow"] == options.headers["Allow"] == "GET, HEAD, OPTIONS"
-    assert made.send("GET", "/api/users-permissions/roles/99").json["error"]["message"] == "Role not found"
+    assert api.get("/api/users-permissions/roles/99").body["error"]["message"] == "Role not found"
 
 
-def test_a_new_password_is_another_one(made: Made) -> None:
-    session = as_user(register(made).json["jwt"])
+def test_a_new_password_is_another_one(api: Api) -> None:
+    session = as_user(register(api).body["jwt"])
     form = {"currentPassword": "secret12", "password": "secret12", "passwordConfirmation": "secret12"}
-    error = made.client.post("/api/auth/change-password", json=form, **session).json["error"]
+    error = api.ask("POST", "/api/auth/change-password", "public", json=form, **session).body["error"]
     assert error["message"] == "Your new password must be different than your current password"
-    assert login(made).status_code == 200
+    assert login(api).status == 200
 
 
-def test_no_other_site_is_there_to_log_in_with(made: Made) -> None:
+def test_no_other_site_is_there_to_log_in_with(api: Api) -> None:
     for path in ("auth/github/callback?access_token=x", "connect/github", "connect/github/callback"):
-        error = made.client.get(f"/api/{path}").json["error"]
+        error = api.get(f"/api/{path}", "public").body["error"]
         assert (error["status"], error["message"]) == (400, "This provider is disabled")
-    assert made.client.get("/api/auth/local/callback").json["error"]["message"] == "2 errors occurred"
-    assert made.client.get("/api/connect").status_code == 404
+    assert api.get("/api/auth/local/callback", "public").body["error"]["message"] == "2 errors occurred"
+    assert api.get("/api/connect", "public").status == 404
 
 
 @pytest.mark.parametrize(
@@ -398,12 +400,12 @@ def test_no_other_site_is_there_to_log_in_with(made: Made) -> None:
         ("/api/users", "password"),
     ],
 )
-def test_a_text_of_15_megabytes_is_refused_at_once(made: Made, path: str, name: str) -> None:
+def test_a_text_of_15_megabytes_is_refused_at_once(api: Api, path: str, name: str) -> None:
     who = {"identifier": "ann", "password": "secret12"} if path == "/api/auth/local" else ANN
     form = {**who, name: "a" * 15_000_000 + "@example.org"}
     began = time.perf_counter()
-    answer = made.send("POST", path, json=form)
-    assert answer.status_code == 400
-    assert name in {entry["path"][0] for entry in answer.json["error"]["details"]["errors"]}
-    assert len(answer.get_data()) < 2000
+    answer = api.ask("POST", path, json=form)
+    assert answer.status == 400
+    assert name in {entry["path"][0] for entry in answer.body["error"]["details"]["errors"]}
+    assert len(answer.raw) < 2000
     assert time.perf_counter() - began < 1.5

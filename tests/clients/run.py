@@ -10,8 +10,8 @@ from pathlib import Path
 from server.auth.accounts import Accounts
 from server.auth.users import Users
 from tests.ci import skipped
-from tests.making import schema, write
 from tests.servers import free_port, serving
+from tests.sites import schema, write
 
 HERE = Path(__file__).parent
 ROLES = """
@@ -118,9 +118,7 @@ def _make_site(root: Path) -> None:
             "site.yaml": ROLES,
             "content-types/post.json": POST,
             "content-types/tag.json": TAG,
-            "content-types/about.json": schema(
-                "about", {"title": "string"}, kind="singleType", plural="abouts"
-            ),
+            "content-types/about.json": schema("about", {"title": "string"}, single=True),
             "content-types/components/shared/seo.json": seo,
             "content-types/components/shared/quote.json": quote,
             "content/tags/sea.yaml": "name: Sea\n",

@@ -20,8 +20,8 @@ from PIL import Image
 from server.auth.accounts import Accounts
 from server.auth.users import Users
 from tests.ci import skipped
-from tests.making import schema, write
 from tests.servers import free_port, serving
+from tests.sites import schema, write
 
 HERE = Path(__file__).parent
 TYPES = HERE.parent / "conformance" / "site" / "content-types"

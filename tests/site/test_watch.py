@@ -11,7 +11,7 @@ import pytest
 from server.site.site import Change
 from server.site.watch import Watcher
 from tests.git import commit_all, git
-from tests.making import Made, make, schema, write
+from tests.sites import Api, make, schema, write
 from tests.waiting import until
 
 POST = schema("post", {"title": "string", "count": "integer", "body": "richtext"}, drafts=True)
@@ -23,26 +23,26 @@ FILES: dict[str, str | bytes] = {
 }
 
 
-def titles(made: Made) -> list[str]:
-    found = made.get("/api/posts?fields=title&sort=title&pagination[pageSize]=100")
+def titles(api: Api) -> list[str]:
+    found = api.get("/api/posts?fields=title&sort=title&pagination[pageSize]=100").data
     return [document["title"] for document in found]
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
+def api(tmp_path: Path) -> Api:
     return make(tmp_path, FILES)
 
 
 @pytest.fixture
-def watched(made: Made) -> Iterator[Made]:
-    watcher = Watcher(made.site)
+def watched(api: Api) -> Iterator[Api]:
+    watcher = Watcher(api.site)
     watcher.start()
     time.sleep(0.3)
-    yield made
+    yield api
     watcher.stop()
 
 
-def test_edits_of_every_kind_show(watched: Made) -> None:
+def test_edits_of_every_kind_show(watched: Api) -> None:
     posts = watched.root / "content/posts"
     (posts / "three.md").write_text("---\ntitle: Three\n---\n")
     until(lambda: "Three" in titles(watched))
@@ -52,60 +52,60 @@ def test_edits_of_every_kind_show(watched: Made) -> None:
     (posts / ".two.tmp").replace(posts / "two.md")
     until(lambda: "Two by renaming" in titles(watched))
     (posts / "three.md").rename(posts / "drei.md")
-    until(lambda: watched.send("GET", "/api/posts/drei").status_code == 200)
-    assert watched.send("GET", "/api/posts/three").status_code == 404
+    until(lambda: watched.get("/api/posts/drei").status == 200)
+    assert watched.get("/api/posts/three").status == 404
     (posts / "drei.md").unlink()
     until(lambda: "Three" not in titles(watched))
 
 
-def test_a_folder_that_moves_takes_its_documents_along(watched: Made) -> None:
+def test_a_folder_that_moves_takes_its_documents_along(watched: Api) -> None:
     folder = watched.root / "content/posts/old"
     write(watched.root, {f"content/posts/old/{i}.md": f"---\ntitle: F{i}\n---\n" for i in range(50)})
     until(lambda: len(titles(watched)) == 52)
     folder.rename(folder.with_name("new"))
-    until(lambda: watched.send("GET", "/api/posts/new--7").status_code == 200)
-    assert watched.send("GET", "/api/posts/old--7").status_code == 404
+    until(lambda: watched.get("/api/posts/new--7").status == 200)
+    assert watched.get("/api/posts/old--7").status == 404
     assert len(titles(watched)) == 52
 
 
-def test_content_types_and_roles_are_live(watched: Made) -> None:
+def test_content_types_and_roles_are_live(watched: Api) -> None:
     write(watched.root, {"content-types/page.json": schema("page", {"name": "string"})})
-    until(lambda: watched.send("GET", "/api/pages").status_code == 200)
+    until(lambda: watched.get("/api/pages").status == 200)
     write(watched.root, {"content/pages/a.yaml": "name: A\n"})
-    until(lambda: [d["name"] for d in watched.get("/api/pages")] == ["A"])
-    assert watched.client.get("/api/pages").status_code == 403
+    until(lambda: [d["name"] for d in watched.get("/api/pages").data] == ["A"])
+    assert watched.get("/api/pages", "public").status == 403
     (watched.root / "site.yaml").write_text("roles:\n  public: {page: [find]}\n")
-    until(lambda: watched.client.get("/api/pages").status_code == 200)
-    assert watched.client.get("/api/posts").status_code == 403
+    until(lambda: watched.get("/api/pages", "public").status == 200)
+    assert watched.get("/api/posts", "public").status == 403
 
 
-def test_a_checkout_is_one_step(made: Made) -> None:
+def test_a_checkout_is_one_step(api: Api) -> None:
     old = {f"content/posts/{i}.md": f"---\ntitle: old\ncount: {i}\n---\n" for i in range(1500)}
-    write(made.root, old)
-    commit_all(made.root)
-    git(made.root, "checkout", "-qb", "other")
-    write(made.root, {path: str(text).replace("old", "new") for path, text in old.items()})
-    git(made.root, "commit", "-qam", "second")
-    git(made.root, "checkout", "-q", "main")
-    made.site.load()
-    made.site.refresh()
-    watcher = Watcher(made.site)
+    write(api.root, old)
+    commit_all(api.root)
+    git(api.root, "checkout", "-qb", "other")
+    write(api.root, {path: str(text).replace("old", "new") for path, text in old.items()})
+    git(api.root, "commit", "-qam", "second")
+    git(api.root, "checkout", "-q", "main")
+    api.site.load()
+    api.site.refresh()
+    watcher = Watcher(api.site)
     watcher.start()
     time.sleep(0.5)
     seen: set[tuple[int, int]] = set()
     stop = threading.Event()
 
     def look() -> None:
-        type_ = made.site.state.schema.types["api::post.post"]
+        type_ = api.site.state.schema.types["api::post.post"]
         while not stop.is_set():
-            documents = made.site.state.snapshot.list(type_, "en", "published")
+            documents = api.site.state.snapshot.list(type_, "en", "published")
             found = [document.get("title") for document in documents]
             seen.add((found.count("old"), found.count("new")))
             time.sleep(0.002)
 
     looker = threading.Thread(target=look)
     looker.start()
-    git(made.root, "checkout", "-q", "other")
+    git(api.root, "checkout", "-q", "other")
     until(lambda: (0, 1500) in seen)
     stop.set()
     looker.join()
@@ -113,28 +113,28 @@ def test_a_checkout_is_one_step(made: Made) -> None:
     assert seen == {(1500, 0), (0, 1500)}
 
 
-def test_timestamps_come_from_git_and_follow_it(made: Made) -> None:
-    commit_all(made.root)
-    site = make_again(made)
-    one = site.get("/api/posts/one")
+def test_timestamps_come_from_git_and_follow_it(api: Api) -> None:
+    commit_all(api.root)
+    site = make_again(api)
+    one = site.get("/api/posts/one").data
     assert one["createdAt"] == one["updatedAt"] == one["publishedAt"] == "2024-01-01T00:00:00.000Z"
-    path = made.root / "content/posts/one.md"
+    path = api.root / "content/posts/one.md"
     path.write_text("---\ntitle: Changed\n---\n")
     site.site.refresh(["content/posts/one.md"])
-    changed = site.get("/api/posts/one")
+    changed = site.get("/api/posts/one").data
     assert changed["createdAt"] == one["createdAt"]
     assert changed["updatedAt"] > "2025"
-    git(made.root, "commit", "-qam", "second", at="2024-05-05T00:00:00Z")
+    git(api.root, "commit", "-qam", "second", at="2024-05-05T00:00:00Z")
     site.site.refresh()
-    assert site.get("/api/posts/one")["updatedAt"] == "2024-05-05T00:00:00.000Z"
-    assert (made.root / ".quire/cache/git.json").exists()
-    (made.root / ".quire/cache/git.json").write_text("{damaged")
-    assert make_again(made).get("/api/posts/one")["updatedAt"] == "2024-05-05T00:00:00.000Z"
+    assert site.get("/api/posts/one").data["updatedAt"] == "2024-05-05T00:00:00.000Z"
+    assert (api.root / ".quire/cache/git.json").exists()
+    (api.root / ".quire/cache/git.json").write_text("{damaged")
+    assert make_again(api).get("/api/posts/one").data["updatedAt"] == "2024-05-05T00:00:00.000Z"
 
 
-def make_again(made: Made) -> Made:
-    made.accounts.revoke_token("full")
-    return make(made.root, {})
+def make_again(api: Api) -> Api:
+    api.accounts.revoke_token("full")
+    return make(api.root, {})
 
 
 def _bomb() -> bytes:
@@ -159,53 +159,51 @@ BAD: dict[str, tuple[bytes, str, int | None]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_file_that_can_not_be_read_is_a_problem_and_no_failure(made: Made, name: str) -> None:
+def test_a_file_that_can_not_be_read_is_a_problem_and_no_failure(api: Api, name: str) -> None:
     data, what, line = BAD[name]
-    write(made.root, {f"content/posts/{name}": data})
-    made.site.refresh()
-    problem = next(p for p in made.site.problems if p.path == f"content/posts/{name}")
+    write(api.root, {f"content/posts/{name}": data})
+    api.site.refresh()
+    problem = next(p for p in api.site.problems if p.path == f"content/posts/{name}")
     assert what in problem.message
     assert problem.line == line
     assert problem.severity == "error"
-    assert titles(made) == ["One", "Two"]
+    assert titles(api) == ["One", "Two"]
 
 
-def test_the_last_good_version_stays_while_a_file_is_broken(made: Made) -> None:
-    path = made.root / "content/posts/one.md"
+def test_the_last_good_version_stays_while_a_file_is_broken(api: Api) -> None:
+    path = api.root / "content/posts/one.md"
     path.write_text("---\ntitle: [One\n---\n")
-    change: Change = made.site.refresh()
+    change: Change = api.site.refresh()
     assert [(p.path, p.line, p.severity) for p in change.problems] == [("content/posts/one.md", 3, "error")]
-    assert titles(made) == ["One", "Two"]
+    assert titles(api) == ["One", "Two"]
     path.write_text("---\ntitle: One again\n---\n")
-    made.site.refresh()
-    assert titles(made) == ["One again", "Two"]
-    assert made.site.problems == ()
+    api.site.refresh()
+    assert titles(api) == ["One again", "Two"]
+    assert api.site.problems == ()
 
 
-def test_a_broken_schema_leaves_the_old_one_in_place(made: Made) -> None:
-    (made.root / "content-types/post.json").write_text(POST.replace('"integer"', '"intger"'))
-    change = made.site.refresh()
+def test_a_broken_schema_leaves_the_old_one_in_place(api: Api) -> None:
+    (api.root / "content-types/post.json").write_text(POST.replace('"integer"', '"intger"'))
+    change = api.site.refresh()
     assert "intger" in str(change.problems[0])
-    assert titles(made) == ["One", "Two"]
-    (made.root / "content-types/post.json").write_text(POST)
-    made.site.refresh()
-    assert made.site.problems == ()
+    assert titles(api) == ["One", "Two"]
+    (api.root / "content-types/post.json").write_text(POST)
+    api.site.refresh()
+    assert api.site.problems == ()
 
 
-def test_links_are_followed_inside_the_site_only(
-    made: Made, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_links_are_followed_inside_the_site_only(api: Api, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside") / "secret.md"
     outside.write_text("---\ntitle: Secret\n---\n")
-    posts = made.root / "content/posts"
+    posts = api.root / "content/posts"
     (posts / "loop").symlink_to(".")
     (posts / "out.md").symlink_to(outside)
     (posts / "nothing.md").symlink_to("not-there.md")
     (posts / "inside.md").symlink_to("one.md")
     os.mkfifo(posts / "pipe.md")
-    made.site.refresh()
-    assert titles(made) == ["One", "One", "Two"]
-    found = {p.path.rpartition("/")[2]: p.message for p in made.site.problems}
+    api.site.refresh()
+    assert titles(api) == ["One", "One", "Two"]
+    found = {p.path.rpartition("/")[2]: p.message for p in api.site.problems}
     assert found == {
         "loop": "a link that leads in a circle",
         "out.md": "a link out of the site",
@@ -214,21 +212,21 @@ def test_links_are_followed_inside_the_site_only(
     }
 
 
-def test_two_files_of_one_document(made: Made) -> None:
-    write(made.root, {"content/posts/one.yaml": "title: Other\n"})
-    made.site.refresh()
-    assert titles(made) == ["One", "Two"]
-    assert 'claims the document "one" (en), which content/posts/one.md has' in str(made.site.problems[0])
-    (made.root / "content/posts/one.md").unlink()
-    made.site.refresh()
-    assert titles(made) == ["Other", "Two"]
+def test_two_files_of_one_document(api: Api) -> None:
+    write(api.root, {"content/posts/one.yaml": "title: Other\n"})
+    api.site.refresh()
+    assert titles(api) == ["One", "Two"]
+    assert 'claims the document "one" (en), which content/posts/one.md has' in str(api.site.problems[0])
+    (api.root / "content/posts/one.md").unlink()
+    api.site.refresh()
+    assert titles(api) == ["Other", "Two"]
 
 
 @pytest.mark.parametrize("name", ["a b", "v1.2.3", "été-ñ", "日本", "a'b\"c", "%41", "#xy"])
-def test_odd_names_are_names(made: Made, name: str) -> None:
-    write(made.root, {f"content/posts/x{name}.md": "---\ntitle: Odd\n---\n"})
-    made.site.refresh()
-    found = made.get("/api/posts?filters[title]=Odd")[0]["documentId"]
+def test_odd_names_are_names(api: Api, name: str) -> None:
+    write(api.root, {f"content/posts/x{name}.md": "---\ntitle: Odd\n---\n"})
+    api.site.refresh()
+    found = api.get("/api/posts?filters[title]=Odd").data[0]["documentId"]
     assert found == f"x{name}"
 
 
@@ -248,7 +246,7 @@ def test_a_documentation_site_is_served_in_place(tmp_path: Path) -> None:
         "fr/guides/cms/index": "'CMS : lequel ?'",
         "de/basics/project-structure": "Projektstruktur",
     }
-    made = make(
+    api = make(
         tmp_path,
         {
             "content-types/doc.json": schema(
@@ -258,14 +256,14 @@ def test_a_documentation_site_is_served_in_place(tmp_path: Path) -> None:
             **{f"docs/{name}.mdx": page.format(title) for name, title in titles.items()},
         },
     )
-    assert [p for p in made.site.problems if p.severity == "error"] == []
+    assert [p for p in api.site.problems if p.severity == "error"] == []
     totals = {}
     for locale in ("en", "fr", "de"):
-        answer = made.send("GET", f"/api/docs?locale={locale}&pagination[pageSize]=1").json
+        answer = api.get(f"/api/docs?locale={locale}&pagination[pageSize]=1").body
         totals[locale] = answer["meta"]["pagination"]["total"]
     assert totals == {"en": 3, "fr": 2, "de": 1}
-    images = made.get("/api/docs/guides--images?populate=localizations")
+    images = api.get("/api/docs/guides--images?populate=localizations").data
     assert (images["title"], images["type"]) == ("Images", "guide")
     assert images["body"].startswith("import Since from")
     assert [other["locale"] for other in images["localizations"]] == ["fr"]
-    assert made.get("/api/docs/guides--cms--index?locale=fr")["title"] == "CMS : lequel ?"
+    assert api.get("/api/docs/guides--cms--index?locale=fr").data["title"] == "CMS : lequel ?"

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
-from tests.making import schema, write
 from tests.servers import free_port, start, stop, wait
+from tests.sites import schema, write
 from tests.waiting import until
 
 WORKERS = 4

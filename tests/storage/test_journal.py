@@ -20,8 +20,8 @@ import pytest
 from server.site.site import Site
 from server.storage.journal import Journal, Write
 from server.write.context import Context
-from tests.making import Made, make, schema
 from tests.servers import free_port, serving, start, wait
+from tests.sites import Api, make, schema
 
 THING = schema(
     "thing",
@@ -60,12 +60,14 @@ FILES: dict[str, str | bytes] = {
     "content/things/three.md": "---\nname: three\ntags: [b]\n---\n",
 }
 # Each a step that has several files, or replaces one: what is asked, and of whom.
-STEPS: dict[str, Callable[[Made], Any]] = {
-    "from the other side": lambda m: m.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}),
-    "publish": lambda m: m.put("/api/things/two", {"body": "now"}),
-    "update": lambda m: m.put("/api/things/one", {"name": "changed"}),
-    "create": lambda m: m.post("/api/things", {"name": "new", "tags": ["a"]}),
-    "delete": lambda m: m.send("DELETE", "/api/things/two").status_code,
+STEPS: dict[str, Callable[[Api], Any]] = {
+    "from the other side": lambda m: (
+        m.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}).data
+    ),
+    "publish": lambda m: m.put("/api/things/two", {"body": "now"}).data,
+    "update": lambda m: m.put("/api/things/one", {"name": "changed"}).data,
+    "create": lambda m: m.post("/api/things", {"name": "new", "tags": ["a"]}).data,
+    "delete": lambda m: m.ask("DELETE", "/api/things/two").status,
 }
 TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod", "os.rmdir")
 
@@ -82,7 +84,7 @@ def contents(root: Path) -> dict[str, str]:
     return found
 
 
-def run_disturbed(made: Made, step: Callable[[Made], Any], at: int, disturb: Callable[[], Any]) -> list[Any]:
+def run_disturbed(api: Api, step: Callable[[Api], Any], at: int, disturb: Callable[[], Any]) -> list[Any]:
     """Do a step in a forked process that is disturbed at its event number `at`.
 
     Returns the events that there were and what the step returned; nothing where the process ended.
@@ -100,7 +102,7 @@ def run_disturbed(made: Made, step: Callable[[Made], Any], at: int, disturb: Cal
 
         try:
             sys.addaudithook(hook)
-            returned = step(made)
+            returned = step(api)
             os.write(writing, json.dumps([seen, returned]).encode())
         finally:
             os._exit(0)
@@ -117,27 +119,27 @@ def die() -> None:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_kill_at_any_step_leaves_the_old_or_the_new(name: str, tmp_path: Path) -> None:
-    made = make(tmp_path / "site", FILES)
-    shutil.copytree(made.root / "content", tmp_path / "before")
-    old = contents(made.root)
+    api = make(tmp_path / "site", FILES)
+    shutil.copytree(api.root / "content", tmp_path / "before")
+    old = contents(api.root)
 
     def restore() -> None:
-        shutil.rmtree(made.root / "content")
-        shutil.copytree(tmp_path / "before", made.root / "content")
-        made.site.refresh()
+        shutil.rmtree(api.root / "content")
+        shutil.copytree(tmp_path / "before", api.root / "content")
+        api.site.refresh()
 
-    events, _ = run_disturbed(made, STEPS[name], 0, die)
-    new = contents(made.root)
+    events, _ = run_disturbed(api, STEPS[name], 0, die)
+    new = contents(api.root)
     assert len(events) > 3
     assert new != old
     outcomes = set()
     for at in range(1, len(events) + 1):
         restore()
-        assert run_disturbed(made, STEPS[name], at, die) == []
-        Site(made.root).recover()
-        found = contents(made.root)
+        assert run_disturbed(api, STEPS[name], at, die) == []
+        Site(api.root).recover()
+        found = contents(api.root)
         assert found in (old, new), f"torn at event {at} of {events}"
-        assert list((made.root / ".quire" / "journal").iterdir()) == []
+        assert list((api.root / ".quire" / "journal").iterdir()) == []
         outcomes.add(found == new)
     assert outcomes == {True, False}
 
@@ -156,12 +158,12 @@ def children(pid: int) -> list[int]:
 
 
 def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path: Path) -> None:
-    made = make(tmp_path, FILES)
+    api = make(tmp_path, FILES)
     chance = random.Random(7)
     answered, number = 0, 0
     for _ in range(6):
         port = free_port()
-        process = start(made.root, port)
+        process = start(api.root, port)
         wait(process, port)
         stop = time.monotonic() + chance.uniform(0.05, 0.6)
         killer = threading.Timer(
@@ -172,29 +174,29 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
         try:
             while True:
                 number += 1
-                send(port, made.token, "/api/things/one", {"body": str(number)})
+                send(port, api.tokens["full"], "/api/things/one", {"body": str(number)})
                 answered = number
         except (OSError, ValueError):
             pass
         killer.join()
         process.communicate()
-        made.site.recover()
-        made.site.refresh()
-        body = made.get("/api/things/one")["body"]
+        api.site.recover()
+        api.site.refresh()
+        body = api.get("/api/things/one").data["body"]
         assert int(body if body.isdigit() else 0) in (answered, number)  # the last may not have been told
-        assert made.read("content/things/one.md").startswith("---\nname: one # kept\n")
-        assert not list((made.root / ".quire" / "journal").iterdir())
+        assert api.read("content/things/one.md").startswith("---\nname: one # kept\n")
+        assert not list((api.root / ".quire" / "journal").iterdir())
     assert answered > 5
 
 
 def test_two_servers_on_one_site_lose_no_update(tmp_path: Path) -> None:
-    made = make(tmp_path, FILES)
+    api = make(tmp_path, FILES)
     ports = [free_port() for _ in range(2)]
-    with serving(made.root, ports[0]), serving(made.root, ports[1]):
+    with serving(api.root, ports[0]), serving(api.root, ports[1]):
 
         def add(port: int, names: list[str]) -> None:
             for name in names:
-                send(port, made.token, "/api/things", {"name": name, "tags": ["a"]}, "POST")
+                send(port, api.tokens["full"], "/api/things", {"name": name, "tags": ["a"]}, "POST")
 
         batches = [[f"s{i}-{n}" for n in range(15)] for i in range(2)]
         threads = [
@@ -205,15 +207,15 @@ def test_two_servers_on_one_site_lose_no_update(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    made.site.refresh()
-    found = {d["name"] for d in made.get("/api/things?fields=name&pagination[pageSize]=100")}
+    api.site.refresh()
+    found = {d["name"] for d in api.get("/api/things?fields=name&pagination[pageSize]=100").data}
     assert found >= {name for batch in batches for name in batch}
 
 
 def test_a_hand_edit_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> None:
     """Whenever an editor saves, the saved line is there, and the write where it was answered."""
-    made = make(tmp_path, FILES)
-    path = made.root / "content/things/one.md"
+    api = make(tmp_path, FILES)
+    path = api.root / "content/things/one.md"
     before = path.read_text()
 
     def save() -> None:
@@ -221,18 +223,18 @@ def test_a_hand_edit_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> Non
         temporary.write_text(path.read_text().replace("---\n", "---\n# edited\n", 1))
         temporary.replace(path)
 
-    def write(made: Made) -> int:
-        return made.send("PUT", "/api/things/one", {"tags": ["a", "b"]}).status_code
+    def write(made: Api) -> int:
+        return api.put("/api/things/one", {"tags": ["a", "b"]}).status
 
-    events, status = run_disturbed(made, write, 0, save)
+    events, status = run_disturbed(api, write, 0, save)
     assert status == 200
     repeated = 0
     for at, event in enumerate(events, 1):
         if event == "os.rename":  # Nobody can look between the last check and the rename.
             continue
         path.write_text(before)
-        made.site.refresh()
-        seen, status = run_disturbed(made, write, at, save)
+        api.site.refresh()
+        seen, status = run_disturbed(api, write, at, save)
         assert status == 200
         text = path.read_text()
         assert "# edited\n" in text, f"at event {at} of {events}"
@@ -243,8 +245,8 @@ def test_a_hand_edit_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> Non
 
 
 def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -> None:
-    made = make(tmp_path, FILES)
-    path = made.root / "content/things/one.md"
+    api = make(tmp_path, FILES)
+    path = api.root / "content/things/one.md"
     calls = []
 
     def prepare(_: None, context: Context) -> None:
@@ -254,23 +256,23 @@ def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -
         calls.append(text)
         context.changeset.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
 
-    made.site.write(prepare, None)
+    api.site.write(prepare, None)
     assert len(calls) == 2  # noticed, and done again on what the hand had written
     assert path.read_text() == "---\nname: by hand\ntags: [a, b]\n---\n"
 
 
 def test_a_step_that_fails_in_the_middle_is_taken_back(tmp_path: Path) -> None:
-    made = make(tmp_path, FILES)
-    (made.root / "content/things/three.md").chmod(0o444)
-    before = contents(made.root)
-    answer = made.send("PUT", "/api/tags/b", {"name": "x", "things": ["one"]})
-    assert answer.status_code == 507
-    assert contents(made.root) == before
-    assert made.get("/api/tags/b")["name"] == "b"
+    api = make(tmp_path, FILES)
+    (api.root / "content/things/three.md").chmod(0o444)
+    before = contents(api.root)
+    answer = api.put("/api/tags/b", {"name": "x", "things": ["one"]})
+    assert answer.status == 507
+    assert contents(api.root) == before
+    assert api.get("/api/tags/b").data["name"] == "b"
 
 
 def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
-    made = make(tmp_path, FILES)
+    api = make(tmp_path, FILES)
     script = (
         "import resource, signal, sys; from pathlib import Path; from server.site.site import Site;"
         "from server.errors import StorageError; from server.storage.journal import Journal, Write;"
@@ -282,35 +284,35 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
         "except StorageError as error: print(error.message)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(made.root)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, str(api.root)], capture_output=True, text=True, check=True
     )
     assert "could not be written" in done.stdout
-    assert "things/new.md" not in made.files
-    assert list((made.root / ".quire" / "journal").iterdir()) == []
+    assert "things/new.md" not in api.files
+    assert list((api.root / ".quire" / "journal").iterdir()) == []
 
 
 def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
-    made = make(tmp_path, FILES)
-    made.put("/api/things/one", {"name": "x"})
+    api = make(tmp_path, FILES)
+    assert api.put("/api/things/one", {"name": "x"}).status == 200
     script = (
         "import os, signal, sys; from pathlib import Path; from server.storage.journal import Journal;"
         "root = Path(sys.argv[1]); lock = Journal(root, root / '.quire').writing(); lock.__enter__();"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    subprocess.run([sys.executable, "-c", script, str(made.root)], check=False)
+    subprocess.run([sys.executable, "-c", script, str(api.root)], check=False)
     began = time.monotonic()
-    made.put("/api/things/one", {"name": "y"})
+    assert api.put("/api/things/one", {"name": "y"}).status == 200
     assert time.monotonic() - began < 5
 
 
 def test_names_that_leave_the_site_are_never_written(tmp_path: Path) -> None:
-    made = make(tmp_path / "site", FILES)
+    api = make(tmp_path / "site", FILES)
     (tmp_path / "outside").mkdir()
-    (made.root / "content/things/link").symlink_to(tmp_path / "outside")
-    journal = Journal(made.root, made.root / ".quire")
+    (api.root / "content/things/link").symlink_to(tmp_path / "outside")
+    journal = Journal(api.root, api.root / ".quire")
     for path in ("../outside/x.md", "content/things/link/x.md"):
         with pytest.raises(Exception, match="leads out of the site"), journal.writing():
             journal.commit([Write(path, b"x", None)])
     assert list((tmp_path / "outside").iterdir()) == []
     for name, status in (("..%2f..%2fx", 405), ("..", 404), ("%2e%2e", 404)):
-        assert made.send("PUT", f"/api/things/{name}", {"name": "x"}).status_code == status
+        assert api.put(f"/api/things/{name}", {"name": "x"}).status == status

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from server.site.site import Site
-from tests.making import Made, make, schema
+from tests.sites import Api, make, schema
 
 ATTRIBUTES = {
     "line": "string",
@@ -72,7 +72,7 @@ documents = st.fixed_dictionaries(
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
     files: dict[str, str | bytes] = {
         f"content-types/{format_}.json": schema(f"{format_}-note", ATTRIBUTES, drafts=True, format=format_)
         for format_ in FORMATS
@@ -91,10 +91,10 @@ def check(shown: dict[str, Any], wanted: dict[str, Any]) -> None:
             assert found == value, name
 
 
-def read(made: Made, path: str) -> dict[str, Any]:
-    answer = made.send("GET", path)
-    assert answer.status_code == 200
-    data: dict[str, Any] = json.loads(answer.get_data(), parse_float=Number)["data"]
+def read(api: Api, path: str) -> dict[str, Any]:
+    answer = api.get(path)
+    assert answer.status == 200
+    data: dict[str, Any] = json.loads(answer.raw, parse_float=Number)["data"]
     return data
 
 
@@ -118,21 +118,21 @@ class Number(float):
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(first=documents, second=documents)
 @example(first={"data": {"\n": None}}, second={"data": {"\n": False}})  # a key that needs a line of its own
-def test_what_is_written_reads_back(made: Made, format_: str, first: Any, second: Any) -> None:
+def test_what_is_written_reads_back(api: Api, format_: str, first: Any, second: Any) -> None:
     path = f"/api/{format_}-notes"
-    new = made.post(path, first)["documentId"]
-    check(read(made, f"{path}/{new}?populate=*"), first)
-    made.put(f"{path}/{new}", second)
+    new = api.post(path, first).data["documentId"]
+    check(read(api, f"{path}/{new}?populate=*"), first)
+    assert api.put(f"{path}/{new}", second).status == 200
     wanted = {**first, **second}
-    check(read(made, f"{path}/{new}?populate=*"), wanted)
-    again = Site(made.root)
+    check(read(api, f"{path}/{new}?populate=*"), wanted)
+    again = Site(api.root)
     again.load()
     type_ = again.state.schema.endpoints[f"{format_}-notes"]
     restarted = again.state.snapshot.get(type_, new, "en", "published")
-    shown = made.site.state.snapshot.get(
-        made.site.state.schema.endpoints[f"{format_}-notes"], new, "en", "published"
+    shown = api.site.state.snapshot.get(
+        api.site.state.schema.endpoints[f"{format_}-notes"], new, "en", "published"
     )
     assert restarted is not None
     assert shown is not None
     assert repr(restarted.row) == repr(shown.row)
-    assert made.send("DELETE", f"{path}/{new}").status_code == 204
+    assert api.ask("DELETE", f"{path}/{new}").status == 204
