@@ -110,7 +110,7 @@ def test_every_type_of_value(api: Api) -> None:
         "big": "12345678901234567890123",
         "createdAt": "2024-01-01T00:00:00.000Z",
         "updatedAt": found["updatedAt"],
-        "publishedAt": found["updatedAt"],
+        "publishedAt": "2024-01-01T00:00:00.000Z",  # as createdAt, in a type without drafts
         "locale": "en",
     }
 
