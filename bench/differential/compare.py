@@ -21,7 +21,8 @@ _ABSENT = "«absent»"
 class Difference:
     """One thing that differs: where, and how.
 
-    `kind` is status, error, more (errors than there), value, type, missing, extra, members or order.
+    `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
+    (also more or fewer members than there).
     """
 
     where: str
@@ -139,8 +140,10 @@ class Comparison:
         pairs = _matched(zip(there, theirs, strict=True), zip(here, ours, strict=True))
         if where.endswith("localizations"):
             there, here = sorted(there), sorted(here)
-        if Counter(there) != Counter(here):
-            yield Difference(where, "members", there, here)
+        more, fewer = Counter(here) - Counter(there), Counter(there) - Counter(here)
+        if more or fewer:
+            kind = "members" if more and fewer else "more members" if more else "fewer members"
+            yield Difference(where, kind, there, here)
         elif there != here:
             yield Difference(where, "order", there, here)
         for item, other in pairs:

@@ -80,7 +80,7 @@ def explain(
     text = " then ".join(_text(request, shapes) for request in requests)
     names, left = set(), []
     for difference in found:
-        where = shapes.where(difference)
+        where = shapes.where(difference, requests[-1])
         name = next((d.name for d in deviations if d.explains(text, difference, where)), None)
         if name is None:
             left.append(difference)
@@ -94,9 +94,9 @@ def explain(
 
 
 def _text(request: Request, shapes: Shapes) -> str:
-    """A request as patterns see it."""
+    """A request as patterns see it, with who asks."""
     text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
-    text += "".join(f" {name}: {value}" for name, value in request.headers)
+    text += "".join(f" {name}: {value}" for name, value in request.headers) + f" by {request.who}"
     if request.body is None:
         return text
     body = json.dumps(request.body, ensure_ascii=False)

@@ -48,7 +48,9 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
 
 def _own(judge: Judge, verdict: Verdict) -> bool:
     """Whether what differs is what documents hold themselves, not what is derived from others."""
-    return any("derived" not in judge.shapes.where(difference) for difference in verdict.left)
+    return any(
+        "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.left
+    )
 
 
 def _delete_different(judge: Judge, world: World, verdict: Verdict) -> None:

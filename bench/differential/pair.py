@@ -76,7 +76,8 @@ class Pair:
     """Both servers of one site. `keep` takes the state that every `reset` goes back to.
 
     Going back, neither is started anew: rows are put back below Strapi, and files below Quire, which
-    takes notice of them. It has when it shows the number of the reset, which is written last.
+    takes notice of them. It has when it shows the number of the reset, which is written last. Users
+    are not part of the state that is kept: they are deleted.
     """
 
     def __init__(self, packages: Path, types: Path, model: Model, folder: Path) -> None:
@@ -124,17 +125,17 @@ class Pair:
         """Remember the state that both are in now."""
         for live, kept in self._folders():
             shutil.copytree(live, kept)
-        for live, kept in self._databases():
-            with _opened(live) as database, _opened(kept) as copy:
-                database.backup(copy)
+        with _opened(self._project / "data.db") as database, _opened(self._folder / "kept.db") as copy:
+            database.backup(copy)
         self._kept = (dict(self.theirs.names), dict(self.ours.names))
 
     def reset(self) -> None:
         """Bring both back to the state that was kept."""
         for live, kept in self._folders():
             _put_back(live, kept)
-        for live, kept in self._databases():
-            restore(live, kept)
+        restore(self._project / "data.db", self._folder / "kept.db")
+        for user in self.ours.ask(Request("GET", "/api/users")).body:
+            self.ours.ask(Request("DELETE", f"/api/users/{user['id']}"))
         self.theirs.names, self.ours.names = dict(self._kept[0]), dict(self._kept[1])
         self._resets += 1
         (self._root / "content" / "reset.yaml").write_text(f"number: {self._resets}\n")
@@ -148,11 +149,6 @@ class Pair:
         """The folders that make up the state of both, and where they are kept."""
         live = (self._project / "public" / "uploads", self._root / "content")
         return [(folder, self._folder / f"kept-{folder.name}") for folder in live]
-
-    def _databases(self) -> list[tuple[Path, Path]]:
-        """The databases of both, and where they are kept."""
-        live = (self._project / "data.db", self._root / ".quire" / "accounts.db")
-        return [(path, self._folder / f"kept-{path.name}") for path in live]
 
 
 def _put_back(live: Path, kept: Path) -> None:

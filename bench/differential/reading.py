@@ -4,7 +4,6 @@ import random
 from collections.abc import Sequence
 
 from bench.differential.causes import Example, Findings
-from bench.differential.compare import Difference
 from bench.differential.judging import Judge, Verdict
 from bench.differential.reads import AREAS, Reads
 from bench.differential.request import Request, curl
@@ -19,7 +18,8 @@ def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdic
     elif not verdict.left:
         findings.deviate(area, verdict.deviations)
     else:
-        shape = f"{judge.shapes.request(verdict.request)} → {judge.shapes.differences(verdict.left)}"
+        left = judge.shapes.differences(verdict.left, verdict.request)
+        shape = f"{judge.shapes.request(verdict.request)} → {left}"
         command = curl(verdict.request, judge.pair.ours.names)
         findings.disagree(area, shape, Example(case, [command], verdict))
 
@@ -41,14 +41,16 @@ class Reading:
     def _check(self, case: str, area: str, request: Request) -> None:
         verdict = self._judge.ask(request)
         if verdict.left:
-            first = verdict.left[0]
+            first = verdict
             small = shrink(request, lambda other: self._shows(other, first))
             verdict = self._judge.ask(small) if small != request else verdict
         note(self._findings, f"read {area}", case, self._judge, verdict)
 
-    def _shows(self, request: Request, first: Difference) -> bool:
+    def _shows(self, request: Request, first: Verdict) -> bool:
         """Whether a smaller request shows a disagreement of the same kind that nothing explains."""
-        left, shapes = self._judge.ask(request).left, self._judge.shapes
-        if not left or left[0].kind != first.kind:
+        verdict = self._judge.ask(request)
+        if not verdict.left or verdict.left[0].kind != first.left[0].kind:
             return False
-        return first.kind not in ("status", "error") or shapes.difference(left[0]) == shapes.difference(first)
+        shapes = self._judge.shapes
+        told = [shapes.difference(found.left[0], found.request) for found in (verdict, first)]
+        return first.left[0].kind not in ("status", "error") or told[0] == told[1]

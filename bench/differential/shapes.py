@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.differential.compare import Difference
-from bench.differential.model import Attribute, Model, to_many
+from bench.differential.model import Attribute, Attributes, Model, shared, to_many
 from bench.differential.request import GET, Request
 
 _REFERENCE = re.compile(r"«([a-zA-Z]+)[^»]*»")
@@ -25,6 +25,7 @@ class Shapes:
     """The shapes of requests to the content types of one model."""
 
     def __init__(self, model: Model) -> None:
+        self._model = model
         self._kinds: dict[str, str] = {}
         every = [type_.attributes for type_ in model.types.values()] + list(model.components.values())
         for attributes in every:
@@ -93,24 +94,44 @@ class Shapes:
             return "[" + ", ".join(dict.fromkeys(self._body(item, deep + 1) for item in value)) + "]"
         return _value(value)
 
-    def differences(self, found: Sequence[Difference]) -> str:
-        """The shape of what differs."""
+    def differences(self, found: Sequence[Difference], request: Request) -> str:
+        """The shape of what differs in the answer to a request."""
         told = [d for d in found if not d.where.startswith("meta.")] or found
-        made = [_last(self.difference(difference)) for difference in told]
+        made = [_last(self.difference(difference, request)) for difference in told]
         return "; ".join(list(dict.fromkeys(made))[:_MOST_DIFFERENCES])
 
-    def where(self, found: Difference) -> str:
-        """Where a difference is, with the kinds of attributes for their names."""
-        head, dot, rest = found.where.partition(".")
-        return f"{head}{dot}{self.names(rest)}"
+    def where(self, found: Difference, request: Request) -> str:
+        """Where a difference in an answer to a request is, with the kinds of attributes for their names."""
+        head = "/".join(request.path.split("/")[:3])
+        type_ = next((t for t in self._model.types.values() if t.path == head), None)
+        attributes: Attributes | None = type_.attributes if type_ else {}
+        made: list[str] = []
+        for part in found.where.split("."):
+            name = part.removesuffix("[]")
+            attribute = (attributes or {}).get(name) if made else None
+            if attribute is None:
+                made.append(part)
+                continue
+            told = kind(attribute)
+            if type_ and len(made) == 1 and shared(type_, attribute):
+                told = f"{told[:-1]} shared>"
+            made.append(told + part.removeprefix(name))
+            attributes = self._inside(attribute)
+        return ".".join(made)
 
-    def difference(self, found: Difference) -> str:
+    def _inside(self, attribute: Attribute) -> Attributes | None:
+        if attribute["type"] != "dynamiczone":
+            return self._model.inside(attribute)
+        every = [self._model.components[name] for name in attribute["components"]]
+        return {name: found for attributes in every for name, found in attributes.items()}
+
+    def difference(self, found: Difference, request: Request) -> str:
         """The shape of one difference."""
         if found.kind in ("status", "error"):
             return f"{_message(found.theirs)} ≠ {_message(found.ours)}"
-        if found.kind in ("members", "order"):
-            return f"{self.where(found)} {found.kind}"
-        return f"{self.where(found)} {found.kind} {_value(found.theirs)} ≠ {_value(found.ours)}"
+        if found.kind == "order" or found.kind.endswith("members"):
+            return f"{self.where(found, request)} {found.kind}"
+        return f"{self.where(found, request)} {found.kind} {_value(found.theirs)} ≠ {_value(found.ours)}"
 
 
 def _last(difference: str) -> str:

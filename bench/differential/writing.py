@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.differential.causes import Example, Findings
-from bench.differential.compare import Difference
 from bench.differential.judging import Judge, Verdict
 from bench.differential.looking import look
 from bench.differential.request import Answer, Request, curl, dig
@@ -46,7 +45,9 @@ class Writing:
         self._judge, self._base, self._findings = judge, world, findings
         # What is derived from other documents may differ before anything was written.
         self._before = {
-            judge.shapes.difference(found) for verdict in look(judge, world) for found in verdict.left
+            judge.shapes.difference(found, verdict.request)
+            for verdict in look(judge, world)
+            for found in verdict.left
         }
 
     def run(
@@ -95,7 +96,7 @@ class Writing:
         deviations = set(verdict.deviations)
         for look_at in step.looks:
             seen = judge.look(look_at, step.request)
-            left = [d for d in seen.left if judge.shapes.difference(d) not in self._before]
+            left = [d for d in seen.left if judge.shapes.difference(d, look_at) not in self._before]
             if left:
                 return Sent(step, replace(seen, left=left), look_at)
             deviations |= set(seen.deviations)
@@ -132,16 +133,17 @@ class Writing:
     def _shape(self, sent: Sent) -> str:
         shapes = self._judge.shapes
         then = " then read" if sent.shown else ""
-        return f"{shapes.request(sent.step.request)}{then} → {shapes.differences(sent.verdict.left)}"
+        left = shapes.differences(sent.verdict.left, sent.verdict.request)
+        return f"{shapes.request(sent.step.request)}{then} → {left}"
 
     def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
         """Leave out steps, then parts of the last one, for as long as the same difference shows."""
-        first = last.verdict.left[0]
+        first = last
 
         def again(steps: Sequence[Step], step: Step) -> Sent | None:
             sent = self._replay(steps, step)
-            same = sent.verdict.left and self._alike(sent.verdict.left[0], first)
-            return sent if same and bool(sent.shown) == bool(last.shown) else None
+            same = bool(sent.shown) == bool(first.shown) and self._told(sent) == self._told(first)
+            return sent if same else None
 
         for fewer in ([], *([s for s in before if s is not one] for one in reversed(before))):
             found = again(fewer, last.step) if len(fewer) < len(before) else None
@@ -159,6 +161,7 @@ class Writing:
         shrink(last.step.request, shows, _ATTEMPTS)
         return before, last
 
-    def _alike(self, one: Difference, other: Difference) -> bool:
-        difference = self._judge.shapes.difference
-        return difference(one) == difference(other)
+    def _told(self, sent: Sent) -> str:
+        """The shape of the first difference, or nothing."""
+        left, request = sent.verdict.left, sent.verdict.request
+        return self._judge.shapes.difference(left[0], request) if left else ""
