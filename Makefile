@@ -15,6 +15,9 @@ test: .venv/.ready-dev ## Run the tests, in two processes
 test-clients: .venv/.ready-dev ## Run existing clients from npm against a live server
 	$(BIN)/python -m tests.clients.run
 
+torture: .venv/.ready-dev ## Edit, check out, write and kill workers at random, for an hour or so
+	QUIRE_TORTURE=500 $(BIN)/pytest tests/site/test_same_states.py
+
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
@@ -61,4 +64,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients test-openapi check docs bench bench-peers peer-diff format clean
+.PHONY: tools help serve test test-clients torture test-openapi check docs bench bench-peers peer-diff format clean

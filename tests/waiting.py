@@ -7,9 +7,9 @@ from http.client import HTTPException
 LONGEST_S = 30.0
 
 
-def until(met: Callable[[], bool]) -> None:
+def until(met: Callable[[], bool], seconds: float = LONGEST_S) -> None:
     """Wait until something is so; a server that can't be reached meanwhile may be about to start."""
-    deadline = time.monotonic() + LONGEST_S
+    deadline = time.monotonic() + seconds
     while True:
         try:
             if met():
@@ -17,5 +17,5 @@ def until(met: Callable[[], bool]) -> None:
         except (OSError, HTTPException):
             if time.monotonic() > deadline:
                 raise
-        assert time.monotonic() < deadline, f"not so after {LONGEST_S:.0f} s"
+        assert time.monotonic() < deadline, f"not so after {seconds:.0f} s"
         time.sleep(0.01)

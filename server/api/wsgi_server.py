@@ -26,11 +26,11 @@ from server.auth.sessions import Sessions
 from server.config.model import Settings
 from server.errors import SetupError
 from server.search.sync import Sync
-from server.site.feed import Feed
+from server.site.change_log import ChangeLog
 from server.site.scaling import scaler
 from server.site.site import Site
 from server.site.watch import Report, Watcher
-from server.site.workers import follower
+from server.site.worker_sync import follower
 
 GRACE_S = 4
 THREADS = 4
@@ -82,7 +82,8 @@ def serve(
     called once, and `report`, of what changed on disk, in one process alone.
     """
     multiprocessing.set_start_method("fork", force=True)
-    feed = Feed()
+    log = ChangeLog()
+    site.share(log)
     server = Server(
         "server",
         address=listen[0],
@@ -96,12 +97,12 @@ def serve(
     )
 
     def load_app(*_: Any) -> Any:
-        return _start(site, feed, workers, ready, report)
+        return _start(site, log, ready, report)
 
     server.serve(target_loader=load_app, wrap_loader=False)
 
 
-def _start(site: Site, feed: Feed, workers: int, ready: Callable[[], None], report: Report) -> Any:
+def _start(site: Site, log: ChangeLog, ready: Callable[[], None], report: Report) -> Any:
     """What an answering process does before its first request; returns the WSGI app."""
     for ending in (signal.SIGTERM, signal.SIGINT):  # until granian's own: those of the parent do nothing here
         signal.signal(ending, signal.SIG_DFL)
@@ -109,26 +110,24 @@ def _start(site: Site, feed: Feed, workers: int, ready: Callable[[], None], repo
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
-    number = feed.enter()
-    site.join(feed)
-    if number > workers or feed.position:  # it replaces another, or somebody has changed something already
-        site.refresh()
+    number = log.enter()
+    site.catch_up()  # with what has changed since the parent read the site
+    site.recover()  # of a worker that this one replaces
     follower(site).start()
-    threading.Thread(target=_lead, args=(site, feed, report), name="leader", daemon=True).start()
+    threading.Thread(target=_lead, args=(site, log, report), name="leader", daemon=True).start()
     app = create_app(site, Accounts(site.root, site.state.settings.accounts))
     if number == 1:
         ready()
     return app
 
 
-def _lead(site: Site, feed: Feed, report: Report) -> None:
+def _lead(site: Site, log: ChangeLog, report: Report) -> None:
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
-    feed.lead()
+    log.lead()
     Watcher(site, report).start()
     scaler(site).start()
     if site.state.settings.search_index:
         Sync(site, _tell).start()
-    site.refresh(announce=True)  # what changed before there was a watcher
 
 
 def _tell(line: str) -> None:

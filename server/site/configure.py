@@ -1,5 +1,6 @@
 """What a site says of itself: site.yaml and content-types/, read together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from server.config.reader import check_subjects, read_settings
 from server.problems import Problem
 from server.schema.load import read_content_types
 from server.schema.model import Schema
-from server.storage.files import signature_of, walk
+from server.storage.files import Signature, signature_of, walk
 
 TYPES = "content-types"
 
@@ -20,7 +21,7 @@ class Configuration:
     settings: Settings
     schema: Schema
     problems: tuple[Problem, ...]
-    mark: object
+    mark: Mapping[str, Signature | None]
 
     @property
     def shape(self) -> object:
@@ -37,7 +38,6 @@ def configure(root: Path) -> Configuration:
     return Configuration(settings, schema, tuple(check_subjects(settings, schema.subjects)), mark)
 
 
-def configuration_mark(root: Path) -> object:
-    """What differs whenever site.yaml or a schema file has changed."""
-    found = [signature_of(root / FILE), *sorted(walk(root, [TYPES]).files.items())]
-    return tuple(found)
+def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
+    """The signatures of site.yaml and the schema files, by path: what differs whenever one has changed."""
+    return {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}

@@ -7,11 +7,17 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from server.formats.tree import SyntaxProblem
-from server.site.file_entries import Held
-from server.storage.files import Signature, digest_of, walk
+from server.paths import cache_folder
+from server.site.compare import unsettled
+from server.site.configure import Configuration
+from server.site.contents import Contents
+from server.site.git_state import GitState, look_at_git
+from server.storage.files import Signature, Walk, digest_of, walk
+from server.storage.image_cache import ImageCache
 from server.storage.media import upload_path
 from server.storage.parse_cache import Kept, ParseCache, pack, unpack
 from server.storage.read import read_bytes
@@ -23,29 +29,48 @@ BLOCK = 250  # files that a core reads at a time
 MANY = 1000  # so many files are worth a second core
 
 
-def read_all(held: Held, cache: ParseCache | None, progress: Progress | None, cores: int = 1) -> None:
-    """Fill `held` with the entries of all files of its site."""
-    store = held.store
-    found = walk(held.root, store.layout.roots)
-    held.walked = tuple(found.problems)
+def load_contents(
+    root: Path,
+    image_cache: ImageCache,
+    configuration: Configuration,
+    progress: Progress | None = None,
+    cores: int = 1,
+) -> Contents:
+    """The contents of the site at `root` under a configuration, on several cores."""
+    began = time.time_ns()
+    contents = Contents.of(root, image_cache, configuration, look_at_git(root, GitState()))
+    folder = cache_folder(root)
+    cache = ParseCache(folder / "documents", configuration.shape) if folder else None
+    found = walk(root, contents.store.layout.roots)
+    contents.folders = tuple(found.problems)
+    contents.entries = _read_all(contents.store, found, cache, progress, cores)
+    contents.unsettled = unsettled(contents.entries.values(), began)
+    return contents
+
+
+def _read_all(
+    store: Store, found: Walk, cache: ParseCache | None, progress: Progress | None, cores: int
+) -> dict[str, Entry]:
+    """The entries of all files of a site."""
     owners = {store.owner(path, found.files.__contains__) for path in found.files}
     kept = cache.load(store.schema.types) if cache else {}
     used, left = _sift(store, kept, owners, found.files)
-    held.entries = {one.entry.path: one.entry for one in used}
+    entries = {one.entry.path: one.entry for one in used}
     renewed = [one for one in used if one is not kept[one.entry.path]]
     done, blocks = len(used), [pack(renewed)] if renewed else []
     for block, read in _read(store, left, cores if len(left) >= MANY else 1):
-        held.entries.update((entry.path, entry) for entry in read)
+        entries.update((entry.path, entry) for entry in read)
         blocks.append(block)
         done += BLOCK
         if progress:
             progress(min(done, len(owners)), len(owners))
     if progress:
         progress(len(owners), len(owners))
-    if cache and len(kept) - len(used) > len(held.entries) // 2:
+    if cache and len(kept) - len(used) > len(entries) // 2:
         cache.replace([pack(used), *blocks])
     elif cache and blocks:
         cache.add(blocks)
+    return entries
 
 
 def _sift(

@@ -1,8 +1,8 @@
 """Watches a site's folders and refreshes the site when files changed.
 
 What the operating system reports is a hint, never a fact: reports come twice, out of order or not
-at all. So a hint only says where to look; a git command at work is waited for; a look that took
-place while one began is repeated; and now and then everything is looked at without a hint.
+at all. So a hint only says where to look. Whenever a watch begins, everything is looked at, since
+what changed before it is in no report; and now and then everything is looked at without a hint.
 """
 
 import logging
@@ -12,21 +12,23 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from watchfiles import Change as FileChange
 from watchfiles import watch
 
+from server.site.change import Change
 from server.site.configure import TYPES
-from server.site.site import Change, Site
-from server.storage.git import wait_for_git
+from server.site.site import Site
 
 log = logging.getLogger("quire")
 
 STEP_MS = 10  # quiet time after which a burst of reports is over
 BURST_MS = 1000  # the longest burst
-SETTLE_S = 0.02  # how long a file that became empty may stay so before it is believed
+LOOK_MS = 200  # how often to look whether the folders to watch are still the same
+RETRY_S = 1.0  # after a failure
 PATROL_S = 30.0  # how often everything is looked at without a report
+DOUBT_S = 2.0  # how long a report may still be on its way of what is found so
 
 Report = Callable[[Change, float], None]  # what changed, and in how many seconds it was taken over
+Folders = tuple[tuple[Path, int], ...]  # with the inode of each
 
 
 class Watcher:
@@ -34,113 +36,148 @@ class Watcher:
 
     def __init__(self, site: Site, report: Report | None = None) -> None:
         self.site, self.report = site, report
+        self._hints = _Hints()
         self._stop = threading.Event()
-        self._restart = threading.Event()
-        self._lock = threading.Lock()
         self._threads = [
-            threading.Thread(target=self._watch_tree, name="watch-tree", daemon=True),
-            threading.Thread(target=self._watch_top, name="watch-top", daemon=True),
-            threading.Thread(target=self._patrol, name="watch-patrol", daemon=True),
+            threading.Thread(target=self._watch, args=(self._content, True), name="watch-tree", daemon=True),
+            threading.Thread(target=self._watch, args=(self._top, False), name="watch-top", daemon=True),
+            threading.Thread(target=self._refresh, name="watch-refresh", daemon=True),
         ]
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Begin to watch, with a look at everything."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
         """Stop watching; returns when no refresh is at work."""
         self._stop.set()
-        self._restart.set()
+        self._hints.add(())
         for thread in self._threads:
             thread.join(timeout=5)
 
-    def _watch_tree(self) -> None:
-        """Watch the content folders and content-types/, with everything below them."""
+    # --- what is watched -----------------------------------------------------------------------
+
+    def _content(self) -> Folders:
+        """The content folders and content-types/, which are watched with everything below them."""
+        return _existing(self.site.root / folder for folder in (*self.site.roots, TYPES))
+
+    def _top(self) -> Folders:
+        """The site's own folder (site.yaml, folders that appear) and git's."""
+        return _existing([self.site.root, self.site.git or self.site.root / ".git"])
+
+    def _watch(self, folders: Callable[[], Folders], recursive: bool) -> None:
         while not self._stop.is_set():
-            self._restart.clear()
-            roots = [self.site.root / r for r in (*self.site.roots, TYPES) if (self.site.root / r).is_dir()]
-            if not roots:
-                self._restart.wait(0.2)
+            watched = folders()
+            if not watched:
+                self._stop.wait(LOOK_MS / 1000)
                 continue
-            for changes in self._changes(roots, recursive=True):
-                self._refresh(path for _, path in changes)
-                if self._roots_moved(roots):
-                    break
+            try:
+                self._watch_folders(watched, folders, recursive)
+            except FileNotFoundError:
+                self._stop.wait(0.05)  # one of them went away: look again which there are
 
-    def _watch_top(self) -> None:
-        """Watch the site's own folder (site.yaml, folders that appear) and git's."""
-        folders = [self.site.root, *([self.site.git] if self.site.git else [])]
-        for changes in self._changes(folders, recursive=False):
-            names = {os.path.basename(path) for _, path in changes}
-            if names - {"index.lock"}:
-                self._refresh([] if self._only_git(changes) else [path for _, path in changes])
-                self._restart.set()
-
-    def _only_git(self, changes: Iterable[tuple[FileChange, str]]) -> bool:
-        return self.site.git is not None and all(Path(path).parent == self.site.git for _, path in changes)
-
-    def _changes(self, folders: Iterable[Path], *, recursive: bool) -> Iterable[set[tuple[FileChange, str]]]:
-        stop = _Either(self._stop, self._restart) if recursive else self._stop
-        try:
-            yield from watch(
-                *folders,
-                watch_filter=None,
-                debounce=BURST_MS,
-                step=STEP_MS,
-                stop_event=stop,
-                rust_timeout=200,
-                yield_on_timeout=False,
-                recursive=recursive,
-                raise_interrupt=False,
-                ignore_permission_denied=True,
-            )
-        except FileNotFoundError:
-            time.sleep(0.05)  # a watched folder went away: look again which there are
-
-    def _roots_moved(self, roots: list[Path]) -> bool:
-        now = [self.site.root / r for r in (*self.site.roots, TYPES) if (self.site.root / r).is_dir()]
-        return now != roots
-
-    def _patrol(self) -> None:
-        while not self._stop.wait(PATROL_S):
-            self._refresh(None)
-
-    def _refresh(self, paths: Iterable[str] | None) -> None:
-        try:
-            with self._lock:
-                self._take_over(None if paths is None else self._relative(paths))
-        except Exception:
-            log.exception("the site could not be refreshed; the last good state is served")
-
-    def _take_over(self, hints: set[str] | None) -> None:
-        wait_for_git(self.site.git)
-        if hints is not None and any(self._just_emptied(path) for path in hints):
-            time.sleep(SETTLE_S)
-        self.site.current()  # what other workers wrote is no news of the disk
-        began = time.perf_counter()
-        change = self.site.refresh(hints, announce=True)
-        if change and self.report:
-            self.report(change, time.perf_counter() - began)
+    def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
+        """Watch some folders for as long as they are the ones to watch."""
+        paths = {str(path) for path, _ in watched}
+        begun = False
+        for changes in watch(
+            *paths,
+            watch_filter=None,
+            debounce=BURST_MS,
+            step=STEP_MS,
+            stop_event=self._stop,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+            recursive=recursive,
+            raise_interrupt=False,
+            ignore_permission_denied=True,
+        ):
+            changed = {path for _, path in changes}
+            if not begun:
+                self._hints.add(None)
+                begun = True
+            elif {os.path.basename(path) for path in changed} - {"index.lock"}:
+                self._hints.add(self._relative(changed))
+            if folders() != watched or changed & paths:
+                return  # the watch on a folder ends with it, even where another takes its place
 
     def _relative(self, paths: Iterable[str]) -> set[str]:
         top = f"{self.site.root}{os.sep}"
         return {path.removeprefix(top) for path in paths if path.startswith(top)}
 
-    def _just_emptied(self, path: str) -> bool:
-        """Whether a file is empty: an editor that writes in place empties it a moment before."""
+    # --- what is done about it -----------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        patrol = time.monotonic() + PATROL_S
+        while not self._stop.is_set():
+            hinted, paths = self._hints.take(patrol - time.monotonic())
+            try:
+                if hinted:
+                    self._take_over(paths)
+                else:
+                    patrol = time.monotonic() + PATROL_S
+                    self._patrol()
+            except Exception:
+                log.exception("the site could not be refreshed; the last good state is served")
+                self._hints.add(None)
+                self._stop.wait(RETRY_S)
+
+    def _take_over(self, hints: set[str] | None) -> Change:
+        began = time.perf_counter()
+        change = self.site.refresh(hints)
+        if change and self.report:
+            self.report(change, time.perf_counter() - began)
+        return change
+
+    def _patrol(self) -> None:
+        """Look at everything: what no report was about is taken over all the same."""
+        if not self.site.seems_changed():
+            return
+        hinted, paths = self._hints.take(DOUBT_S)
+        if hinted:
+            self._take_over(paths)
+        if change := self._take_over(None):
+            what = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
+            log.warning("the system reported no change of %s; changes may show late here", what)
+
+
+def _existing(folders: Iterable[Path]) -> Folders:
+    found = []
+    for folder in folders:
         try:
-            return os.stat(self.site.root / path).st_size == 0
+            status = os.stat(folder)
         except OSError:
-            return False
+            continue
+        if os.path.isdir(folder):
+            found.append((folder, status.st_ino))
+    return tuple(found)
 
 
-class _Either:
-    """What watchfiles asks of a stop event, for two of them."""
+class _Hints:
+    """Paths that may have changed, gathered from several threads until one takes them all.
 
-    def __init__(self, *events: threading.Event) -> None:
-        self.events = events
+    None among what is added stands for everything.
+    """
 
-    def is_set(self) -> bool:
-        """Whether one of them is set."""
-        return any(event.is_set() for event in self.events)
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._paths: set[str] = set()
+        self._everything = False
+        self._waiting = False
+
+    def add(self, paths: Iterable[str] | None) -> None:
+        """Hint at some paths; at none, that something beside the files has changed."""
+        with self._changed:
+            self._everything |= paths is None
+            self._paths.update(paths or ())
+            self._waiting = True
+            self._changed.notify()
+
+    def take(self, seconds: float) -> tuple[bool, set[str] | None]:
+        """Wait for hints; returns whether there were any within so many seconds, and which."""
+        with self._changed:
+            waiting = self._changed.wait_for(lambda: self._waiting, max(seconds, 0))
+            paths = None if self._everything else self._paths
+            self._paths, self._everything, self._waiting = set(), False, False
+        return waiting, paths

@@ -5,14 +5,15 @@ The command `git` is run for it. A site that is no repository, or a machine with
 
 import json
 import os
+import shutil
 import subprocess
-import time
+import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
-from server.storage.files import signature_of
+from server.storage.files import Signature, signature_of
 
 _COMMIT = "\x01"
 _VERSION = 1
@@ -86,10 +87,13 @@ def read_history(root: Path, cache: Path | None = None, before: History | None =
     return History(commit, times, changed_paths(root))
 
 
-def _git(root: Path, *arguments: str) -> str | None:
-    """What a git command prints; None where it fails."""
-    command = ["git", "-c", "core.quotePath=false", "-c", "safe.directory=*", "-C", str(root), *arguments]
+def _git(root: Path, *arguments: str, index: Path | None = None) -> str | None:
+    """What a git command prints, with the repository's index or another; None where it fails."""
+    options = ["-c", "core.quotePath=false", "-c", "safe.directory=*", "--literal-pathspecs", "-C", str(root)]
+    command = ["git", *options, *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    if index:
+        environment["GIT_INDEX_FILE"] = str(index)
     try:
         done = subprocess.run(command, capture_output=True, env=environment, check=False)
     except OSError:
@@ -126,7 +130,16 @@ def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset
     if paths is not None and not paths:
         return frozenset()
     some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
-    found = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    arguments = ("diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    place = _git(root, "rev-parse", "--git-path", "index")
+    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        # git writes what it learns of the files into the index: into a copy, which nobody else locks.
+        copy = Path(folder) / "index"
+        try:
+            shutil.copy2(root / (place or "").rstrip("\n"), copy)
+        except OSError:
+            return frozenset()
+        found = _git(root, *arguments, index=copy)
     changed = frozenset((found or "").split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
 
@@ -154,13 +167,6 @@ def _save(cache: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> Non
         temporary.unlink(missing_ok=True)
 
 
-def wait_for_git(folder: Path | None, seconds: float = 30.0) -> bool:
-    """Wait until no git command changes the files of a repository; False if one still does in the end."""
-    if folder is None:
-        return True
-    deadline = time.monotonic() + seconds
-    while (folder / "index.lock").exists():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+def git_lock(folder: Path) -> Signature | None:
+    """The lock that a git command holds while it changes the files of a repository; None without one."""
+    return signature_of(folder / "index.lock")

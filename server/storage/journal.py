@@ -2,28 +2,25 @@
 
 New contents are staged in .quire/journal/, synced, and renamed over their targets. Where a change
 has several files, a record of intent is synced first. After a crash, a record that is whole is
-carried out to the end, and one that is not is dropped. There is one writer at a time among threads
-and processes, by a lock that the kernel releases when its holder dies.
+carried out to the end, and one that is not is dropped. There is one writer at a time, by the site's
+write lock; whatever it finds left over is therefore from a writer that was killed.
 """
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
 import stat
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.errors import BusyError, ConflictError, StorageError
+from server.errors import ConflictError, StorageError
 from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
+from server.storage.write_lock import WriteLock
 
-WAIT_S = 15.0
 _RECORD = "intent"
 
 
@@ -66,34 +63,27 @@ class Journal:
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
         self.folder = folder / "journal"
-        self._lock_path = folder / "write.lock"
-        self._threads = threading.Lock()
+        self.lock = WriteLock(folder / "write.lock", self.root)
         self._count = 0
         self._umask = _umask()
 
     @contextmanager
-    def writing(self) -> Iterator[int]:
-        """Hold the site's write lock; yields the number of this write, which is one more than the last.
+    def writing(self) -> Iterator[None]:
+        """Hold the site's write lock. Raises BusyError when it is not free for too long."""
+        with self.lock.held():
+            yield
 
-        Raises BusyError when the lock is not free within WAIT_S seconds.
-        """
-        if not self._threads.acquire(timeout=WAIT_S):
-            raise BusyError()
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left of any write, nor of one that is going on."""
         try:
-            descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                _lock(descriptor)
-                number = _number(os.pread(descriptor, 20, 0)) + 1
-                os.pwrite(descriptor, b"%-20d" % number, 0)
-                yield number
-            finally:
-                os.close(descriptor)
-        finally:
-            self._threads.release()
+            return not any(self.folder.iterdir())
+        except OSError:
+            return True
 
     def recover(self) -> int:
         """Carry out or drop what a crash left; call it under the lock. Returns how many files it changed."""
-        if not self.folder.is_dir():
+        if self.empty:
             return 0
         done = 0
         for record in sorted(self.folder.glob(f"*.{_RECORD}")):
@@ -103,6 +93,7 @@ class Journal:
             record.unlink(missing_ok=True)
         for stray in self.folder.iterdir():
             stray.unlink(missing_ok=True)
+        self.lock.count(self.lock.number + 1)
         return done
 
     def _repeat(self, step: _Step) -> int:
@@ -127,7 +118,7 @@ class Journal:
         return 1
 
     def commit(self, writes: list[Write]) -> None:
-        """Make all of the writes, or none; call it under the lock.
+        """Make all of the writes, or none; call it under the lock. It counts as one write.
 
         Raises ConflictError where a file is not as it was read, StorageError where the disk or its
         permissions refuse; in both cases every file is as it was.
@@ -144,7 +135,7 @@ class Journal:
             for _, target, temporary in staged:
                 if temporary:
                     made += make_folders(target.parent)
-            self._replace_all(staged)
+            self._replace_counted(staged)
             if record:
                 record.unlink()
         except OSError as error:
@@ -198,6 +189,16 @@ class Journal:
         sync_folder(self.folder)
         return path
 
+    def _replace_counted(self, staged: list[_Staged]) -> None:
+        """Rename everything into place, counted before: a process that sees a part knows that it is one."""
+        number = self.lock.number
+        self.lock.count(number + 1)
+        try:
+            self._replace_all(staged)
+        except (OSError, ConflictError):
+            self.lock.count(number)
+            raise
+
     def _replace_all(self, staged: list[_Staged]) -> None:
         """Rename everything into place; on an error, put back what was replaced already."""
         undo: list[tuple[Path, Path | None]] = []
@@ -246,26 +247,6 @@ class Journal:
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
-
-
-def _number(data: bytes) -> int:
-    """The number of the last write, which the lock's file holds."""
-    return int(data) if data.strip().isdigit() else 0
-
-
-def _lock(descriptor: int) -> None:
-    """Wait for the lock. Raises BusyError after WAIT_S seconds."""
-    deadline = time.monotonic() + WAIT_S
-    pause = 0.0005
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise BusyError() from None
-            time.sleep(pause)
-            pause = min(pause * 2, 0.02)
 
 
 def _check(write: Write, target: Path) -> None:

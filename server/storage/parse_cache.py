@@ -23,7 +23,7 @@ from server.schema.model import Type
 from server.storage.files import DIGEST, digest_of
 from server.storage.store import Entry
 
-_FORMAT = 1
+_FORMAT = 2
 # The only classes that a cache may name; all of them just hold values.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 # A file that changed so shortly before it was read may change again and keep its signature.
@@ -50,7 +50,8 @@ def pack(kept: Iterable[Kept]) -> bytes:
         entry = one.entry
         found = entry.document
         held = None if found is None else (found.type, found.row, found.status)
-        rows.append((entry.path, entry.signature, held, entry.problems, entry.digest, entry.derived, one.at))
+        more = (entry.problems, entry.digest, entry.derived, entry.beside)
+        rows.append((entry.path, entry.signature, held, more, one.at))
     out = io.BytesIO()
     _Pickler(out, protocol=5).dump(rows)
     return out.getvalue()
@@ -59,9 +60,9 @@ def pack(kept: Iterable[Kept]) -> bytes:
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[Kept]:
     """The entries of a block. Raises ValueError for what `pack` did not write."""
     try:
-        for path, signature, held, problems, digest, derived, at in _Unpickler(block, types).load():
+        for path, signature, held, more, at in _Unpickler(block, types).load():
             document = None if held is None else Document(held[0], held[1], held[2], path)
-            yield Kept(Entry(path, signature, document, problems, digest, derived), at)
+            yield Kept(Entry(path, signature, document, *more), at)
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError("not a block of the cache") from error
 

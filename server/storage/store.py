@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +42,7 @@ class Entry:
     """What was read from one file: its document, if it holds one, and the problems in it.
 
     `digest` is of a document's file, and `derived` has the timestamps that it took from git or from the
-    file system, having none of its own.
+    file system, having none of its own. `beside` is the signature of a media file's description.
     """
 
     path: str
@@ -50,6 +51,7 @@ class Entry:
     problems: tuple[Problem, ...] = ()
     digest: bytes = b""
     derived: tuple[str, str] | None = None
+    beside: Signature | None = None
 
     @property
     def broken(self) -> bool:
@@ -71,6 +73,12 @@ class Store:
         self.root, self.schema, self.settings, self.timestamps = root, schema, settings, timestamps
         self.image_cache = image_cache
         self.layout = Layout(schema, settings)
+
+    def timed(self, timestamps: Timestamps) -> "Store":
+        """The same store with other timestamps for files that have none of their own."""
+        other = copy(self)
+        other.timestamps = timestamps
+        return other
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
         """The path whose entry a path belongs to: that of a description is the media file's."""
@@ -116,9 +124,11 @@ class Store:
         created, updated = self.timestamps(path, status.st_mtime)
         sidecar, positions = path + DESCRIPTION, Positions()
         description: Tree = None
+        beside: Signature | None = None
         problems: list[Problem] = []
         try:
             if link_problem(str(self.root / sidecar), sidecar, str(self.root)) is None:
+                beside = signature(os.stat(self.root / sidecar))
                 description = read_yaml(read_text(self.root, sidecar)[0], positions)
             written = self.timestamps(sidecar, os.stat(self.root / sidecar).st_mtime)
             created, updated = min(created, written[0]), max(updated, written[1])
@@ -141,7 +151,7 @@ class Store:
             *(self.image_cache.facts(upload_path(path) or "") if self.image_cache else (None, None)),
         )
         problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.wrong]
-        return Entry(path, signature(status), document, tuple(problems))
+        return Entry(path, signature(status), document, tuple(problems), beside=beside)
 
     def _read_document(self, path: str, claim: Claim) -> Entry:
         data, found = read_bytes(self.root, path)

@@ -1,5 +1,6 @@
 """Files that change under a loaded site show changed; what is broken takes nothing else down."""
 
+import mmap
 import os
 import threading
 import time
@@ -130,6 +131,82 @@ def test_timestamps_come_from_git_and_follow_it(api: Api) -> None:
     assert (api.root / ".quire/cache/git.json").exists()
     (api.root / ".quire/cache/git.json").write_text("{damaged")
     assert make_again(api).get("/api/posts/one").data["updatedAt"] == "2024-05-05T00:00:00.000Z"
+
+
+def test_an_edit_that_git_takes_back_is_no_longer_shown(api: Api) -> None:
+    commit_all(api.root)
+    watcher = Watcher(api.site)
+    watcher.start()
+    time.sleep(0.5)
+    for i in range(30):
+        (api.root / "content/posts/one.md").write_text(f"---\ntitle: One, changed {i}\n---\n")
+        if i % 2:
+            until(lambda: titles(api) == [f"One, changed {i}", "Two"])  # noqa: B023
+        else:
+            time.sleep(0.001 * i)
+        git(api.root, "checkout", "-q", "content/posts/one.md")
+        until(lambda: titles(api) == ["One", "Two"], 5)
+    watcher.stop()
+
+
+def test_what_is_not_reported_is_found_by_the_patrol_which_says_so(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("server.site.watch.PATROL_S", 0.5)
+    monkeypatch.setattr("server.site.watch.DOUBT_S", 0.2)
+    watcher = Watcher(api.site)
+    watcher.start()
+    time.sleep(1.2)
+    assert caplog.messages == []
+    with (api.root / "content/posts/one.md").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:] = memory[:].replace(b"One", b"Odd")  # changed in memory, which no system reports
+        memory.flush()
+    until(lambda: titles(api) == ["Odd", "Two"])
+    watcher.stop()
+    expected = "the system reported no change of content/posts/one.md; changes may show late here"
+    assert caplog.messages == [expected]
+
+
+def test_checkouts_in_quick_succession_show_no_mixture(api: Api) -> None:
+    paths = [f"content/posts/{i}.md" for i in range(200)]
+    branches = [f"branch-{i}" for i in range(4)]
+    commit_all(api.root)
+    for branch in branches:
+        git(api.root, "checkout", "-qb", branch)
+        write(api.root, dict.fromkeys(paths, f"---\ntitle: {branch}\n---\n"))
+        write(api.root, {"site.yaml": f"name: {branch}\nroles:\n  public: {{post: [find]}}\n"})
+        committed_again(api.root, branch)
+    api.site.load()
+    watcher = Watcher(api.site)
+    watcher.start()
+    type_ = api.site.state.schema.types["api::post.post"]
+    seen: set[tuple[str, ...]] = set()
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            state = api.site.state
+            documents = state.snapshot.list(type_, "en", "published")
+            found = {d.get("title") for d in documents if d.document_id not in ("one", "two")}
+            seen.add((state.settings.name, *sorted(found)))
+            time.sleep(0.001)
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    for branch in branches * 4:
+        git(api.root, "checkout", "-q", branch)
+        time.sleep(0.01 * len(seen))
+    git(api.root, "checkout", "-q", branches[0])
+    until(lambda: api.site.state.settings.name == branches[0], 5)
+    stop.set()
+    looker.join()
+    watcher.stop()
+    assert seen <= {(branch, branch) for branch in branches}
+
+
+def committed_again(root: Path, message: str) -> None:
+    git(root, "add", "content", "content-types", "site.yaml")
+    git(root, "commit", "-qm", message)
 
 
 def make_again(api: Api) -> Api:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
+from tests.git import git
 from tests.servers import free_port, start, stop, wait
 from tests.sites import schema, write
 from tests.waiting import until
@@ -151,9 +152,6 @@ def test_an_edit_is_seen_by_all_and_reported_once(server: Server) -> None:
 
 def test_once_an_edit_is_seen_nobody_answers_what_was_before(server: Server) -> None:
     for i in range(1, 11):
-        time.sleep(
-            0.3
-        )  # a worker that is still to hear of the last edit would read this one, and show it first
         (server.root / "content/notes/d.md").write_text(f"---\ncount: {i}\n---\n")
         until(lambda: server.count("d") == i)  # noqa: B023
         assert [server.count("d") for _ in range(5)] == [i] * 5
@@ -166,3 +164,81 @@ def test_a_change_of_settings_reaches_every_worker(server: Server) -> None:
     assert status() == 200
     (server.root / "site.yaml").write_text("roles:\n  public: {}\n")
     until(lambda: {status() for _ in range(20)} == {403})
+
+
+def edit(server: Server, name: str, count: int) -> None:
+    (server.root / f"content/notes/{name}.md").write_text(f"---\ncount: {count}\n---\n")
+
+
+def all_show(server: Server, name: str, count: int, seconds: float = 5.0) -> None:
+    """Wait until every worker shows a count, as far as twenty answers can tell."""
+    until(lambda: [server.count(name) for _ in range(20)] == [count] * 20, seconds)
+
+
+def test_an_edit_and_a_write_in_the_same_instant_are_both_shown_by_all(server: Server) -> None:
+    for i in range(1, 11):
+        edit(server, "b", i)
+        with ThreadPoolExecutor(8) as pool:  # so that every worker writes, the one that watches as well
+            done = pool.map(lambda _: server.send("PUT", "/api/notes/a", {"count": i})[0], range(8))  # noqa: B023
+        assert set(done) == {200}
+        all_show(server, "b", i)
+
+
+def test_a_role_that_is_revoked_while_somebody_writes_is_revoked_for_all(server: Server) -> None:
+    def status() -> int:
+        return server.send("GET", "/api/notes", Authorization="")[0]
+
+    for i in range(5):
+        for roles, expected in (("{}", 403), ("{note: [find, findOne]}", 200)):
+            settings = f"roles:\n  public: {roles}\nsearch: {{index: false}}\n"
+            (server.root / "site.yaml").write_text(settings)
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(lambda _: server.send("PUT", "/api/notes/a", {"count": i}), range(8)))  # noqa: B023
+            until(lambda: {status() for _ in range(20)} == {expected}, 5)  # noqa: B023
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks /proc which processes there are")
+def test_a_new_worker_begins_where_the_others_are(server: Server) -> None:
+    until(lambda: len(server.workers) == WORKERS)
+    (server.root / "site.yaml").write_text("name: Other\nroles:\n  public: {note: [find, findOne]}\n")
+    edit(server, "a", 7)
+    all_show(server, "a", 7)
+    before = server.workers
+    for worker in before:
+        os.kill(worker, signal.SIGKILL)
+        until(lambda: worker not in server.workers and len(server.workers) == WORKERS)  # noqa: B023
+    assert not server.workers & before
+    all_show(server, "a", 7)
+    assert server.send("GET", "/api/notes", Authorization="")[0] == 200
+
+
+def commit(server: Server, at: str = "2024-01-01T00:00:00Z") -> None:
+    git(server.root, "add", "content", "content-types", "site.yaml")
+    git(server.root, "commit", "-qm", "all", at=at)
+
+
+def test_a_checkout_of_settings_and_content_is_shown_by_all(server: Server) -> None:
+    git(server.root, "init", "-q", "-b", "main")
+    commit(server)
+    git(server.root, "checkout", "-qb", "other")
+    edit(server, "a", 8)
+    (server.root / "site.yaml").write_text("roles:\n  public: {}\n")
+    commit(server)
+    for branch, count, status in (("main", 0, 200), ("other", 8, 403), ("main", 0, 200)):
+        git(server.root, "checkout", "-q", branch)
+        all_show(server, "a", count)
+        found = {server.send("GET", "/api/notes", Authorization="")[0] for _ in range(20)}
+        assert found == {status}
+
+
+def test_all_workers_take_timestamps_from_a_repository_that_appears(server: Server) -> None:
+    def updated() -> set[str]:
+        return {server.send("GET", "/api/notes/a")[1]["data"]["updatedAt"] for _ in range(20)}
+
+    git(server.root, "init", "-q", "-b", "main")
+    commit(server)
+    until(lambda: updated() == {"2024-01-01T00:00:00.000Z"}, 5)
+    for i in range(1, 5):
+        edit(server, "a", i)
+        commit(server, at=f"2024-01-0{i + 1}T00:00:00Z")
+        until(lambda: updated() == {f"2024-01-0{i + 1}T00:00:00.000Z"}, 5)  # noqa: B023

@@ -151,7 +151,7 @@ def test_several_cores_read_what_one_reads(root: Path, monkeypatch: pytest.Monke
 def test_what_is_packed_is_unpacked(root: Path) -> None:
     site = Site(root)
     site.load()
-    entries = list(site._held.entries.values())
+    entries = list(site._replica.contents.entries.values())
     kept = [Kept(entry, 5) for entry in entries]
     again = list(unpack(pack(kept), site.state.schema.types))
     assert [(k.entry.path, k.entry.signature, k.entry.problems, k.at) for k in again] == [

@@ -1,0 +1,166 @@
+"""The log of a server: every change of the site's state as one record, in memory that all workers share.
+
+It is made before the workers are forked, and appended to under the site's write lock alone, by a
+worker that has applied everything before. Reading takes no lock. Records stand in two segments, of
+which the older is given up when the newer is full; each segment but the first begins with a
+checkpoint, a record of everything, so that a worker that comes late, or falls behind, can begin there.
+"""
+
+import fcntl
+import mmap
+import os
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+SEGMENT = 32 * 1024 * 1024  # bytes of records after which the next segment begins
+PAUSE_S = 0.1
+_END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _BASES = range(6)  # numbers in the shared memory
+_NUMBERS = 7
+_FRAME = struct.Struct("=Q?")  # how long a record is, and whether it is a checkpoint
+_NOWHERE = 2**64 - 1
+_LEAD, _START = 0, 1  # the bytes of a file that are locked
+
+
+class ChangeLog:
+    """The records of the workers of one server. A position counts the bytes before it."""
+
+    def __init__(self, segment: int = SEGMENT) -> None:
+        self.segment = segment
+        self._memory = mmap.mmap(-1, _NUMBERS * 8)
+        self._numbers = memoryview(self._memory).cast("Q")
+        self._numbers[_BASES + 1] = _NOWHERE
+        self._segments = [_anonymous_file(), _anonymous_file()]
+        # Locks of this kind belong to a process: they are not inherited, and end with it.
+        self._locks = _anonymous_file()
+
+    @property
+    def end(self) -> int:
+        """The position behind the last record."""
+        return self._numbers[_END]
+
+    @property
+    def demanded(self) -> int:
+        """Up to which position everybody must have applied the records before answering."""
+        return self._numbers[_DEMANDED]
+
+    def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
+        """Append a record; returns the position behind it. Call it under the site's write lock.
+
+        `checkpoint` makes the record of everything up to this one, for a segment that begins.
+        """
+        active = self._numbers[_ACTIVE]
+        base = self._numbers[_BASES + active]
+        if base and base == self.end:  # somebody was killed who had begun it
+            self._begin(active, checkpoint())
+        elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
+            active = self._begin(1 - active, checkpoint())
+        end = self._put(active, self.end, record, checkpoint=False)
+        self._numbers[_END] = end
+        if demanded:
+            self._numbers[_DEMANDED] = end
+        return end
+
+    def since(self, position: int) -> tuple[int, list[bytes]]:
+        """The position now, and the records since another one.
+
+        Where those are no longer there, the newest checkpoint stands for all before it.
+        """
+        end, at, lost = self.end, position, False
+        records: list[bytes] = []
+        while at < end:
+            found = self._read(at, end)
+            if found is None:
+                at, lost = self._numbers[_BASES + self._numbers[_ACTIVE]], True
+                records.clear()
+                continue
+            for checkpoint, record in _frames(found):
+                if lost or not checkpoint:
+                    records.append(record)
+                lost = False
+            at += len(found)
+        return at, records
+
+    def enter(self) -> int:
+        """Count a worker that starts; returns its number, from 1."""
+        fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START)
+        try:
+            self._numbers[_STARTED] += 1
+            return self._numbers[_STARTED]
+        finally:
+            fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START)
+
+    def lead(self) -> None:
+        """Wait until no other worker leads, then lead for as long as this process lives."""
+        while True:
+            try:
+                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LEAD)
+                return
+            except OSError:
+                time.sleep(PAUSE_S)
+
+    def close(self) -> None:
+        """Let go of the memory and the files."""
+        self._numbers.release()
+        self._memory.close()
+        for descriptor in (*self._segments, self._locks):
+            os.close(descriptor)
+
+    def _begin(self, segment: int, checkpoint: bytes) -> int:
+        """Begin a segment with a checkpoint. Whoever still reads what stood there notices."""
+        base = self.end
+        self._numbers[_BASES + segment] = _NOWHERE
+        os.ftruncate(self._segments[segment], 0)
+        end = self._put(segment, base, checkpoint, checkpoint=True, base=base)
+        self._numbers[_CHECKPOINT] = end - base
+        self._numbers[_BASES + segment] = base
+        self._numbers[_ACTIVE] = segment
+        self._numbers[_END] = end
+        return segment
+
+    def _put(self, segment: int, at: int, record: bytes, *, checkpoint: bool, base: int | None = None) -> int:
+        """Write a record into a segment; returns the position behind it."""
+        base = self._numbers[_BASES + segment] if base is None else base
+        data = _FRAME.pack(len(record), checkpoint) + record
+        written = 0
+        while written < len(data):
+            offset = at - base + written
+            written += os.pwrite(self._segments[segment], data[written:], offset)
+        return at + len(data)
+
+    def _read(self, at: int, end: int) -> bytes | None:
+        """The bytes from a position up to the end of their segment or `end`; None where they are gone."""
+        active = self._numbers[_ACTIVE]
+        newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
+        segment, base, stop = (active, newer, end) if at >= newer else (1 - active, older, min(end, newer))
+        if not base <= at < stop:
+            return None
+        data = _read_all(self._segments[segment], stop - at, at - base)
+        return data if self._numbers[_BASES + segment] == base and len(data) == stop - at else None
+
+
+def _frames(data: bytes) -> Iterator[tuple[bool, bytes]]:
+    at = 0
+    while at < len(data):
+        length, checkpoint = _FRAME.unpack_from(data, at)
+        at += _FRAME.size
+        yield checkpoint, data[at : at + length]
+        at += length
+
+
+def _read_all(descriptor: int, length: int, offset: int) -> bytes:
+    parts = []
+    while length > 0 and (part := os.pread(descriptor, length, offset)):
+        parts.append(part)
+        length -= len(part)
+        offset += len(part)
+    return b"".join(parts)
+
+
+def _anonymous_file() -> int:
+    """A file without a name, which is gone with the last process that has it."""
+    descriptor, name = tempfile.mkstemp(prefix="quire-")
+    Path(name).unlink()
+    return descriptor

@@ -1,0 +1,113 @@
+"""Which files of a site are no longer as they were read.
+
+Nothing is read but signatures, and the bytes of files that may have changed under the same one.
+"""
+
+import time
+from collections.abc import Collection, Iterable
+
+from server.formats.tree import SyntaxProblem
+from server.problems import Problem
+from server.site.contents import Contents
+from server.storage.files import Signature, Walk, digest_of, ignored, needs_walk, signature_of, walk
+from server.storage.media import DESCRIPTION, upload_path
+from server.storage.read import read_bytes
+from server.storage.store import Entry
+
+FEW = 200  # so many changed paths are looked at one by one; for more, everything is walked
+UNSETTLED_NS = 50_000_000  # a file changed so shortly before it was read may change again unnoticed
+
+
+def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
+    """A walk of all folders, where only that can tell what has become of the paths hinted at."""
+    if hints is None or len(hints) > FEW or needs_walk(contents.root, _seen(hints), contents.folders):
+        return walk(contents.root, contents.store.layout.roots)
+    return None
+
+
+def changed(
+    contents: Contents, hints: Collection[str], found: Walk | None
+) -> tuple[set[str], tuple[Problem, ...]]:
+    """The paths whose file is not as it was read, of those hinted at or, after a walk, of all.
+
+    A media file that is hinted at is one of them anyhow: the formats of a picture may be made now.
+    Returns the problems of folders and links as well, as they are now.
+    """
+    hinted = _seen(hints)
+    media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
+    if found is None:
+        paths = set[str]()
+        for hint in hinted:
+            inside = walk(contents.root, [hint]) if (contents.root / hint).is_dir() else Walk()
+            if inside.problems:
+                return changed(contents, hints, walk(contents.root, contents.store.layout.roots))
+            paths |= {path for each in (hint, *inside.files) for path in (each, _beside(each))}
+            if hint not in contents.entries and not (contents.root / hint).is_file():
+                paths |= {path for path in list(contents.entries) if path.startswith(hint + "/")}
+        return media | {path for path in paths if _differs(contents, path)}, contents.folders
+    unread = tuple(f"{folder}/" for folder in found.unread)
+    known = {path for path in list(contents.entries) if not path.startswith(unread)}
+    paths = known | found.files.keys()
+    return media | {path for path in paths if _differs(contents, path, found)}, tuple(found.problems)
+
+
+def is_own(contents: Contents, path: str) -> bool:
+    """Whether a path has an entry of its own, and is not the description of the file beside it."""
+    return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
+
+
+def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
+    """The paths of entries whose file may change again under its signature, looked at since a time in ns."""
+    return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
+
+
+def _seen(hints: Iterable[str]) -> set[str]:
+    """The paths of some that can be content at all."""
+    return {hint for hint in hints if not any(map(ignored, hint.split("/")))}
+
+
+def _beside(path: str) -> str:
+    """A media file's description, or the file that a description describes; other paths themselves."""
+    if not upload_path(path):
+        return path
+    return path.removesuffix(DESCRIPTION) if path.endswith(DESCRIPTION) else path + DESCRIPTION
+
+
+def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
+    """Whether a file, or the description beside it, is not as it was read."""
+    entry = contents.entries.get(path)
+    now = _signature(contents, path, found)
+    if entry is None:
+        return now is not None and contents.store.claimed(path) and is_own(contents, path)
+    if now is None or now != entry.signature:
+        return True
+    if upload_path(path) and (
+        _signature(contents, path + DESCRIPTION, found) != entry.beside or not is_own(contents, path)
+    ):
+        return True
+    return path in contents.unsettled and not _settle(contents, entry, now)
+
+
+def _signature(contents: Contents, path: str, found: Walk | None) -> Signature | None:
+    return found.files.get(path) if found else signature_of(contents.root / path)
+
+
+def _settle(contents: Contents, entry: Entry, now: Signature) -> bool:
+    """Whether an unsettled file has the bytes that it was read with; it is settled when that will stay so."""
+    if not entry.digest:
+        return False  # a media file, which is looked at again in whole
+    at = time.time_ns()
+    try:
+        data, read = read_bytes(contents.root, entry.path)
+    except (OSError, SyntaxProblem):
+        return False
+    if read != now or digest_of(data) != entry.digest:
+        return False
+    if is_settled(now, at):
+        contents.unsettled.discard(entry.path)
+    return True
+
+
+def is_settled(signature: Signature, at: int) -> bool:
+    """Whether a file that was looked at at a time in ns could not change after it under its signature."""
+    return signature[0] + UNSETTLED_NS < at

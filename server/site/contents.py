@@ -1,0 +1,112 @@
+"""What a site's files came to, up to one record: configuration, entries, git, and how records change it.
+
+Nothing here looks at the disk. Contents are the same in every worker that has applied the same records.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from server.documents.document import Document
+from server.documents.values import same_values
+from server.problems import Problem
+from server.site.configure import Configuration
+from server.site.git_state import GitState, apply_git, git_change
+from server.site.record import Record
+from server.storage.image_cache import ImageCache
+from server.storage.store import Entry, Store
+
+
+@dataclass(slots=True)
+class Contents:
+    """The contents of the site at `root`.
+
+    `folders` are the problems of folders and links. `unsettled` are paths whose signature alone does
+    not tell whether the file is as it was read. `writes` and `number` are those of the last record.
+    """
+
+    root: Path
+    image_cache: ImageCache
+    configuration: Configuration
+    git: GitState
+    store: Store
+    entries: dict[str, Entry] = field(default_factory=dict)
+    folders: tuple[Problem, ...] = ()
+    unsettled: set[str] = field(default_factory=set)
+    writes: int = 0
+    number: int = 0
+
+    @classmethod
+    def of(
+        cls, root: Path, image_cache: ImageCache, configuration: Configuration, git: GitState
+    ) -> "Contents":
+        """Contents without any file yet."""
+        return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
+
+    def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
+        """The documents that records, applied one after the other, take away and add.
+
+        None of the records is whole. A document that stays equal is neither taken away nor added.
+        """
+        after = {path: entry for record in records for path, entry in record.entries.items()}
+        removed, added = [], []
+        for path, entry in after.items():
+            before = self.entries.get(path)
+            old, new = before.document if before else None, entry.document if entry else None
+            if old is new or (old and new and equal(old, new)):
+                continue
+            removed.extend([old] if old else [])
+            added.extend([new] if new else [])
+        return removed, added
+
+    def apply(self, record: Record) -> None:
+        """Take over what a record says. Documents that stay equal stay the same objects."""
+        if record.whole:
+            self.entries, self.unsettled, self.git = {}, set(), GitState()
+        if record.configuration:
+            self.configuration = record.configuration
+        if record.git:
+            self.git = apply_git(self.git, record.git)
+        if record.configuration or record.git:
+            self.store = _store(self.root, self.image_cache, self.configuration, self.git)
+        for path, entry in record.entries.items():
+            self._put(path, entry)
+        self.unsettled |= record.unsettled
+        self.folders, self.writes, self.number = record.folders, record.writes, record.number
+
+    def _put(self, path: str, entry: Entry | None) -> None:
+        self.unsettled.discard(path)
+        if entry is None:
+            self.entries.pop(path, None)
+            return
+        before = self.entries.get(path)
+        if before and before.document and entry.document and equal(before.document, entry.document):
+            entry = replace(entry, document=before.document)
+        self.entries[path] = entry
+
+    def whole(self) -> Record:
+        """Everything as one record, from which a worker can begin that knows nothing."""
+        return Record(
+            self.entries,
+            self.configuration,
+            git_change(GitState(), self.git),
+            self.folders,
+            frozenset(self.unsettled),
+            self.writes,
+            whole=True,
+            number=self.number,
+        )
+
+    @property
+    def documents(self) -> list[Document]:
+        """The document of every file that has one."""
+        return [entry.document for entry in self.entries.values() if entry.document]
+
+
+def equal(old: Document, new: Document) -> bool:
+    """Whether two documents say the same."""
+    return same_values(old.row, new.row) and old.status == new.status and old.type is new.type
+
+
+def _store(root: Path, image_cache: ImageCache, configuration: Configuration, git: GitState) -> Store:
+    return Store(root, configuration.schema, configuration.settings, git.history.timestamps, image_cache)

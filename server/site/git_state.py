@@ -1,0 +1,140 @@
+"""What git says of a site at one moment: its repository, where HEAD and the index are, the history."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from server.paths import cache_folder
+from server.storage.files import Signature, signature_of
+from server.storage.git import History, changed_paths, git_folder, git_lock, head_mark, read_history
+
+
+@dataclass(frozen=True, slots=True)
+class GitState:
+    """`folder` is the repository's, None for a site without one; `place` is where its .git was found.
+
+    `head` and `index` differ whenever another commit is checked out or made, or the index is written.
+    """
+
+    folder: Path | None = None
+    place: object = None
+    head: object = None
+    index: Signature | None = None
+    history: History = field(default_factory=History)
+
+
+@dataclass(frozen=True, slots=True)
+class GitChange:
+    """What is different in a later GitState: all but its history in full, of the history what changed."""
+
+    after: GitState  # with an empty history
+    commit: str
+    times: Mapping[str, tuple[int, int]]
+    forgotten: frozenset[str]
+    changed: frozenset[str]  # paths that differ from the commit and did not before
+    unchanged: frozenset[str]
+
+
+def git_moved(root: Path, before: GitState) -> bool:
+    """Whether another commit may have been checked out or made, or the index written."""
+    place, folder = _place(root), before.folder
+    if place != before.place or folder is None:
+        return place is not None or before.place is not None
+    return head_mark(folder) != before.head or signature_of(folder / "index") != before.index
+
+
+def look_at_git(root: Path, before: GitState) -> GitState:
+    """What git says now; `before` itself where nothing has moved."""
+    place = _place(root)
+    folder = before.folder if place == before.place else None
+    if place is not None and folder is None:  # a .git that has just appeared may be no repository yet
+        folder = git_folder(root)
+    if folder is None:
+        return before if place == before.place else GitState(place=place)
+    head, index = head_mark(folder), signature_of(folder / "index")
+    if head is not None and (folder, head) == (before.folder, before.head):
+        return before if index == before.index else replace(before, index=index, place=place)
+    history = read_history(root, history_cache(root), before.history)
+    return GitState(folder, place, head, index, history)
+
+
+def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
+    """The state with git asked anew which of some paths differ from the last commit."""
+    known = {path for path in paths if path in state.history.times}
+    if state.folder is None or not known:
+        return state
+    changed = (state.history.changed - known) | changed_paths(root, known)
+    if changed == state.history.changed:
+        return state
+    return replace(state, history=replace(state.history, changed=changed))
+
+
+def with_written(state: GitState, paths: Iterable[str]) -> GitState:
+    """The state after a write of some paths, which is in no commit yet."""
+    written = {path for path in paths if path in state.history.times} - state.history.changed
+    if not written:
+        return state
+    return replace(state, history=replace(state.history, changed=state.history.changed | written))
+
+
+def retimed(before: History, after: History, paths: Iterable[str]) -> set[str]:
+    """The paths, of some, to which a later history gives other timestamps."""
+    return {
+        path
+        for path in paths
+        if after.times.get(path) != before.times.get(path)
+        or (path in after.changed) != (path in before.changed)
+    }
+
+
+def git_change(before: GitState, after: GitState) -> GitChange | None:
+    """What leads from one state to another; None where they are the same."""
+    old, new = before.history, after.history
+    plain = replace(after, history=History())
+    same_times = new.times is old.times or new.times == old.times
+    if plain == replace(before, history=History()) and (new.commit, new.changed) == (old.commit, old.changed):
+        return None
+    times = {} if same_times else {p: t for p, t in new.times.items() if old.times.get(p) != t}
+    return GitChange(
+        plain,
+        new.commit,
+        times,
+        frozenset() if same_times else frozenset(old.times.keys() - new.times.keys()),
+        new.changed - old.changed,
+        old.changed - new.changed,
+    )
+
+
+def apply_git(before: GitState, change: GitChange) -> GitState:
+    """The state that a change leads to."""
+    times = before.history.times
+    if change.times or change.forgotten:
+        kept = {path: at for path, at in times.items() if path not in change.forgotten}
+        times = {**kept, **change.times}
+    changed = (before.history.changed - change.unchanged) | change.changed
+    return replace(change.after, history=History(change.commit, times, changed))
+
+
+def moving(state: GitState) -> tuple[Signature | None, object, Signature | None]:
+    """What differs before and after anything that a git command did meanwhile: its lock, index and HEAD."""
+    if state.folder is None:
+        return None, None, None
+    return git_lock(state.folder), head_mark(state.folder), signature_of(state.folder / "index")
+
+
+def history_cache(root: Path) -> Path | None:
+    """Where git's history is kept between two starts; None where nothing can be written."""
+    folder = cache_folder(root)
+    return folder / "git.json" if folder else None
+
+
+def _place(root: Path) -> object:
+    """Where the .git is that a site belongs to: the nearest one, in its folder or one above."""
+    for folder in (root, *root.parents):
+        try:
+            status = os.stat(folder / ".git")
+        except OSError:
+            continue
+        return str(folder), status.st_dev, status.st_ino
+    return None

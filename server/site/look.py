@@ -1,0 +1,187 @@
+"""A look at a site's files: whatever is not as it was read becomes one record.
+
+Settings, schema, files and git's history are looked at together, so that a checkout that touches all
+of them is one change. Call it under the site's write lock, with contents that no record is missing from.
+"""
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from server.config.model import FILE
+from server.errors import SetupError
+from server.problems import Problem
+from server.site.compare import changed, is_own, is_settled, unsettled, walk_for
+from server.site.configure import Configuration, configuration_mark, configure
+from server.site.contents import Contents, equal
+from server.site.git_state import (
+    GitState,
+    git_change,
+    git_moved,
+    look_at_git,
+    retimed,
+    with_changed,
+    with_written,
+)
+from server.site.loading import load_contents
+from server.site.record import Record
+from server.storage.files import Signature, link_problem, signature_of
+from server.storage.media import DESCRIPTION, upload_path
+from server.storage.store import Entry, Store
+
+TRIES = 5  # how often a file is read again that somebody changes while it is read
+SETTLE_S = 0.1  # how long a file that became empty may stay so before it is believed
+
+
+def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
+    """Whether a look would find something, as far as can be told without the lock."""
+    mark = configuration_mark(contents.root)
+    if mark != contents.configuration.mark or contents.unsettled & mark.keys():
+        return True
+    if git_moved(contents.root, contents.git):
+        return True
+    paths, folders = changed(contents, hints or (), walk_for(contents, hints))
+    return bool(paths) or folders != contents.folders
+
+
+def look(contents: Contents, hints: Collection[str] | None, writes: int) -> Record | None:
+    """What differs in the files: in those hinted at, or in all where None or anything else says so.
+
+    `writes` is how many writes there have been. None where nothing differs.
+    """
+    configuration, young = _configuration(contents)
+    if configuration and configuration.shape != contents.configuration.shape:
+        anew = load_contents(contents.root, contents.image_cache, configuration).whole()
+        return replace(anew, writes=writes, unsettled=anew.unsettled | young)
+    git = look_at_git(contents.root, contents.git)
+    everything = hints is None or configuration or git_change(contents.git, git)
+    found = walk_for(contents, None if everything else hints)
+    paths, folders = changed(contents, hints or (), found)
+    paths |= _retimed(contents, git)
+    record = _read(contents, git, paths)
+    record = replace(record, configuration=configuration, folders=folders, writes=writes)
+    record = replace(record, unsettled=record.unsettled | young)
+    same = not (record.entries or record.git or configuration)
+    return None if same and (folders, writes) == (contents.folders, contents.writes) else record
+
+
+def look_at(contents: Contents, paths: Iterable[str]) -> Record:
+    """What some files are now, whether or not they seem changed."""
+    record = _read(contents, contents.git, paths)
+    return replace(record, folders=contents.folders, writes=contents.writes)
+
+
+def look_at_written(contents: Contents, paths: Collection[str], writes: int) -> Record:
+    """What the files are now that a write of this process has just put in place."""
+    owners = {path if is_own(contents, path) else path.removesuffix(DESCRIPTION) for path in paths}
+    record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)
+    return replace(record, folders=contents.folders, writes=writes)
+
+
+def _configuration(contents: Contents) -> tuple[Configuration | None, set[str]]:
+    """What site.yaml and content-types/ say now, None where that is as before; and what of it may change
+    again unnoticed.
+
+    Where they are broken, the last good configuration stays, with the problem, until they are sound.
+    """
+    before, at = contents.configuration, time.time_ns()
+    mark = configuration_mark(contents.root)
+    if mark == before.mark and not contents.unsettled & mark.keys():
+        return None, set()
+    for _ in range(TRIES):
+        _wait_for_writer(contents.root / FILE)
+        mark, at = configuration_mark(contents.root), time.time_ns()
+        young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
+        found = _configured(contents.root, before, mark)
+        # Read twice, since somebody may have written it meanwhile under the same signature.
+        again = _configured(contents.root, found, mark) if young else found
+        if again == found and configuration_mark(contents.root) == mark:
+            break
+    contents.unsettled -= mark.keys() - young
+    return (None if found == before else found), young
+
+
+def _configured(root: Path, before: Configuration, mark: Mapping[str, Signature | None]) -> Configuration:
+    """The configuration read now, with the schema of the one before where that says the same."""
+    try:
+        found = replace(configure(root), mark=mark)
+    except SetupError as error:
+        fix = error.fix + ("; " if error.fix else "") + "until then the last good one is used"
+        problem = Problem(error.path, error.line, error.message, fix, column=error.column)
+        return replace(before, problems=(problem,), mark=mark)
+    return replace(found, schema=before.schema) if found.shape == before.shape else found
+
+
+def _retimed(contents: Contents, git: GitState) -> set[str]:
+    """The paths of entries whose timestamps git gives otherwise now."""
+    if git.history is contents.git.history:
+        return set()
+    beside = {path + DESCRIPTION: path for path in contents.entries if upload_path(path)}
+    found = retimed(contents.git.history, git.history, [*contents.entries, *beside])
+    return {beside.get(path, path) for path in found}
+
+
+def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
+    """Some files as they are, each read while git said the same of it, without those that stay the same."""
+    at = time.time_ns()
+    found: dict[str, Entry | None] = {}
+    left = set(paths)
+    for _ in range(TRIES):
+        for path in left:
+            _wait_for_writer(contents.root / path)
+        before = {path: _signatures(contents, path) for path in left}
+        if ask_git:
+            git = with_changed(contents.root, git, {p for path in left for p in (path, path + DESCRIPTION)})
+        store = contents.store.timed(git.history.timestamps)
+        found.update((path, _read_one(contents, store, path)) for path in sorted(left))
+        left = {path for path in left if not _was_read_as(contents, before[path], path, found[path])}
+        if not left:
+            break
+    entries = {path: _kept(contents.entries.get(path), entry) for path, entry in found.items()}
+    moving = unsettled((entry for entry in entries.values() if entry), at) | left
+    same = {path for path, entry in entries.items() if entry == contents.entries.get(path)}
+    contents.unsettled -= same - moving
+    different = {path: entry for path, entry in entries.items() if path not in same}
+    return Record(
+        different, git=git_change(contents.git, git), unsettled=frozenset(moving & different.keys())
+    )
+
+
+def _wait_for_writer(path: Path) -> None:
+    """Wait while a file is empty that was not just before: who writes in place empties it first."""
+    for _ in range(20):
+        found = signature_of(path)
+        if found is None or found[1] or time.time() - found[0] / 1e9 > SETTLE_S:
+            return
+        time.sleep(SETTLE_S / 20)
+
+
+def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signature | None]:
+    """The signature of a file, and of the description beside it."""
+    described = signature_of(contents.root / (path + DESCRIPTION)) if upload_path(path) else None
+    return signature_of(contents.root / path), described
+
+
+def _was_read_as(
+    contents: Contents, before: tuple[Signature | None, Signature | None], path: str, entry: Entry | None
+) -> bool:
+    """Whether a file was the same before, while and after it was read."""
+    same = entry is None or entry.signature == before[0]
+    return same and _signatures(contents, path) == before
+
+
+def _read_one(contents: Contents, store: Store, path: str) -> Entry | None:
+    wrong = link_problem(str(contents.root / path), path, str(contents.root))
+    if wrong:
+        return store.unreadable(path, wrong)
+    return store.read(path) if is_own(contents, path) else None
+
+
+def _kept(before: Entry | None, after: Entry | None) -> Entry | None:
+    """An entry as it is kept: broken, or the same as before, it keeps the document that there was."""
+    if before is None or before.document is None or after is None:
+        return after
+    if after.broken or (after.document and equal(before.document, after.document)):
+        return replace(after, document=before.document)
+    return after

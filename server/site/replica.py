@@ -1,0 +1,102 @@
+"""What one process knows of a site: its state, which is what the records so far come to.
+
+Every change, whoever finds it, is appended to the log first and applied then; nothing else changes
+the state. So all workers show the same states in the same order, and differ only in how far each is.
+"""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from server.config.model import Settings
+from server.index.snapshot import Snapshot, apply, build, empty
+from server.schema.model import Schema
+from server.site.change_log import ChangeLog
+from server.site.contents import Contents
+from server.site.record import Record, decode, encode
+
+SMALL = 1_000_000  # bytes of a record that takes so little time to apply that every request waits for it
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a request sees: settings, schema and documents that belong together."""
+
+    settings: Settings
+    schema: Schema
+    snapshot: Snapshot
+
+
+class Replica:
+    """A site's contents and state in one process; alone, or beside others that share a log."""
+
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+        settings, schema = contents.configuration.settings, contents.configuration.schema
+        self.state = State(settings, schema, empty(schema))
+        self._lock = threading.RLock()  # held while records are applied
+        self._log: ChangeLog | None = None
+        self._position = 0  # in the log, up to which all records are applied
+
+    def share(self, log: ChangeLog) -> None:
+        """Have a log in common with the processes that are forked from now on."""
+        self._log, self._position = log, log.end
+
+    def current(self) -> State:
+        """The state, with every record in it that some process may have answered from."""
+        if self._log is not None and self._log.demanded > self._position:
+            self.catch_up()
+        return self.state
+
+    def catch_up(self) -> None:
+        """Apply the records that other processes have appended."""
+        log = self._log
+        if log is None or log.end == self._position:
+            return
+        with self._lock:
+            position, data = log.since(self._position)
+            if data:
+                self._apply(self._decoded(data))
+            self._position = position  # last: until then, other threads wait for what they must know
+
+    def append(self, record: Record) -> None:
+        """Append a record and apply it; call it under the site's write lock, having caught up."""
+        record = replace(record, number=self.contents.number + 1)
+        with self._lock:
+            position = self._append(self._log, record) if self._log else self._position
+            self._apply([record])
+            self._position = position
+
+    def _append(self, log: ChangeLog, record: Record) -> int:
+        data = encode(record)
+        settings = record.configuration.settings if record.configuration else self.state.settings
+        demanded = len(data) <= SMALL or settings.roles != self.state.settings.roles
+        return log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
+
+    def _decoded(self, data: Iterable[bytes]) -> list[Record]:
+        """Records from their bytes; each may bring the schema of those that follow."""
+        schema = self.contents.configuration.schema
+        records: list[Record] = []
+        for one in data:
+            record = decode(one, schema)
+            if record.whole:
+                records.clear()
+            if record.configuration:
+                schema = record.configuration.schema
+            records.append(record)
+        return records
+
+    def _apply(self, records: list[Record]) -> None:
+        """Apply records one after the other, and show what they come to as one state."""
+        snapshot, whole = self.state.snapshot, records[0].whole
+        removed, added = ([], []) if whole else self.contents.changes(records)
+        if removed or added:
+            snapshot = apply(snapshot, removed, added)
+        for record in records:
+            self.contents.apply(record)
+        configuration = self.contents.configuration
+        if whole:
+            built = build(configuration.schema, self.contents.documents)
+            snapshot = replace(built, number=snapshot.number + 1)
+        if snapshot is not self.state.snapshot or configuration.settings != self.state.settings:
+            self.state = State(configuration.settings, configuration.schema, snapshot)

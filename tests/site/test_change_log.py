@@ -1,0 +1,91 @@
+"""The log gives every record once, in order, and a checkpoint to who comes late."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.site.change_log import ChangeLog
+
+Make = Callable[..., ChangeLog]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    with ExitStack() as stack:
+        yield lambda *segment: stack.enter_context(closing(ChangeLog(*segment)))
+
+
+def no_checkpoint() -> bytes:
+    raise AssertionError("the segment is not full")
+
+
+@given(st.lists(st.tuples(st.binary(max_size=60), st.integers(0, 3)), max_size=60))
+def test_who_reads_has_everything_that_was_appended(steps: list[tuple[bytes, int]]) -> None:
+    """Four readers, who read as often as they like, and a log that gives up what is old soon."""
+    with closing(ChangeLog(100)) as log:
+        appended: list[bytes] = []
+        at, known = [0] * 4, [list[bytes]() for _ in range(4)]
+        for record, reader in steps:
+            log.append(record, lambda: b"checkpoint" + b"|".join(appended), demanded=False)
+            appended.append(record.replace(b"|", b" "))
+            at[reader], records = log.since(at[reader])
+            for found in records:
+                if found.startswith(b"checkpoint"):
+                    known[reader] = found.removeprefix(b"checkpoint").split(b"|")
+                else:
+                    known[reader].append(found.replace(b"|", b" "))
+            assert at[reader] == log.end
+            assert b"|".join(known[reader]) == b"|".join(appended)
+
+
+def test_a_record_of_any_length_is_kept(make: Make) -> None:
+    log = make(1000)
+    long = os.urandom(1_000_000)
+    log.append(long, no_checkpoint, demanded=False)
+    assert log.since(0) == (log.end, [long])
+    log.append(b"next", lambda: b"all", demanded=False)
+    assert log.since(0) == (log.end, [long, b"next"])
+    log.append(b"more", no_checkpoint, demanded=False)
+    assert log.since(0)[1] == [long, b"next", b"more"]
+
+
+def test_what_is_demanded_is_known_by_its_position(make: Make) -> None:
+    log = make()
+    log.append(b"a", no_checkpoint, demanded=False)
+    assert log.demanded == 0
+    log.append(b"b", no_checkpoint, demanded=True)
+    assert log.demanded == log.end
+    log.append(b"c", no_checkpoint, demanded=False)
+    assert log.demanded < log.end
+
+
+def test_other_processes_read_and_append(make: Make) -> None:
+    log = make(10)
+    log.append(b"from the parent", no_checkpoint, demanded=False)
+    child = os.fork()
+    if not child:
+        log.append(b"from the child", lambda: b"all before", demanded=True)
+        os._exit(log.enter() + 10 * (log.since(0)[1] == [b"from the parent", b"from the child"]))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 11
+    assert log.since(0)[1] == [b"from the parent", b"from the child"]
+    assert log.enter() == 2
+
+
+def test_one_process_leads_until_it_ends(make: Make) -> None:
+    log = make()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        log.lead()
+        os.write(writing, b"leads")
+        os.read(os.open("/dev/zero", os.O_RDONLY), 1)
+        os._exit(0)
+    assert os.read(reading, 5) == b"leads"
+    os.waitpid(child, 0)
+    log.lead()
+    os.close(reading)
+    os.close(writing)
