@@ -18,6 +18,7 @@ OPERATORS = ("$eq", "$in", "$between", "$containsi", "$null")  # all others unde
 # Why a request that is sound by itself may be refused: what it says of others, or its parts of each other.
 ABOUT_OTHERS = re.compile(
     r"must be unique|already taken|not found|does not exist|not connected|before itself|after itself"
+    r"|not related to the entity"  # a component, by its id
     r"|control character|halves of surrogate|must be a valid email|takes images|new file must be"
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
     r"|must be authenticated|only the first|Files are empty|fileInfo|ref, refId"
