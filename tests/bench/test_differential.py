@@ -170,3 +170,9 @@ def test_every_site_can_be_read() -> None:
     for folder in SITES.values():
         assert isinstance(folder, Path)
         assert read_model(folder).collections
+
+
+def test_more_errors_are_not_more_documents() -> None:
+    errors = next(d for d in read_deviations() if d.name == "all errors")
+    answers = Answer(200, {"data": []}), Answer(200, {"data": [{"documentId": "a"}]})
+    assert explained(errors, Request("GET", "/api/things"), *answers) == ([], 1)
