@@ -10,6 +10,7 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
 from server.documents.layout import Claim, Layout
+from server.documents.values import same_values
 from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
 from server.index.snapshot import Snapshot
@@ -42,7 +43,7 @@ class Context:
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
         """What the file of a document has to say otherwise, by key, so that it holds new values."""
         old = values_of(document)
-        if old == new:
+        if same_values(old, new):
             return {}
         with _unreadable(document.path):
             tree = parse(document.path, self.changeset.text(document.path), document.type.body)

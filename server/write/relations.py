@@ -9,6 +9,7 @@ from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.encode import encode
+from server.documents.values import same_values
 from server.schema.model import Attribute, Type
 from server.write.context import Context, values_of
 from server.write.relation_input import Links
@@ -49,7 +50,7 @@ class Relinker:
             current = tuple(published.get(owning.name))
             new = _with(current, target, owning) if other in drafts else _without(current, target)
             self._put(published, owning, new)
-            if draft and {**values_of(published), owning.name: new} == values_of(draft):
+            if draft and same_values({**values_of(published), owning.name: new}, values_of(draft)):
                 self.context.drop_draft(published, draft)
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:

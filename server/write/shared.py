@@ -1,5 +1,6 @@
 """The attributes that all locales of a document share: a change in one locale reaches the others."""
 
+from server.documents.values import same_values
 from server.write.context import Context, Values, values_of
 from server.write.request import Address
 from server.write.version_files import Update, write_draft
@@ -32,5 +33,5 @@ def _share_with(context: Context, address: Address, document_id: str, locale: st
         changes = context.changes(document, {**values_of(document), **shared})
         if changes:
             context.rewrite(document, changes)
-    if published and {**values_of(published), **shared} == values:
+    if published and same_values({**values_of(published), **shared}, values):
         context.drop_draft(published, draft)

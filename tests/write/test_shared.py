@@ -11,6 +11,7 @@ ITEM: dict[str, Any] = {
     "title": translated(STRING),
     "slug": {"type": "uid", "targetField": "title"},
     "price": INTEGER,
+    "extra": translated({"type": "json"}),
     "box": {"type": "component", "component": "x.box"},
     "shop": {**relation("manyToOne", "shop"), "pluginOptions": {"i18n": {"localized": False}}},
 }
@@ -101,3 +102,11 @@ def test_a_uid_and_a_relation_are_each_locales_own(api: Api) -> None:
     for locale, slug, shop in (("en", "one", "A"), ("fr", "un", "B")):
         found = api.get(f"/api/items/one?locale={locale}&populate=shop").data
         assert (found["slug"], found["shop"]["name"]) == (slug, shop)
+
+
+def test_a_draft_that_says_1_where_true_is_published_is_kept(api: Api) -> None:
+    api.put("/api/items/one?locale=fr", {"title": "Un", "extra": True})
+    api.put("/api/items/one?locale=fr&status=draft", {"extra": 1})
+    api.put("/api/items/one", {"price": 5})
+    assert api.get("/api/items/one?locale=fr&status=draft").data["extra"] is not True
+    assert "one.fr.draft.md" in files(api)
