@@ -83,43 +83,61 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
     """What a document or component is sorted by: of several values the first in the order, null included."""
     last = _value_at_the_end(key)
+    value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
     if not key.steps:
-        return lambda item, locale: last(item)
-    traverse, descending = _traversal(view, key.steps), key.descending
+        return value
+    for step in reversed(key.steps[1:]):
+        value = _once(_first_value(_follower(view, step), value, descending=key.descending))
+    reached = _first_value(_follower(view, key.steps[0]), value, descending=key.descending)
+    return lambda item, locale: None if (found := reached(item, locale)) is _NOWHERE else found
 
-    def value(item: Item, locale: str) -> Any:
-        values = [last(reached) for reached in traverse(item, locale)]
-        filled = [v for v in values if v is not None]
+
+_NOWHERE = object()  # the value of a path that ends early, which does not count, unlike null
+
+
+def _first_value(
+    follow: Callable[[Item, str], Iterable[Item]], value: Callable[[Item, str], Any], *, descending: bool
+) -> Callable[[Item, str], Any]:
+    """What finds, of the values of all items that a step leads to, the one that comes first in the order."""
+
+    def first(item: Item, locale: str) -> Any:
+        values = [
+            found
+            for reached in follow(item, locale)
+            if (found := value(reached, _locale_at(reached, locale))) is not _NOWHERE
+        ]
+        if not values:
+            return _NOWHERE
+        filled = [found for found in values if found is not None]
         if descending:
             return max(filled) if filled else None
-        return min(filled) if filled and len(filled) == len(values) else None
+        return min(filled) if len(filled) == len(values) else None
 
-    return value
+    return first
+
+
+def _once(value: Callable[[Item, str], Any]) -> Callable[[Item, str], Any]:
+    """The same function, which computes the value of an item once, however many paths lead to it."""
+    known: dict[tuple[int, str], Any] = {}
+
+    def kept(item: Item, locale: str) -> Any:
+        key = (id(item), locale)  # What is in a snapshot stays in memory, so that ids name one item.
+        if key not in known:
+            known[key] = value(item, locale)
+        return known[key]
+
+    return kept
+
+
+def _locale_at(item: Item, locale: str) -> str:
+    """The locale in which an item leads to others; a component is in that of its document."""
+    return locale_inside(item) if isinstance(item, Document) else locale
 
 
 def _value_at_the_end(key: Sort) -> Callable[[Any], Any]:
     if key.attribute.name == "id" and key.steps and key.steps[-1].target.kind == "component":
         return lambda component: component.row[ID]
     return value_of(Column(key.attribute, key.at))
-
-
-def _traversal(view: View, steps: tuple[Step, ...]) -> Callable[[Item, str], Iterable[Item]]:
-    """The function from an item, inside of a locale, to the items at the end of a path."""
-    followers = [_follower(view, step) for step in steps]
-
-    def traverse(start: Item, locale: str) -> Iterable[Item]:
-        here: list[tuple[Item, str]] = [(start, locale)]
-        for follow in followers:
-            # What several items lead to counts once, so that the cost does not multiply at every step.
-            reached = {
-                id(item): (item, locale_inside(item) if isinstance(item, Document) else inside)
-                for before, inside in here
-                for item in follow(before, inside)
-            }
-            here = list(reached.values())
-        return (item for item, _ in here)
-
-    return traverse
 
 
 def _follower(view: View, step: Step) -> Callable[[Item, str], Iterable[Item]]:

@@ -49,9 +49,13 @@ class _Dotted(dict[str, Any]):
     """The populate of a dotted form, `author.articles`: its errors name the whole path."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reader:
+    """Reads one parameter. `count` is the number of nodes so far: through relations to several types, a
+    short parameter may stand for very many."""
+
     schema: Schema
+    count: int = 0
 
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
@@ -68,6 +72,9 @@ class _Reader:
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
         """One attribute of a level; None where it is switched off."""
+        self.count += 1
+        if self.count > qs.NODES:
+            raise ValidationError(f"populate leads to more than {qs.NODES} attributes; populate less")
         path = (*path, name)
         if name not in type_.populatable:
             raise invalid_key(name, ".".join(path), "populate")

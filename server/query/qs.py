@@ -17,6 +17,8 @@ DEPTH = 20
 LIST_LIMIT = 100
 PARAMETERS = 1000
 LENGTH = 32_768
+SORT_KEYS = 10
+NODES = 2000  # attributes that a query populates, in all of its branches
 
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _INDEX = re.compile(r"[0-9]{1,9}")

@@ -13,10 +13,13 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """The sort keys of any form of the parameter. Raises ValidationError."""
+    """The sort keys of any form of the parameter. Raises ValidationError, also for too many."""
     keys = _read(schema, type_, value, param)
     # A key that is repeated decides nothing, and there may be thousands.
-    return tuple({(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}.values())
+    different = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
+    if len(different) > qs.SORT_KEYS:
+        raise ValidationError(f"{len(different)} sort keys are asked for; at most {qs.SORT_KEYS} are read")
+    return tuple(different.values())
 
 
 def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ...]:

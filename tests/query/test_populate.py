@@ -594,3 +594,21 @@ def test_a_relation_that_points_nowhere_reads_as_absent(make_api: MakeApi) -> No
     made = documents("notes", a={"to": "gone", "all": ["gone", "a"], "pic": "gone.png"})
     found = make_api({**collection("note", note), **made}).get("/api/notes/a?populate=*").data
     assert (found["to"], names(found["all"]), found["pic"]) == (None, ["a"], None)
+
+
+def test_a_short_populate_can_not_lead_to_endlessly_many_attributes(make_api: MakeApi) -> None:
+    """A relation to any type, by a name that several types have, multiplies at each level."""
+    to_any = {"to": {"type": "relation", "relation": "morphToMany"}}
+    api = make_api(
+        {
+            **collection("a", to_any),
+            **collection("b", to_any),
+            **documents("as", one={"to": [{"__type": "api::b.b", "documentId": "two"}]}),
+            **documents("bs", two={}),
+        }
+    )
+    deep = "populate" + "[to][populate]" * 6 + "=*"
+    assert names(api.get(f"/api/as/one?{deep}").data["to"]) == ["two"]
+    error = api.get(f"/api/as?populate={'to.' * 18}to").error
+    assert (error["status"], error["name"]) == (400, "ValidationError")
+    assert error["message"] == "populate leads to more than 2000 attributes; populate less"

@@ -117,6 +117,42 @@ def test_many_paths_to_the_same_documents_cost_no_more(make_api: MakeApi) -> Non
     assert api.get(f"/api/nodes?sort={'near.' * 12}rank").ids == names
 
 
+@pytest.mark.parametrize("steps", range(1, 6))
+def test_a_path_sorts_by_the_first_of_all_that_it_leads_to(make_api: MakeApi, steps: int) -> None:
+    """Held against following every edge, in a graph with cycles, dead ends and documents without a value."""
+    chance = random.Random(steps)
+    names = [f"n{i:02d}" for i in range(30)]
+    near = {name: chance.sample(names, chance.choice([0, 0, 1, 2, 3])) for name in names}
+    ranks = {name: chance.choice([None, *range(40), *range(40)]) for name in names}
+    nodes = {name: {"rank": ranks[name], "near": near[name]} for name in names}
+    schema = collection("node", {"rank": INTEGER, "near": relation("manyToMany", "node")})
+    api = make_api({**schema, **documents("nodes", **nodes)})
+
+    def key(name: str, *, descending: bool) -> int:
+        ends = {name}
+        for _ in range(steps):
+            ends = {other for end in ends for other in near[end]}
+        found = [ranks[end] for end in ends]
+        filled = [rank for rank in found if rank is not None]
+        if not filled or (not descending and len(filled) < len(found)):
+            return -1
+        return max(filled) if descending else min(filled)
+
+    for order in ("asc", "desc"):
+        down = order == "desc"
+        wanted = sorted(names, key=lambda name: key(name, descending=down), reverse=down)
+        path = "near." * steps + "rank"
+        assert api.get(f"/api/nodes?sort={path}:{order}&pagination[pageSize]=100").ids == wanted
+
+
+def test_ten_keys_are_read(rows: Api) -> None:
+    ten = ["s", "i", "f", "n", "big", "d", "t", "b", "owner.name", "id"]
+    assert rows.get(f"/api/rows?sort={','.join(ten)}").status == 200
+    error = rows.get(f"/api/rows?sort={','.join(ten)},next.i").error
+    assert (error["status"], error["name"]) == (400, "ValidationError")
+    assert error["message"] == "11 sort keys are asked for; at most 10 are read"
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_pages_of_a_sorted_list_fit_together(rows: Api, way: str) -> None:
     for order in ("asc", "desc"):
