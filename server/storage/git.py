@@ -6,7 +6,6 @@ The command `git` is run for it. A site that is no repository, or a machine with
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +13,12 @@ from pathlib import Path
 
 from server.documents.timestamps import from_seconds
 from server.storage.files import Signature, signature_of
+from server.storage.git_command import filter_names, git
 
 _COMMIT = "\x01"
 _VERSION = 1
+# A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 _MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about all
 
 
@@ -43,13 +45,13 @@ class History:
 
 def git_folder(root: Path) -> Path | None:
     """The repository folder whose HEAD, index and index.lock belong to a site, or None."""
-    found = _git(root, "rev-parse", "--absolute-git-dir")
+    found = git(root, "rev-parse", "--absolute-git-dir")
     return Path(found.strip()) if found else None
 
 
 def is_shallow(root: Path) -> bool:
     """Whether a clone lacks the older part of its history."""
-    return (_git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+    return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
 
 
 def head_mark(folder: Path) -> object:
@@ -70,7 +72,7 @@ def head_mark(folder: Path) -> object:
 
 def read_history(root: Path, cache: Path | None = None, before: History | None = None) -> History:
     """The history at HEAD. What `before` or the file `cache` holds of it is not read from git again."""
-    commit = (_git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip()
+    commit = (git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip()
     if not commit:
         return History()
     known = before if before and before.commit else _load(cache)
@@ -87,29 +89,24 @@ def read_history(root: Path, cache: Path | None = None, before: History | None =
     return History(commit, times, changed_paths(root))
 
 
-def _git(root: Path, *arguments: str, index: Path | None = None) -> str | None:
-    """What a git command prints, with the repository's index or another; None where it fails."""
-    options = ["-c", "core.quotePath=false", "-c", "safe.directory=*", "--literal-pathspecs", "-C", str(root)]
-    command = ["git", *options, *arguments]
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    if index:
-        environment["GIT_INDEX_FILE"] = str(index)
-    try:
-        done = subprocess.run(command, capture_output=True, env=environment, check=False)
-    except OSError:
-        return None
-    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
-
-
 def _is_ancestor(root: Path, old: str, new: str) -> bool:
-    return _git(root, "merge-base", "--is-ancestor", old, new) is not None
+    return git(root, "merge-base", "--is-ancestor", old, new) is not None
 
 
 def _read_log(root: Path, span: str, times: dict[str, tuple[int, int]]) -> None:
     """Add the times of the commits in a span, of which git prints the newest first."""
     # With -c, a merge lists only the files in which it differs from all of its parents.
-    log = _git(
-        root, "log", "-c", "--no-renames", "-z", "--name-only", "--relative", f"--format={_COMMIT}%ct", span
+    log = git(
+        root,
+        "log",
+        "-c",
+        "--no-show-signature",
+        "--no-renames",
+        "-z",
+        "--name-only",
+        "--relative",
+        f"--format={_COMMIT}%ct",
+        span,
     )
     at = 0
     newest: dict[str, int] = {}
@@ -130,8 +127,11 @@ def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset
     if paths is not None and not paths:
         return frozenset()
     some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
-    arguments = ("diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
-    place = _git(root, "rev-parse", "--git-path", "index")
+    arguments = ("diff", *_PLAIN, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    filters = filter_names(root)
+    if filters is None:
+        return frozenset()
+    place = git(root, "rev-parse", "--git-path", "index")
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         # git writes what it learns of the files into the index: into a copy, which nobody else locks.
         copy = Path(folder) / "index"
@@ -139,7 +139,7 @@ def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset
             shutil.copy2(root / (place or "").rstrip("\n"), copy)
         except OSError:
             return frozenset()
-        found = _git(root, *arguments, index=copy)
+        found = git(root, *arguments, index=copy, filters=filters)
     changed = frozenset((found or "").split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
 

@@ -1,0 +1,203 @@
+"""Nothing runs that a repository configures, whatever Quire asks git about."""
+
+import logging
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from server.storage.git import changed_paths, git_folder, is_shallow, read_history
+from server.storage.git_command import _tell_of_owner
+from tests.git import commit_all, git
+from tests.sites import write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path / "site", {"content/a.md": "one\n", "content/b.md": "two\n"})
+    commit_all(tmp_path / "site")
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Path:
+    """The file that everything writes to that runs."""
+    return tmp_path / "ran"
+
+
+@pytest.fixture
+def program(tmp_path: Path, ran: Path) -> Path:
+    path = tmp_path / "program"
+    path.write_text(f'#!/bin/sh\necho "$0 $@" >> {ran}\ncat\n')
+    path.chmod(0o755)
+    return path
+
+
+def ask_everything(root: Path) -> frozenset[str]:
+    """Ask git all that Quire does, with a file changed in place, so that git has to look into it."""
+    changed = root / "content/a.md"
+    status = changed.stat()
+    changed.write_text("ONE\n")
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    git_folder(root)
+    is_shallow(root)
+    history = read_history(root)
+    later = read_history(root, before=history)
+    return later.changed | changed_paths(root, ["content/a.md", "content/b.md"])
+
+
+# Each: what a repository says in its configuration, with the program in place of {0}.
+CONFIGURED = {
+    "core.fsmonitor": "{0}",
+    "core.pager": "{0}",
+    "pager.log": "{0}",
+    "pager.diff": "{0}",
+    "core.editor": "{0}",
+    "core.askPass": "{0}",
+    "core.sshCommand": "{0}",
+    "core.gitProxy": "{0}",
+    "core.alternateRefsCommand": "{0}",
+    "credential.helper": "!{0}",
+    "diff.external": "{0}",
+    "diff.mine.command": "{0}",
+    "diff.mine.textconv": "{0}",
+    "merge.mine.driver": "{0}",
+    "filter.mine.clean": "{0}",
+    "filter.mine.smudge": "{0}",
+    "filter.mine.process": "{0}",
+    "filter.mine.required": "true",
+    "gpg.program": "{0}",
+    "gpg.ssh.program": "{0}",
+    "gpg.x509.program": "{0}",
+    "log.showSignature": "true",
+    "interactive.diffFilter": "{0}",
+    "alias.log": "!{0}",
+    "alias.diff": "!{0}",
+    "protocol.ext.allow": "always",
+    "remote.origin.url": "ext::{0}",
+    "remote.origin.promisor": "true",
+}
+
+
+def configure(root: Path, program: Path, **more: str) -> None:
+    for name, value in {**CONFIGURED, **more}.items():
+        git(root, "config", name, value.format(program))
+    hooks = root / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout"):
+        shutil.copy(program, hooks / hook)
+    write(root, {".git/info/attributes": "* filter=mine diff=mine merge=mine\n"})
+
+
+def test_nothing_runs_that_a_repository_configures(root: Path, program: Path, ran: Path) -> None:
+    configure(root, program)
+    assert ask_everything(root) == {"content/a.md"}
+    assert not ran.exists(), ran.read_text()
+
+
+@pytest.mark.parametrize("name", sorted(CONFIGURED))
+def test_nothing_runs_that_is_configured_alone(root: Path, program: Path, ran: Path, name: str) -> None:
+    git(root, "config", name, CONFIGURED[name].format(program))
+    write(root, {".git/info/attributes": "* filter=mine diff=mine merge=mine\n"})
+    assert ask_everything(root) == {"content/a.md"}
+    assert not ran.exists(), ran.read_text()
+
+
+def test_no_hook_runs(root: Path, program: Path, ran: Path) -> None:
+    git(root, "config", "core.hooksPath", str(root / "hooks"))
+    for folder in ("hooks", ".git/hooks"):
+        for hook in ("post-index-change", "fsmonitor-watchman"):
+            write(root, {f"{folder}/{hook}": program.read_text()})
+            (root / folder / hook).chmod(0o755)
+    assert "content/a.md" in ask_everything(root)
+    assert not ran.exists(), ran.read_text()
+
+
+def test_no_program_checks_signatures(root: Path, program: Path, ran: Path) -> None:
+    text = git(root, "cat-file", "commit", "HEAD")
+    head, _, message = text.partition("\n\n")
+    signed = (
+        f"{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n xx\n -----END PGP SIGNATURE-----\n\n{message}"
+    )
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin"],
+        cwd=root,
+        input=signed.encode(),
+        capture_output=True,
+        check=True,
+    )
+    git(root, "reset", "-q", "--soft", made.stdout.decode().strip())
+    configure(root, program)
+    assert ask_everything(root) == {"content/a.md"}
+    assert not ran.exists(), ran.read_text()
+
+
+def test_nothing_runs_in_a_submodule(root: Path, program: Path, ran: Path) -> None:
+    write(root / "content/inner", {"c.md": "three\n"})
+    commit_all(root / "content/inner")
+    git(root, "add", "content/inner")
+    git(root, "commit", "-qm", "inner")
+    configure(root / "content/inner", program)
+    assert "content/a.md" in ask_everything(root)
+    assert not ran.exists(), ran.read_text()
+
+
+def test_a_filter_with_a_strange_name_is_not_run_either(root: Path, program: Path, ran: Path) -> None:
+    for name in ("a.b", "a=b", "-x", "É"):
+        git(root, "config", f"filter.{name}.clean", str(program))
+        write(root, {".git/info/attributes": f"* filter={name}\n"})
+        ask_everything(root)
+        assert not ran.exists(), ran.read_text()
+
+
+def test_variables_of_the_environment_count_for_nothing(
+    root: Path, program: Path, ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"config": f"[core]\n\tfsmonitor = {program}\n"})
+    others = {
+        "GIT_DIR": str(tmp_path / "none"),
+        "GIT_WORK_TREE": str(tmp_path),
+        "GIT_EXTERNAL_DIFF": str(program),
+        "GIT_PAGER": str(program),
+        "GIT_CONFIG_GLOBAL": str(tmp_path / "config"),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": str(program),
+        "GIT_CONFIG_PARAMETERS": f"'core.fsmonitor={program}'",
+        "GIT_EXEC_PATH": str(tmp_path),
+        "GIT_TRACE": str(ran),
+    }
+    for name, value in others.items():
+        monkeypatch.setenv(name, value)
+    assert ask_everything(root) == {"content/a.md"}
+    assert not ran.exists(), ran.read_text()
+
+
+@pytest.fixture
+def untrusted(root: Path) -> Iterator[Path]:
+    """A repository of somebody else, as only root can make one."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to others")
+    for path in (root, *root.rglob("*")):
+        os.chown(path, 12345, 12345, follow_symlinks=False)
+    _tell_of_owner.cache_clear()
+    yield root
+    _tell_of_owner.cache_clear()
+
+
+def test_the_repository_of_somebody_else_is_not_read(
+    untrusted: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(untrusted.parent))
+    with caplog.at_level(logging.WARNING, "quire"):
+        for _ in range(2):
+            assert git_folder(untrusted) is None
+            assert read_history(untrusted).times == {}
+    assert caplog.text.count("belongs to somebody else") == 1
+    write(untrusted.parent, {".gitconfig": f"[safe]\n\tdirectory = {untrusted}\n"})
+    assert git_folder(untrusted) == untrusted / ".git"
