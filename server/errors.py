@@ -5,6 +5,7 @@
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   └── PaginationError  400
+        ├── BadRequestError      400
         ├── ApplicationError     400  a rule of accounts forbids it, such as a blocked user
         │   └── TakenError       400  another user has the name or the e-mail address
         ├── UnauthorizedError    401
@@ -78,6 +79,12 @@ class ValidationError(ApiError):
     """The request asks for something that the schema does not have or allow."""
 
     status, name, default = 400, "ValidationError", "Validation error"
+
+
+class BadRequestError(ApiError):
+    """The request lacks what its route can't do without."""
+
+    status, name, default = 400, "BadRequestError", "Bad Request"
 
 
 class PaginationError(ValidationError):

@@ -8,7 +8,7 @@ from server.api.front import Front
 from server.api.openapi import routes as openapi
 from server.api.request import Identities
 from server.api.response import NOBODY
-from server.api.routes import auth, builder, content, i18n, search, upload, uploads, users
+from server.api.routes import auth, builder, content, i18n, search, sessions, upload, uploads, users
 from server.auth.accounts import Accounts
 from server.auth.sessions import Sessions
 from server.site.site import Site
@@ -22,9 +22,10 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
-    sessions = Sessions(site.root, auth.session_seconds(site.state.settings))
-    identities = Identities.of(accounts, sessions)
+    tokens = Sessions(site.root, auth.session_seconds(site.state.settings))
+    identities = Identities.of(accounts, tokens)
     app.register_blueprint(auth.blueprint(identities))
+    app.register_blueprint(sessions.blueprint(identities))
     app.register_blueprint(upload.blueprint(site, identities))
     app.register_blueprint(users.blueprint(identities))
     app.register_blueprint(builder.blueprint(identities))

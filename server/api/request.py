@@ -9,6 +9,7 @@ from flask import Request, Response
 
 from server.api.response import JSON
 from server.auth.accounts import Accounts
+from server.auth.logins import Logins
 from server.auth.permissions import Actor
 from server.auth.sessions import Sessions
 from server.auth.users import Users
@@ -61,12 +62,14 @@ class Identities:
     users: Users
     sessions: Sessions
     user_index: UserIndex
+    logins: Logins
 
     @classmethod
     def of(cls, accounts: Accounts, sessions: Sessions) -> "Identities":
         """Who the accounts of a site know."""
         users = Users(accounts)
-        return cls(accounts, users, sessions, UserIndex(users, accounts.root))
+        user_index = UserIndex(users, accounts.root)
+        return cls(accounts, users, sessions, user_index, Logins(accounts.engine))
 
     def actor(self, request: Request, *, ended: bool = False) -> Actor:
         """Who sends a request; see `identify`."""
@@ -98,7 +101,11 @@ class Identities:
         return token.actor()
 
     def _user(self, text: str, settings: Settings, *, ended: bool) -> Actor:
-        claims = self.sessions.read(text)
+        if settings.refresh_tokens:
+            known = self.sessions.read_access(text)
+            claims = known[:2] if known and self.logins.get(known[2]) else None
+        else:
+            claims = self.sessions.read(text)
         user = self.users.get(claims[0]) if claims else None
         if claims is None or user is None or user.blocked:
             raise UnauthorizedError()

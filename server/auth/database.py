@@ -71,6 +71,22 @@ _indexes = (
     Index("users_version", users_table.c.version),
 )
 
+# The logins that can be renewed, where `auth.refresh` is set: one row each, deleted when it ends.
+logins_table = Table(
+    "logins",
+    _metadata,
+    Column("id", String(32), primary_key=True),
+    Column("user_id", Integer, nullable=False, index=True),
+    Column("sessions", Integer, nullable=False),  # that of the user: a changed password ends the login
+    Column("turn", Integer, nullable=False),  # how often it was renewed
+    Column("device_id", String(200)),
+    Column("device_name", String(200)),
+    Column("began_at", String(24), nullable=False),
+    Column("renewed_at", String(24), nullable=False),
+    Column("expires_at", String(24), nullable=False),
+    Column("ends_at", String(24), nullable=False),
+)
+
 # How often the rows of a table were changed; whoever changes one counts first, and so is alone.
 versions_table = Table(
     "versions",

@@ -7,11 +7,14 @@ import os
 import secrets
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import jwt
 
+from server.auth.logins import Login
 from server.auth.users import User
 from server.bounded import Cache, size_of
 from server.errors import SetupError
@@ -44,6 +47,41 @@ class Sessions:
             return int(claims["id"]), int(claims["s"])
         except (jwt.PyJWTError, ValueError, TypeError):
             return None
+
+    def access_token(self, user: User, login: Login, lifetime_s: float) -> str:
+        """A token with which a user acts for a short while; it ends with the login as well."""
+        expires = time.time() + lifetime_s
+        return self._sign({"type": "access", "s": user.sessions}, login, expires)
+
+    def read_access(self, token: str) -> tuple[int, int, str] | None:
+        """(user id, sessions number, login id) of a sound access token that has not expired, or None."""
+        claims = self._claims(token, "access", ("s",))
+        return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
+
+    def refresh_token(self, login: Login) -> str:
+        """The token with which a login is renewed, once."""
+        expires = datetime.fromisoformat(login.expires_at).timestamp()
+        return self._sign({"type": "refresh", "turn": login.turn}, login, expires)
+
+    def read_refresh(self, token: str) -> tuple[str, int] | None:
+        """(id of the login, turn) of a sound refresh token that has not expired, or None."""
+        claims = self._claims(token, "refresh", ("turn",))
+        return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
+
+    def _sign(self, claims: dict[str, Any], login: Login, expires: float) -> str:
+        who = {"userId": str(login.user_id), "sessionId": login.id}
+        return jwt.encode(
+            {**who, **claims, "iat": int(time.time()), "exp": int(expires)}, self._key, ALGORITHM
+        )
+
+    def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
+        """What a sound token of a kind says, which has all the claims that it must have."""
+        try:
+            options: jwt.types.Options = {"require": ["userId", "sessionId", "type", "exp", *more]}
+            claims: dict[str, Any] = jwt.decode(token, self._key, [ALGORITHM], options=options)
+        except jwt.PyJWTError:
+            return None
+        return claims if claims["type"] == kind else None
 
 
 def _key(root: Path) -> str:

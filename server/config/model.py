@@ -20,6 +20,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "auth": (
         "callback", "register", "changePassword", "forgotPassword", "resetPassword",
         "sendEmailConfirmation", "emailConfirmation", "connect",
+        "refresh", "logout", "getSessions", "revokeSession",
     ),
     "role": ("find", "findOne"),
     "locale": ("find",),
@@ -126,6 +127,40 @@ class Settings:
     session: timedelta = field(
         default=timedelta(days=30),
         metadata=_key("auth.session", "duration", "How long a login lasts, such as `12h`.", "`30d`"),
+    )
+    refresh_tokens: bool = field(
+        default=False,
+        metadata=_key(
+            "auth.refresh",
+            "flag",
+            "Whether a login gives a short-lived token and one that renews it ([more](access.md#sessions)).",
+        ),
+    )
+    access_token: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata=_key(
+            "auth.access_token",
+            "duration",
+            "With `auth.refresh`: how long the short-lived token lasts.",
+            "`10m`",
+        ),
+    )
+    idle_session: timedelta = field(
+        default=timedelta(days=14),
+        metadata=_key(
+            "auth.idle",
+            "duration",
+            "With `auth.refresh`: how long a session lasts that nobody refreshes.",
+            "`14d`",
+        ),
+    )
+    refresh_cookie: bool = field(
+        default=False,
+        metadata=_key(
+            "auth.cookie",
+            "flag",
+            "With `auth.refresh`: whether the refresh token is a cookie that scripts can't read.",
+        ),
     )
     confirm_email: bool = field(
         default=False,

@@ -49,6 +49,7 @@ READS = {
     "/_health": ("/_health", 204),
     "/api/<path:rest>": ("/api/none/of/these", 404),
     "/api/auth/<provider>/callback": ("/api/auth/github/callback", 400),
+    "/api/auth/sessions": ("/api/auth/sessions", 404),  # without auth.refresh
     "/api/auth/email-confirmation": ("/api/auth/email-confirmation?confirmation=none", 400),
     "/api/connect/<path:provider>": ("/api/connect/github", 400),
     "/api/content-type-builder/components": ("/api/content-type-builder/components", 200),

@@ -118,6 +118,35 @@ class Services:
             {200: done, 302: leads}, parameters=[{**code, "description": "The code."}],
         )  # fmt: skip
         yield "/api/auth/email-confirmation", _methods(get=confirmed)
+        yield from self._sessions(done)
+
+    def _sessions(self, done: Schema) -> Iterator[tuple[str, Schema]]:
+        """Where `auth.refresh` is not set, these answer 404."""
+        token = _body({"refreshToken": _TEXT})
+        refreshed = self._one(
+            "auth.refresh", ACCOUNTS, "refresh", "Get the next token",
+            {200: answer("The next token, and the next refresh token unless it is a cookie.", _REFRESHED)},
+            body=token, errors=(*ALWAYS, 404, 413),
+        )  # fmt: skip
+        ended = self._one(
+            "auth.logout", ACCOUNTS, "logout", "End this session, those of a device, or all",
+            {200: done}, body=_body({"refreshToken": _TEXT, "deviceId": _TEXT, "scope": {"const": "all"}}),
+            errors=(*ALWAYS, 404, 413),
+        )  # fmt: skip
+        listed = self._one(
+            "auth.getSessions", ACCOUNTS, "getSessions", "One's sessions",
+            {200: answer("The sessions.", closed({"data": {"type": "array", "items": _SESSION}}))},
+            errors=(*ALWAYS, 404),
+        )  # fmt: skip
+        revoked = self._one(
+            "auth.revokeSession", ACCOUNTS, "revokeSession", "End one of one's sessions",
+            {200: answer("It has ended.", closed({"data": closed({})}))},
+            parameters=[name_in_path("sessionId", "The `id` of a session.")], errors=(*ALWAYS, 404),
+        )  # fmt: skip
+        yield "/api/auth/refresh", _methods(post=refreshed)
+        yield "/api/auth/logout", _methods(post=ended)
+        yield "/api/auth/sessions", _methods(get=listed)
+        yield "/api/auth/sessions/{sessionId}", _methods(delete=revoked)
 
     # --- users and roles -----------------------------------------------------------------------
 
@@ -227,8 +256,24 @@ def _params(name: str, *which: str) -> list[Schema]:
 
 # --- shapes --------------------------------------------------------------------------------------
 
-_LOGGED_IN = closed({"jwt": _TEXT, "user": ref(_USER)})
+_LOGGED_IN = {
+    **closed({"jwt": _TEXT, "refreshToken": _TEXT, "user": ref(_USER)}),
+    "required": ["jwt", "user"],
+}
 _REGISTERED = {**_LOGGED_IN, "required": ["user"]}
+_REFRESHED = {**closed({"jwt": _TEXT, "refreshToken": _TEXT}), "required": ["jwt"]}
+_SESSION = {
+    **closed(
+        {
+            "id": _TEXT,
+            "deviceId": {"type": ["string", "null"]},
+            "deviceName": _TEXT,
+            "current": _FLAG,
+            **dict.fromkeys(("loginAt", "lastActiveAt"), _TIMESTAMP),
+        }
+    ),
+    "required": ["id", "deviceId", "current", "loginAt", "lastActiveAt"],
+}
 _LOCALE = closed(
     {
         "id": {"type": "integer"},
@@ -250,6 +295,11 @@ def _text(name: str, least: int) -> Schema:
     found = {**_TEXT, "minLength": least, "maxLength": LONGEST.get(name, LONGEST_OTHER), "pattern": _CONTROL}
     kinds = {"email": "email"} if name == "email" else {"format": "password"} if "assword" in name else {}
     return {**found, **({"format": "email"} if name == "email" else kinds)}
+
+
+def _body(properties: Mapping[str, Any]) -> Schema:
+    """A body that may be left out, as may all its members."""
+    return {"content": json_content({"type": "object", "properties": dict(properties)})}
 
 
 def _form(wanted: Mapping[str, int]) -> Schema:

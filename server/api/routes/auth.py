@@ -7,6 +7,7 @@ from flask import Blueprint, Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.forms import read_form, refuse_others
+from server.api.login import logged_in
 from server.api.render import dumps
 from server.api.request import Identities, answer, parameters, read_body, state_of
 from server.api.response import NOBODY
@@ -43,13 +44,11 @@ def blueprint(identities: Identities) -> Blueprint:
             raise RateLimitError()
         mailed.count(account, address)
 
-    def logged_in(user: User) -> Response:
-        return answer(dumps({"jwt": identities.sessions.token(user), "user": public_fields(user)}))
-
     @bp.post("/auth/local", strict_slashes=False)
     def login() -> Response:
         identities.permit(request, "auth", "callback")
-        form = read_form(read_body(request), LOGIN)
+        body = read_body(request)
+        form = read_form(body, LOGIN)
         who, address = name_key(form["identifier"]), request.remote_addr or ""
         if attempts.exhausted(who, address):
             raise RateLimitError()
@@ -59,7 +58,7 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ValidationError(WRONG)
         attempts.forget(who, address)
         _refuse_unready(user, state_of(request).settings)
-        return logged_in(user)
+        return logged_in(identities, request, user, body=body)
 
     @bp.post("/auth/local/register", strict_slashes=False)
     def register() -> Response:
@@ -73,7 +72,7 @@ def blueprint(identities: Identities) -> Blueprint:
         if settings.confirm_email:
             outbox.put(lambda: _mail_confirmation(settings, users, user))
             return answer(dumps({"user": public_fields(user)}))
-        return logged_in(user)
+        return logged_in(identities, request, user)
 
     @bp.post("/auth/change-password", strict_slashes=False)
     def change_password() -> Response:
@@ -92,7 +91,8 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ValidationError("The provided current password is invalid")
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
-        return logged_in(users.update(user.id, {"password": form["password"]}) or user)
+        user = users.update(user.id, {"password": form["password"]}) or user
+        return logged_in(identities, request, user)
 
     @bp.post("/auth/forgot-password", strict_slashes=False)
     def forgot_password() -> Response:
@@ -115,7 +115,7 @@ def blueprint(identities: Identities) -> Blueprint:
         # Who has the code can read mail to the address: that confirms it.
         user = users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         _refuse_unready(user, state_of(request).settings)
-        return logged_in(user)
+        return logged_in(identities, request, user)
 
     @bp.post("/auth/send-email-confirmation", strict_slashes=False)
     def send_confirmation() -> Response:

@@ -1,0 +1,90 @@
+"""What a login gives: the answer with its tokens, and the cookie that may hold one of them."""
+
+import re
+from collections.abc import Mapping
+
+from flask import Request, Response
+
+from server.api.render import dumps
+from server.api.request import Identities, answer, state_of
+from server.auth.logins import Login
+from server.auth.users import User, public_fields
+from server.config.model import Settings
+
+COOKIE = "strapi_up_refresh"
+COOKIE_PATH = "/api/auth"
+COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # with "httpOnly", a request asks for the cookie by itself
+LONGEST_AGENT = 1024
+# What tells a browser and a system in a User-Agent: of several that are there, the first one counts.
+_BROWSERS = {
+    "Edge": r"\bEdg(e|A|iOS)?/",
+    "Opera": r"\b(OPR|Opera)/",
+    "Samsung Internet": r"\bSamsungBrowser/",
+    "Vivaldi": r"\bVivaldi/",
+    "Firefox": r"\b(Firefox|FxiOS)/",
+    "Chrome": r"\b(Chrome|CriOS|Chromium)/",
+    "Safari": r"\bSafari/",
+}
+_SYSTEMS = {
+    "Windows": r"\bWindows NT\b",
+    "iOS": r"\b(iPhone|iPad|iPod)\b",
+    "Android": r"\bAndroid\b",
+    "macOS": r"\b(Macintosh|Mac OS X)\b",
+    "ChromeOS": r"\bCrOS\b",
+    "Linux": r"\bLinux\b",
+}
+
+
+def logged_in(identities: Identities, request: Request, user: User, body: object = None) -> Response:
+    """The answer to a user who has just proved who it is; the body may name the device (`deviceId`)."""
+    settings = state_of(request).settings
+    shown = {"user": public_fields(user)}
+    if not settings.refresh_tokens:
+        return answer(dumps({"jwt": identities.sessions.token(user), **shown}))
+    device = body.get("deviceId") if isinstance(body, dict) else None
+    device_id = device if isinstance(device, str) and device else None
+    agent = device_name(request.headers.get("User-Agent", ""))
+    login = identities.logins.begin(user, settings.idle_session, settings.session, device_id, agent)
+    return with_tokens(identities, request, user, login, shown)
+
+
+def with_tokens(
+    identities: Identities, request: Request, user: User, login: Login, shown: Mapping[str, object]
+) -> Response:
+    """The answer that gives a login's two tokens: in its body, or the one to refresh with in a cookie."""
+    settings = state_of(request).settings
+    sessions = identities.sessions
+    access = sessions.access_token(user, login, settings.access_token.total_seconds())
+    refresh = sessions.refresh_token(login)
+    if not in_cookie(request, settings):
+        return answer(dumps({"jwt": access, "refreshToken": refresh, **shown}))
+    response = answer(dumps({"jwt": access, **shown}))
+    _set_cookie(request, response, refresh)
+    return response
+
+
+def forget_cookie(request: Request, response: Response) -> None:
+    """Have the browser forget the cookie."""
+    _set_cookie(request, response, "", expires=0)
+
+
+def in_cookie(request: Request, settings: Settings) -> bool:
+    """Whether the refresh token of a request's answer is a cookie."""
+    return settings.refresh_cookie or request.headers.get(COOKIE_HEADER) == "httpOnly"
+
+
+def _set_cookie(request: Request, response: Response, value: str, expires: int | None = None) -> None:
+    secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
+    response.set_cookie(
+        COOKIE, value, expires=expires, path=COOKIE_PATH, secure=secure, httponly=True, samesite="Lax"
+    )
+
+
+def device_name(agent: str) -> str | None:
+    """What a person would call a User-Agent's device, such as Firefox on Linux; None for an unknown one."""
+    found = [_first(patterns, agent[:LONGEST_AGENT]) for patterns in (_BROWSERS, _SYSTEMS)]
+    return " on ".join(filter(None, found)) or None
+
+
+def _first(patterns: Mapping[str, str], agent: str) -> str | None:
+    return next((name for name, pattern in patterns.items() if re.search(pattern, agent)), None)

@@ -1,0 +1,100 @@
+"""/api/auth/refresh, logout and sessions: logins that are renewed, where `auth.refresh` is set (else 404)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from server.api.login import COOKIE, forget_cookie, in_cookie, with_tokens
+from server.api.render import dumps
+from server.api.request import Identities, answer, read_body, state_of
+from server.api.response import NOBODY
+from server.auth.logins import Login
+from server.errors import BadRequestError, NotFoundError, UnauthorizedError
+
+
+def blueprint(identities: Identities) -> Blueprint:
+    """The routes of sessions."""
+    bp = Blueprint("sessions", __name__, url_prefix="/api/auth")
+    logins, sessions = identities.logins, identities.sessions
+
+    def permit(action: str) -> None:
+        identities.permit(request, "auth", action)
+        if not state_of(request).settings.refresh_tokens:
+            raise NotFoundError()
+
+    def caller(action: str) -> tuple[int, str]:
+        """The user who asks and the login by which that is known. Raises UnauthorizedError for any other."""
+        permit(action)
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        claims = sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None
+        if claims is None:
+            raise UnauthorizedError("Missing authentication")
+        return claims[0], claims[2]
+
+    def form() -> Mapping[str, Any]:
+        body = read_body(request)
+        return body if isinstance(body, dict) else {}
+
+    def refresh_token() -> str:
+        """The refresh token that a request carries, "" where it has none."""
+        token = request.cookies.get(COOKIE) or form().get("refreshToken")
+        return token if isinstance(token, str) else ""
+
+    @bp.post("/refresh", strict_slashes=False)
+    def refresh() -> Response:
+        permit("refresh")
+        token = refresh_token()
+        if not token:
+            raise BadRequestError("Missing refresh token")
+        known, settings = sessions.read_refresh(token), state_of(request).settings
+        login = logins.renew(*known, settings.idle_session) if known else None
+        user = identities.users.get(login.user_id) if login else None
+        if login is None or user is None or user.blocked:
+            raise UnauthorizedError("Invalid refresh token")
+        return with_tokens(identities, request, user, login, {})
+
+    @bp.post("/logout", strict_slashes=False)
+    def logout() -> Response:
+        user_id, login_id = caller("logout")
+        body = form()
+        device = body.get("deviceId")
+        if body.get("scope") == "all":
+            logins.end_all(user_id)
+        elif isinstance(device, str) and device:
+            logins.end_all(user_id, device)
+        else:
+            known = sessions.read_refresh(refresh_token())
+            logins.end(user_id, known[0] if known else login_id)
+        response = answer(dumps({"ok": True}))
+        if in_cookie(request, state_of(request).settings):
+            forget_cookie(request, response)
+        return response
+
+    @bp.get("/sessions", strict_slashes=False)
+    def get_sessions() -> Response:
+        user_id, login_id = caller("getSessions")
+        found = sorted(logins.of_user(user_id), key=lambda login: login.id != login_id)
+        return answer(dumps({"data": [_shown(login, login_id) for login in found]}), cache_control=NOBODY)
+
+    @bp.delete("/sessions/<session_id>", strict_slashes=False)
+    def revoke_session(session_id: str) -> Response:
+        user_id, _ = caller("revokeSession")
+        if not logins.end(user_id, session_id):
+            raise NotFoundError("Session not found")
+        return answer(dumps({"data": {}}))
+
+    return bp
+
+
+def _shown(login: Login, current: str) -> dict[str, Any]:
+    """A login as its user sees it: no token, and nothing of other users."""
+    named = {"deviceName": login.device_name} if login.device_name else {}
+    return {
+        "id": login.id,
+        "deviceId": login.device_id,
+        **named,
+        "current": login.id == current,
+        "loginAt": login.began_at,
+        "lastActiveAt": login.renewed_at,
+    }
