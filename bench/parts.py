@@ -23,8 +23,9 @@ from bench.tables import count, ratio, show
 from server.api import front
 from server.api.app import create_app
 from server.api.cache import answer_cache
+from server.api.identities import Identities
 from server.api.reading import Reader
-from server.api.request import Identities, answer, parameters, state_of
+from server.api.request import answer, parameters, state_of
 from server.auth.accounts import Accounts
 from server.index import planner as plan
 from server.index.fragments import Fragments

@@ -47,5 +47,7 @@ LAZY = {
     "server.search.stems": "The stemmers of all languages take 12 ms and 2 MB, until a word is looked for.",
     "server.documents.email": "email-validator takes 13 ms, until an e-mail address is checked.",
     "server.schema.patterns": "regex takes 6 ms and 1 MB, until a schema has a pattern.",
+    "server.api.app": "Flask and the handlers take 150 ms and 10 MB; reads of content need neither.",
+    "server.auth.directory": "SQLAlchemy takes 150 ms and 12 MB, until credentials or users are asked for.",
     "server.api.limiting": "limits takes 20 ms, which only a site with `rate_limit` needs.",
 }

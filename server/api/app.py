@@ -1,29 +1,51 @@
-"""The app of a site: the handlers of every path, behind one entrance."""
+"""The handlers of every path, in a Flask app.
 
-from importlib import import_module
+Reads of content need none of them (`server.api.front`), so that `quire serve` loads this module and all
+that it needs at the first request that is for a handler.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from flask import Flask, Response
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as BaseResponse
 
-from server.api.front import Front
+from server.api.failure import envelope
+from server.api.front import HEALTH, Front
+from server.api.identities import Identities
 from server.api.openapi import routes as openapi
-from server.api.request import Identities
-from server.api.response import NOBODY
+from server.api.response import OF_BODY, Answer, Environ, without
 from server.api.routes import auth, builder, content, i18n, search, sessions, upload, uploads, users
-from server.auth.accounts import Accounts
-from server.auth.sessions import Sessions
+from server.errors import HTTP_NAMES
 from server.site.site import Site
 
+if TYPE_CHECKING:
+    from server.auth.accounts import Accounts
+
+_TOLD = ("Allow", "Content-Range", "Retry-After")  # of werkzeug's errors, those that clients go by
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
 
 
-def create_app(site: Site, accounts: Accounts) -> Flask:
-    """The app of a loaded site. Flask has its paths; `wsgi_app` is where requests come in."""
+def create_app(site: Site, accounts: "Accounts") -> Flask:
+    """The app of a loaded site, all of it loaded. `wsgi_app` is where requests come in."""
+    identities = Identities(site.root, site.state.settings, accounts)
+    app = _make(site, identities)
+    app.wsgi_app = Front(site, identities, partial(_handle, app))  # type: ignore[method-assign]
+    return app
+
+
+def handler(site: Site, identities: Identities) -> Callable[[Environ], Answer]:
+    """What answers a request by the handler of its path. It raises what that raises."""
+    return partial(_handle, _make(site, identities))
+
+
+def _make(site: Site, identities: Identities) -> Flask:
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
-    tokens = Sessions(site.root, auth.session_seconds(site.state.settings))
-    identities = Identities.of(accounts, tokens)
     app.register_blueprint(auth.blueprint(identities))
     app.register_blueprint(sessions.blueprint(identities))
     app.register_blueprint(upload.blueprint(site, identities))
@@ -35,11 +57,43 @@ def create_app(site: Site, accounts: Accounts) -> Flask:
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
 
-    @app.get("/_health")
-    def health() -> Response:
-        return Response(status=204, headers={"Cache-Control": NOBODY})
+    @app.get(HEALTH)
+    def health() -> Response:  # The front answers before this; the route says which methods there are.
+        return Response(status=204)
 
-    rate = site.state.settings.rate_limit
-    count = import_module("server.api.limiting").Limiter(rate).count if rate else None
-    app.wsgi_app = Front(app, site, identities, count)  # type: ignore[method-assign]
     return app
+
+
+def _handle(app: Flask, environ: Environ) -> Answer:
+    try:
+        with app.request_context(environ):
+            return _adapt(app.full_dispatch_request(), environ)
+    except HTTPException as error:
+        return _http_failure(error)
+
+
+def _adapt(response: BaseResponse, environ: Environ) -> Answer:
+    """What a handler of Flask's returned, or werkzeug itself.
+
+    What it declares public is the same for everybody; anything else depends on who asks. A stream keeps
+    the headers that describe it: its length, its range, its own entity tag.
+    """
+    control = response.headers.get("Cache-Control", "")
+    vary = () if control.startswith("public") else ("Authorization",)
+    status, headers = response.status_code, response.headers
+    if response.direct_passthrough or response.is_streamed:
+        body, _, sent = response.get_wsgi_response(environ)
+        return Answer(body, status, "", "", control, vary, without(sent, "Cache-Control"))
+    kept = without(headers.items(), "Cache-Control", "ETag", *OF_BODY)
+    kind, etag = headers.get("Content-Type", ""), headers.get("ETag", "")
+    return Answer(response.get_data(), status, kind, etag, control, vary, kept)
+
+
+def _http_failure(error: HTTPException) -> Answer:
+    """The answer to what werkzeug raises: of routing, of a body that is too large, of a range."""
+    status = error.code or 500
+    if status < 400:
+        return _adapt(error.get_response(), {"REQUEST_METHOD": "GET"})
+    message = error.name if status != 404 else "Not Found"
+    headers = tuple((name, value) for name, value in error.get_headers() if name in _TOLD)
+    return envelope(status, HTTP_NAMES.get(status, "ApplicationError"), message, {}, headers)

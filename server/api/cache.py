@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Generic, NamedTuple, TypeVar
 
-from server.api.request import is_v4
+from server.api.environ import is_v4
 from server.api.response import Environ, Representation, encoding_for
 from server.auth.permissions import Actor
 from server.bounded import Cache

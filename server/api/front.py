@@ -6,22 +6,23 @@ the handler; what that returns or raises comes back here.
 """
 
 from collections.abc import Callable, Iterable
-
-from flask import Flask
+from importlib import import_module
+from typing import cast
 
 from server.api.cache import LARGEST, Kept, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
+from server.api.environ import FORMAT, STATE, is_v4, parse_query, wsgi_text
 from server.api.failure import failure
+from server.api.identities import Identities
 from server.api.reading import Reader
-from server.api.request import FORMAT, STATE, Identities, is_v4, parse_query, wsgi_text
 from server.api.response import (
+    NOBODY,
     READING,
     Answer,
     Environ,
     Header,
     Representation,
     StartResponse,
-    adapt,
     represent,
     send,
 )
@@ -31,15 +32,19 @@ from server.site.site import Site, State
 
 # Counts a request of a client (its address): whether it is within the limit, and the headers that tell.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
+# Answers what is no read of content. Raises ApiError, or whatever went wrong.
+Handle = Callable[[Environ], Answer]
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
+HEALTH = "/_health"
 READ_VARY = ("Authorization", FORMAT)
 
 
 class Front:
-    """A WSGI app: it reads content itself, and leaves the rest to the handlers of a Flask app."""
+    """A WSGI app: it reads content itself, and leaves the rest to the handlers (`server.api.app`)."""
 
-    def __init__(self, app: Flask, site: Site, identities: Identities, count: Count | None = None) -> None:
-        self.app, self.site, self.identities, self.count = app, site, identities, count
+    def __init__(self, site: Site, identities: Identities, handle: Handle) -> None:
+        self.site, self.identities, self.handle = site, identities, handle
+        self.count = _counter(site.state.settings.rate_limit)
         self.cache = answer_cache()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -63,17 +68,19 @@ class Front:
             place = content_at(environ["PATH_INFO"], state.schema)
             if place is not None:
                 return self._read(environ, state, *place)
+            if environ["PATH_INFO"] == HEALTH:
+                return _represent(Answer(b"", 204, cache_control=NOBODY), environ, state)
         preflight = preflight_headers(state.settings.cors, environ)
         if preflight is not None:
             return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
-        return _represent(self._handle(environ), environ, state)
+        return _represent(self.handle(environ), environ, state)
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
         """The answer to a read of content, as it was kept or as it is now."""
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
         key, cache = key_of(environ, actor), self.cache.of(state)
         kept = cache.get(key)
-        if kept is not None and (kept.users is None or kept.users == self.identities.user_index.version):
+        if kept is not None and (kept.users is None or kept.users == self.identities.user_index().version):
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
         reader = Reader(state, type_, actor, v4=is_v4(environ), users=self.identities.user_index)
@@ -83,10 +90,10 @@ class Front:
             cache.put(key, Kept(shown, read.users))
         return shown
 
-    def _handle(self, environ: Environ) -> Answer:
-        """What the handler of a path answers. Raises what it raises, and werkzeug's errors of routing."""
-        with self.app.request_context(environ):
-            return adapt(self.app.full_dispatch_request(), environ)
+
+def _counter(rate: str) -> Count | None:
+    """What counts the requests of each client, where a site limits them."""
+    return cast(Count, import_module("server.api.limiting").Limiter(rate).count) if rate else None
 
 
 def _represent(answer: Answer, environ: Environ, state: State) -> Representation:

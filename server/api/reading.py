@@ -4,7 +4,7 @@ It knows nothing of HTTP, so that an answer costs the same whoever asks for it: 
 the cache in front of them, an export.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -40,14 +40,14 @@ class Shown:
 class Reader:
     """What one actor may read of the documents of a type, in one state and one format.
 
-    Without `users`, there is nobody for content to relate to.
+    `users` opens the accounts, where a query is about users. Without it, there is nobody to relate to.
     """
 
     state: State
     type: Type
     actor: Actor
     v4: bool = False
-    users: UserIndex | None = None
+    users: Callable[[], UserIndex] | None = None
 
     def get(self, params: Params, document_id: str | None = None) -> Shown:
         """The answer for a collection, a single type, or a document where there is an id.
@@ -110,7 +110,7 @@ class Reader:
         """The state's snapshot as a query sees it: with users, where it is about them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         if self.users is not None and mentions(query, PEOPLE):
-            snapshot = self.users.join(snapshot, settings)
+            snapshot = self.users().join(snapshot, settings)
         return View(snapshot, settings, query.drafts, query.publication)
 
     def user_tables(self) -> UserTables:
@@ -118,7 +118,7 @@ class Reader:
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS
-        return self.users.tables(schema, settings)
+        return self.users().tables(schema, settings)
 
 
 def _version(document: Document) -> bytes:

@@ -14,15 +14,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 from granian.constants import Interfaces
 from granian.log import LogLevels
 from granian.server import Server
 
-from server.api.app import create_app
-from server.auth.accounts import Accounts
-from server.auth.sessions import Sessions
+from server.api.front import Front
+from server.api.identities import Identities
+from server.api.lazy import Lazy
+from server.api.response import Answer
+from server.auth.database_file import database_file, is_sound
 from server.config.model import Settings
 from server.errors import SetupError
 from server.search.sync import Sync
@@ -54,8 +57,10 @@ def check_port(host: str, port: int) -> None:
 
 def check_accounts(site: Site) -> None:
     """Raise SetupError where the accounts database or the key of sessions can't be used."""
-    Accounts(site.root, site.state.settings.accounts).close()
-    Sessions(site.root, 0)
+    settings = site.state.settings
+    identities = Identities(site.root, settings)
+    if settings.accounts or not is_sound(database_file(site.root)):
+        identities.directory().accounts.close()
 
 
 def cores() -> int:
@@ -115,10 +120,17 @@ def _start(site: Site, log: ChangeLog, ready: Callable[[], None], report: Report
     site.recover()  # of a worker that this one replaces
     follower(site).start()
     threading.Thread(target=_lead, args=(site, log, report), name="leader", daemon=True).start()
-    app = create_app(site, Accounts(site.root, site.state.settings.accounts))
+    app = make_app(site)
     if number == 1:
         ready()
     return app
+
+
+def make_app(site: Site) -> Front:
+    """The entrance to a site, whose handlers are loaded when the first request needs one."""
+    identities = Identities(site.root, site.state.settings)
+    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities))
+    return Front(site, identities, lambda environ: cast(Answer, handler()(environ)))
 
 
 def _lead(site: Site, log: ChangeLog, report: Report) -> None:

@@ -25,9 +25,9 @@ from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
+from server.auth.database_file import database_file
 from server.auth.names import name_key
 from server.errors import SetupError
-from server.paths import state_folder
 
 TRIES = 3
 
@@ -131,7 +131,7 @@ class Watch:
 
 def open_database(root: Path, url: str = "") -> Engine:
     """The database of a site, whose tables are made where they are missing. Raises SetupError."""
-    url = url or f"sqlite:///{_file(root)}"
+    url = url or f"sqlite:///{database_file(root)}"
     try:
         if url.startswith("sqlite"):
             arguments = {"check_same_thread": False, "timeout": 10}
@@ -147,17 +147,6 @@ def open_database(root: Path, url: str = "") -> Engine:
         message = str(error).splitlines()[0]
         raise SetupError("site.yaml", None, f"the accounts database can't be used: {message}") from error
     return engine
-
-
-def _file(root: Path) -> Path:
-    try:
-        path = state_folder(root) / "accounts.db"
-        path.touch(mode=0o600)
-    except OSError as error:
-        raise SetupError(
-            ".quire", None, f"can't be written: {error.strerror}", "look at its permissions"
-        ) from error
-    return path
 
 
 def _use_write_ahead_log(connection: Any, _: Any) -> None:

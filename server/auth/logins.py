@@ -5,34 +5,19 @@ for one renewal, which counts `turn` up: of two that come with the same token, o
 """
 
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Engine, select
 
 from server.auth.database import logins_table, users_table
-from server.auth.users import User
+from server.auth.login import Login
+from server.auth.user import User
 from server.documents.timestamps import from_datetime, now
 
 LONGEST_DEVICE = 200
 _l = logins_table.c
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """One login of a user. It ends at `expires_at` unless it is renewed, and at `ends_at` in any case."""
-
-    id: str
-    user_id: int
-    sessions: int
-    turn: int
-    device_id: str | None
-    device_name: str | None
-    began_at: str
-    renewed_at: str
-    expires_at: str
-    ends_at: str
 
 
 class Logins:

@@ -14,8 +14,8 @@ from typing import Any
 
 import jwt
 
-from server.auth.logins import Login
-from server.auth.users import User
+from server.auth.login import Login
+from server.auth.user import User
 from server.bounded import Cache, size_of
 from server.errors import SetupError
 from server.paths import state_folder

@@ -1,5 +1,4 @@
-"""Users: who they are, their passwords, and the codes that mails carry. They live in the accounts
-database, never in git.
+"""The users of the accounts database: who they are, their passwords, and the codes that mails carry.
 
 A user's `sessions` number is part of every JSON web token: a changed password raises it, which ends
 all tokens given out before. `version` counts what can be seen of users, whoever changes it.
@@ -7,13 +6,12 @@ all tokens given out before. `version` counts what can be seen of users, whoever
 
 import hashlib
 import hmac
-import re
 import secrets
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Connection, func, or_, select, true
@@ -22,49 +20,19 @@ from server.auth.accounts import Accounts
 from server.auth.database import users_table, versions_table
 from server.auth.names import name_key, plain_address, plain_name
 from server.auth.passwords import check_password, hash_password
-from server.documents.constraints import LONGEST_EMAIL, is_email
+from server.auth.user import Changes, User
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
 from server.errors import TakenError
 
 RESET_HOURS, CONFIRM_HOURS = 1, 72  # So long a code in a mail can be used.
-SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
-LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # The columns are as long.
-LONGEST_OTHER = 1024
 _LARGEST_ID = 2**31 - 1
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _u = users_table.c
 _number = select(versions_table.c.number).where(versions_table.c.name == users_table.name).scalar_subquery()
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user as the API shows it, and what deciding about it needs; never the password."""
-
-    id: int
-    document_id: str
-    username: str
-    email: str
-    provider: str
-    confirmed: bool
-    blocked: bool
-    role: str
-    sessions: int
-    created_at: str
-    updated_at: str
-
-
 def _user(row: Any) -> User:
     return User(**{column.name: getattr(row, column.name) for column in fields(User)})
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The users that changed after some version: who, how many users there are in all, the version now."""
-
-    users: list[User]
-    count: int
-    version: int
 
 
 class Users:
@@ -261,37 +229,5 @@ def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> 
                 raise TakenError(f"{field.capitalize()} already taken")
 
 
-def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """What is wrong with a field of a user, in words that go after its name; nothing where it is good.
-
-    The length is looked at first, since what else is looked at takes long for a long text.
-    """
-    longest = LONGEST.get(name, LONGEST_OTHER)
-    if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
-        return f"must be at most {longest} characters"
-    if _CONTROL.search(value):
-        return "must not have control characters"
-    if name == "email" and not is_email(value):
-        return "must be a valid email"
-    length = len(value.strip()) if name == "username" else len(value)
-    return f"must be at least {least} characters" if length < least else ""
-
-
 def _hash(code: str) -> str:
     return hashlib.sha256(code.encode()).hexdigest()
-
-
-def public_fields(user: User) -> dict[str, Any]:
-    """A user as the answers to logins show it."""
-    return {
-        "id": user.id,
-        "documentId": user.document_id,
-        "username": user.username,
-        "email": user.email,
-        "provider": user.provider,
-        "confirmed": user.confirmed,
-        "blocked": user.blocked,
-        "createdAt": user.created_at,
-        "updatedAt": user.updated_at,
-        "publishedAt": user.created_at,
-    }

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from server.auth.accounts import KINDS, Accounts
-from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, broken_rule
+from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, broken_rule
+from server.auth.users import Users
 from server.config.durations import read_duration
 from server.config.model import ACTIONS, Settings
 from server.config.reader import read_settings

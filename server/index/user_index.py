@@ -9,10 +9,10 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from server.auth.roles import document_id_of, roles_of
-from server.auth.users import User, Users
+from server.auth.user import User
 from server.config.model import FILE, Settings
 from server.documents.document import Document, make
 from server.documents.timestamps import from_seconds
@@ -21,6 +21,9 @@ from server.index.orders import Orders
 from server.index.snapshot import Snapshot, apply, build
 from server.index.tables import Table
 from server.schema.model import PEOPLE, ROLE, USER, Schema, Type
+
+if TYPE_CHECKING:
+    from server.auth.users import Users
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ NO_USERS = UserTables()
 class UserIndex:
     """Knows the users of one site. Safe to use from many threads."""
 
-    def __init__(self, users: Users, root: Path) -> None:
+    def __init__(self, users: "Users", root: Path) -> None:
         self._users, self._root = users, root
         self._lock = threading.Lock()
         self._basis: tuple[Schema | None, Settings | None] = (None, None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.api.login import device_name
+from server.api.routes.login import device_name
 from tests.sites import Answer, Api, make, schema
 
 ROLES = """

@@ -10,7 +10,8 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.names import name_key, plain_name
-from server.auth.users import LONGEST, User, Users, broken_rule
+from server.auth.user import LONGEST, User, broken_rule
+from server.auth.users import Users
 from server.errors import TakenError
 
 

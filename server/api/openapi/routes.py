@@ -10,8 +10,9 @@ from flask import Blueprint, Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.cache import StateCache, access_digest
+from server.api.identities import Identities
 from server.api.openapi.document import describe_site
-from server.api.request import Identities, answer, state_of
+from server.api.request import answer, state_of
 from server.api.response import EVERYBODY
 from server.errors import NotFoundError
 

@@ -10,7 +10,7 @@ from server.api.openapi.types import Schema, ref
 from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
 from server.api.routes.users import OWN, WRITTEN
 from server.auth.permissions import Actor
-from server.auth.users import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
+from server.auth.user import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
 from server.write.uploading import INFO
 
 MEDIA, ACCOUNTS, USERS, SITE = "Media", "Accounts", "Users", "Site"

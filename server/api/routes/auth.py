@@ -6,15 +6,16 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
-from server.api.forms import read_form, refuse_others
-from server.api.login import logged_in
+from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import Identities, answer, parameters, read_body, state_of
+from server.api.request import answer, parameters, read_body, state_of
 from server.api.response import NOBODY
+from server.api.routes.forms import read_form, refuse_others
+from server.api.routes.login import logged_in
 from server.auth import mail
 from server.auth.names import name_key, plain_address
 from server.auth.sessions import Attempts
-from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User, Users, public_fields
+from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
 
@@ -35,7 +36,7 @@ RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordC
 def blueprint(identities: Identities) -> Blueprint:
     """The routes below `/api/auth` and `/api/connect`."""
     bp = Blueprint("auth", __name__, url_prefix="/api")
-    users, outbox = identities.users, mail.Outbox()
+    outbox = mail.Outbox()
     attempts, mailed = Attempts(), Attempts(MAILS)
 
     def count_mail(email: str) -> None:
@@ -52,7 +53,7 @@ def blueprint(identities: Identities) -> Blueprint:
         who, address = name_key(form["identifier"]), request.remote_addr or ""
         if attempts.exhausted(who, address):
             raise RateLimitError()
-        user = users.with_password(form["identifier"], form["password"])
+        user = identities.users.with_password(form["identifier"], form["password"])
         if user is None:
             attempts.count(who, address)
             raise ValidationError(WRONG)
@@ -68,9 +69,11 @@ def blueprint(identities: Identities) -> Blueprint:
         form = read_form(body, REGISTER)
         settings = state_of(request).settings
         confirmed = not settings.confirm_email
-        user = users.register(form["username"], form["email"], form["password"], confirmed=confirmed)
+        user = identities.users.register(
+            form["username"], form["email"], form["password"], confirmed=confirmed
+        )
         if settings.confirm_email:
-            outbox.put(lambda: _mail_confirmation(settings, users, user))
+            outbox.put(lambda: _mail_confirmation(settings, identities, user))
             return answer(dumps({"user": public_fields(user)}))
         return logged_in(identities, request, user)
 
@@ -78,7 +81,7 @@ def blueprint(identities: Identities) -> Blueprint:
     def change_password() -> Response:
         # It is the current password that counts here, not when the session began.
         actor = identities.permit(request, "auth", "changePassword", ended=True)
-        user = users.get(actor.user_id) if actor.user_id else None
+        user = identities.users.get(actor.user_id) if actor.user_id else None
         if user is None:
             raise ApplicationError("You must be authenticated to reset your password")
         form = read_form(read_body(request), CHANGE)
@@ -86,12 +89,12 @@ def blueprint(identities: Identities) -> Blueprint:
         address = request.remote_addr or ""
         if attempts.exhausted(user.email, address):
             raise RateLimitError()
-        if users.with_password(user.email, form["currentPassword"]) is None:
+        if identities.users.with_password(user.email, form["currentPassword"]) is None:
             attempts.count(user.email, address)
             raise ValidationError("The provided current password is invalid")
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
-        user = users.update(user.id, {"password": form["password"]}) or user
+        user = identities.users.update(user.id, {"password": form["password"]}) or user
         return logged_in(identities, request, user)
 
     @bp.post("/auth/forgot-password", strict_slashes=False)
@@ -101,7 +104,7 @@ def blueprint(identities: Identities) -> Blueprint:
         count_mail(email)
         settings = state_of(request).settings
         # Neither the answer nor the time that it takes tells who has an account.
-        outbox.put(lambda: _mail_reset(settings, users, email))
+        outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 
     @bp.post("/auth/reset-password", strict_slashes=False)
@@ -109,11 +112,11 @@ def blueprint(identities: Identities) -> Blueprint:
         identities.permit(request, "auth", "resetPassword")
         form = read_form(read_body(request), RESET)
         _same_passwords(form)
-        user = users.spend_reset_code(form["code"])
+        user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
         # Who has the code can read mail to the address: that confirms it.
-        user = users.update(user.id, {"password": form["password"], "confirmed": True}) or user
+        user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         _refuse_unready(user, state_of(request).settings)
         return logged_in(identities, request, user)
 
@@ -123,14 +126,14 @@ def blueprint(identities: Identities) -> Blueprint:
         email = read_form(read_body(request), {"email": 1})["email"]
         count_mail(email)
         settings = state_of(request).settings
-        outbox.put(lambda: _mail_confirmation(settings, users, users.named(email)))
+        outbox.put(lambda: _mail_confirmation(settings, identities, identities.users.named(email)))
         return answer(dumps({"email": email, "sent": True}))
 
     @bp.get("/auth/email-confirmation", strict_slashes=False)
     def confirm_email() -> BaseResponse:
         identities.permit(request, "auth", "emailConfirmation")
         code = parameters(request).get("confirmation")
-        user = users.spend_confirm_code(code) if isinstance(code, str) and code else None
+        user = identities.users.spend_confirm_code(code) if isinstance(code, str) and code else None
         if user is None:
             raise ValidationError("Invalid token")
         url = state_of(request).settings.auth_url
@@ -149,11 +152,6 @@ def blueprint(identities: Identities) -> Blueprint:
         raise ApplicationError(NO_PROVIDER)
 
     return bp
-
-
-def session_seconds(settings: Settings) -> float:
-    """How long a login lasts."""
-    return settings.session.total_seconds()
 
 
 def _same_passwords(form: Mapping[str, str]) -> None:
@@ -177,18 +175,18 @@ def _link(settings: Settings, name: str, code: str) -> str:
     return f"{name}: {code}"
 
 
-def _mail_reset(settings: Settings, users: Users, email: str) -> None:
-    user = users.named(email)
+def _mail_reset(settings: Settings, identities: Identities, email: str) -> None:
+    user = identities.users.named(email)
     if user is None or user.blocked:
         return
-    link = _link(settings, "code", users.reset_code(user))
+    link = _link(settings, "code", identities.users.reset_code(user))
     text = f"Hello {user.username},\n\nto choose a new password, use this within an hour:\n\n{link}\n"
     mail.send(settings, user.email, f"{settings.name}: a new password", text)
 
 
-def _mail_confirmation(settings: Settings, users: Users, user: User | None) -> None:
+def _mail_confirmation(settings: Settings, identities: Identities, user: User | None) -> None:
     if user is None or user.confirmed or user.blocked:
         return
-    link = _link(settings, "confirmation", users.confirm_code(user))
+    link = _link(settings, "confirmation", identities.users.confirm_code(user))
     text = f"Hello {user.username},\n\nto confirm this address, use this within three days:\n\n{link}\n"
     mail.send(settings, user.email, f"{settings.name}: confirm your address", text)

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 from flask import Blueprint, Response, current_app, request
 
+from server.api.environ import is_v4
+from server.api.identities import Identities
 from server.api.reading import Reader, Shown
-from server.api.request import Identities, answer, is_v4, parameters, read_body, state_of
+from server.api.request import answer, parameters, read_body, state_of
 from server.auth.permissions import require
 from server.documents.document import DRAFT
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError

@@ -2,8 +2,9 @@
 
 from flask import Blueprint, Response, request
 
+from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import Identities, answer, state_of
+from server.api.request import answer, state_of
 from server.documents.locales import describe
 from server.site.site import Site
 

@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
+from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import Identities, answer, parameters, state_of
+from server.api.request import answer, parameters, state_of
 from server.api.response import CALLER
 from server.auth.permissions import Actor, may_read_drafts
 from server.config.model import Settings

@@ -5,18 +5,19 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from server.api.login import COOKIE, forget_cookie, in_cookie, with_tokens
+from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import Identities, answer, read_body, state_of
+from server.api.request import answer, read_body, state_of
 from server.api.response import NOBODY
-from server.auth.logins import Login
+from server.api.routes.login import COOKIE, forget_cookie, in_cookie, with_tokens
+from server.auth.login import Login
 from server.errors import BadRequestError, NotFoundError, UnauthorizedError
 
 
 def blueprint(identities: Identities) -> Blueprint:
     """The routes of sessions."""
     bp = Blueprint("sessions", __name__, url_prefix="/api/auth")
-    logins, sessions = identities.logins, identities.sessions
+    sessions = identities.sessions
 
     def permit(action: str) -> None:
         identities.permit(request, "auth", action)
@@ -48,7 +49,7 @@ def blueprint(identities: Identities) -> Blueprint:
         if not token:
             raise BadRequestError("Missing refresh token")
         known, settings = sessions.read_refresh(token), state_of(request).settings
-        login = logins.renew(*known, settings.idle_session) if known else None
+        login = identities.logins.renew(*known, settings.idle_session) if known else None
         user = identities.users.get(login.user_id) if login else None
         if login is None or user is None or user.blocked:
             raise UnauthorizedError("Invalid refresh token")
@@ -60,12 +61,12 @@ def blueprint(identities: Identities) -> Blueprint:
         body = form()
         device = body.get("deviceId")
         if body.get("scope") == "all":
-            logins.end_all(user_id)
+            identities.logins.end_all(user_id)
         elif isinstance(device, str) and device:
-            logins.end_all(user_id, device)
+            identities.logins.end_all(user_id, device)
         else:
             known = sessions.read_refresh(refresh_token())
-            logins.end(user_id, known[0] if known else login_id)
+            identities.logins.end(user_id, known[0] if known else login_id)
         response = answer(dumps({"ok": True}))
         if in_cookie(request, state_of(request).settings):
             forget_cookie(request, response)
@@ -74,13 +75,13 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.get("/sessions", strict_slashes=False)
     def get_sessions() -> Response:
         user_id, login_id = caller("getSessions")
-        found = sorted(logins.of_user(user_id), key=lambda login: login.id != login_id)
+        found = sorted(identities.logins.of_user(user_id), key=lambda login: login.id != login_id)
         return answer(dumps({"data": [_shown(login, login_id) for login in found]}), cache_control=NOBODY)
 
     @bp.delete("/sessions/<session_id>", strict_slashes=False)
     def revoke_session(session_id: str) -> Response:
         user_id, _ = caller("revokeSession")
-        if not logins.end(user_id, session_id):
+        if not identities.logins.end(user_id, session_id):
             raise NotFoundError("Session not found")
         return answer(dumps({"data": {}}))
 

@@ -12,8 +12,9 @@ from flask import Blueprint, Response, request
 from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import FormDataParser
 
+from server.api.identities import Identities
 from server.api.render import render_files
-from server.api.request import Identities, answer, parameters, state_of
+from server.api.request import answer, parameters, state_of
 from server.auth.permissions import Actor, narrow
 from server.documents.document import Document
 from server.errors import PayloadTooLargeError, StorageError, ValidationError

@@ -11,15 +11,16 @@ from typing import Any
 from flask import Blueprint, Response, request
 from werkzeug.routing import BaseConverter
 
-from server.api.forms import field_error, field_errors, form_error
+from server.api.identities import Identities
 from server.api.reading import Reader
 from server.api.render import dumps
-from server.api.request import Identities, answer, parameters, read_body, state_of
+from server.api.request import answer, parameters, read_body, state_of
 from server.api.response import NOBODY
-from server.api.users_view import find_role, permissions_tree, render_role, render_users
+from server.api.routes.forms import field_error, field_errors, form_error
+from server.api.routes.users_view import find_role, permissions_tree, render_role, render_users
 from server.auth.permissions import Actor
 from server.auth.roles import role_named, roles_of
-from server.auth.users import SHORTEST_NAME, SHORTEST_PASSWORD, User
+from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User
 from server.config.model import FILE, Settings
 from server.errors import (
     ApplicationError,
@@ -51,7 +52,6 @@ def blueprint(identities: Identities) -> Blueprint:
     """The routes of users, roles and permissions."""
     bp = Blueprint("users", __name__, url_prefix="/api")
     bp.record_once(lambda setup: setup.app.url_map.converters.update(user=UserKey))
-    users = identities.users
 
     def asked(subject: str, action: str) -> Reader:
         """Who asks for users, and may do so. Raises ForbiddenError."""
@@ -96,29 +96,29 @@ def blueprint(identities: Identities) -> Blueprint:
     def me() -> Response:
         ask = asked("user", "me")
         user_id, query = _self(ask.actor), wanted(ask)
-        return shown(ask.view(query), query, users.get(user_id), control=NOBODY)
+        return shown(ask.view(query), query, identities.users.get(user_id), control=NOBODY)
 
     @bp.put("/users/me", strict_slashes=False)
     def update_me() -> Response:
         ask = asked("user", "updateMe")
         user_id, query = _self(ask.actor), written(ask)
         values = _read_own(read_body(request), ask.state.settings)
-        _refuse_unproven(values, users.get(user_id), ask.state.settings)
-        updated = users.update(user_id, values)
+        _refuse_unproven(values, identities.users.get(user_id), ask.state.settings)
+        updated = identities.users.update(user_id, values)
         return shown(ask.view(query), query, updated)
 
     @bp.get("/users/<user:key>", strict_slashes=False)
     def find_user(key: str) -> Response:
         ask = asked("user", "findOne")
         query = wanted(ask)
-        return shown(ask.view(query), query, users.get(_number(key)))
+        return shown(ask.view(query), query, identities.users.get(_number(key)))
 
     @bp.post("/users", strict_slashes=False)
     def create_user() -> Response:
         ask = asked("user", "create")
         query = written(ask, populate="role")
         values = _read(read_body(request), ask.state.settings, creating=True)
-        made = users.create(
+        made = identities.users.create(
             values["username"],
             values["email"],
             values["password"],
@@ -132,10 +132,10 @@ def blueprint(identities: Identities) -> Blueprint:
     def update_user(key: str) -> Response:
         ask = asked("user", "update")
         query, user_id = written(ask, populate="role"), _number(key)
-        if users.get(user_id) is None:
+        if identities.users.get(user_id) is None:
             raise NotFoundError()
         values = _read(read_body(request), ask.state.settings, creating=False)
-        updated = users.update(user_id, values)
+        updated = identities.users.update(user_id, values)
         return shown(ask.view(query), query, updated)
 
     @bp.delete("/users/<user:key>", strict_slashes=False)
@@ -143,7 +143,7 @@ def blueprint(identities: Identities) -> Blueprint:
         ask = asked("user", "destroy")
         query, user_id = written(ask), _number(key)
         before = ask.view(query)
-        return shown(before, query, users.delete(user_id))
+        return shown(before, query, identities.users.delete(user_id))
 
     @bp.get("/users-permissions/roles", strict_slashes=False)
     def find_roles() -> Response:

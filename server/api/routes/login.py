@@ -5,10 +5,11 @@ from collections.abc import Mapping
 
 from flask import Request, Response
 
+from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import Identities, answer, state_of
-from server.auth.logins import Login
-from server.auth.users import User, public_fields
+from server.api.request import answer, state_of
+from server.auth.login import Login
+from server.auth.user import User, public_fields
 from server.config.model import Settings
 
 COOKIE = "strapi_up_refresh"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from server.auth.users import broken_rule
+from server.auth.user import broken_rule
 from server.errors import ValidationError
 
 MOST_SHOWN = 200  # characters of a value that an error quotes

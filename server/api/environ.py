@@ -1,0 +1,28 @@
+"""What a WSGI environ says of a request, read without Flask."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.errors import ValidationError
+from server.query import qs
+
+FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
+STATE = "quire.state"  # the key of a WSGI environ that holds the state which the request is answered from
+
+
+def parse_query(raw: str) -> dict[str, object]:
+    """A query string, as WSGI has it, as nested values. Raises ValidationError."""
+    try:
+        return qs.parse(raw if raw.isascii() else raw.encode("latin-1").decode())
+    except UnicodeError as error:
+        raise ValidationError("The query is not UTF-8") from error
+
+
+def wsgi_text(raw: str) -> str:
+    """A part of a path, as WSGI has it (each character stands for a byte), as text."""
+    return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
+
+
+def is_v4(environ: Mapping[str, Any]) -> bool:
+    """Whether the previous format is asked for (spec.md 4.4, 9)."""
+    return str(environ.get("HTTP_STRAPI_RESPONSE_FORMAT", "")).lower() == "v4"

@@ -1,0 +1,102 @@
+"""Who a request is from: a token, a user who has logged in, or else the public.
+
+The accounts are opened for the first request that needs them. A request of the public that has nothing to
+do with users needs none, so a site that only such requests are made to never loads SQLAlchemy.
+"""
+
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from server.api.environ import STATE
+from server.api.lazy import Lazy
+from server.auth.permissions import Actor
+from server.auth.sessions import Sessions
+from server.config.model import Settings
+from server.errors import ForbiddenError, UnauthorizedError
+from server.index.user_index import UserIndex
+
+if TYPE_CHECKING:
+    from flask import Request
+
+    from server.auth.accounts import Accounts
+    from server.auth.directory import Directory
+    from server.auth.logins import Logins
+    from server.auth.users import Users
+
+
+class Identities:
+    """Everything that can say who a request is from: tokens, users, sessions; and users as documents.
+
+    Safe to use from many threads. To be made after a fork, since a database is not shared by processes.
+    """
+
+    def __init__(self, root: Path, settings: Settings, accounts: "Accounts | None" = None) -> None:
+        """`accounts`: those of the site at `root`, where they are open already. Raises SetupError."""
+        self.sessions = Sessions(root, settings.session.total_seconds())
+        self.directory = Lazy(lambda: _open_directory(root, settings.accounts, accounts))
+        self.user_index = Lazy(lambda: UserIndex(self.users, root))
+
+    @property
+    def users(self) -> "Users":
+        """The users of the site."""
+        return self.directory().users
+
+    @property
+    def logins(self) -> "Logins":
+        """The logins of these users."""
+        return self.directory().logins
+
+    def actor(self, request: "Request", *, ended: bool = False) -> Actor:
+        """Who sends a request; see `identify`."""
+        settings = request.environ[STATE].settings
+        return self.identify(request.headers.get("Authorization", ""), settings, ended=ended)
+
+    def permit(self, request: "Request", subject: str, action: str, *, ended: bool = False) -> Actor:
+        """Who sends a request. Raises ForbiddenError where that one may not do an action on a subject."""
+        actor = self.actor(request, ended=ended)
+        if not actor.may(subject, action):
+            raise ForbiddenError()
+        return actor
+
+    def identify(self, authorization: str, settings: Settings, *, ended: bool = False) -> Actor:
+        """Who an Authorization header speaks for: a token, a user, or else the public.
+
+        Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
+        public may do what is asked. `ended` takes a session that a changed password has ended.
+        """
+        scheme, _, credentials = authorization.partition(" ")
+        text = credentials and credentials.strip()
+        if not text or scheme.lower() != "bearer":
+            return _public(settings.roles["public"])
+        if text.count(".") == 2:
+            return self._user(text, settings, ended=ended)
+        token = self.directory().accounts.find_token(text)
+        if token is None:
+            raise UnauthorizedError()
+        return token.actor()
+
+    def _user(self, text: str, settings: Settings, *, ended: bool) -> Actor:
+        if settings.refresh_tokens:
+            known = self.sessions.read_access(text)
+            claims = known[:2] if known and self.logins.get(known[2]) else None
+        else:
+            claims = self.sessions.read(text)
+        user = self.users.get(claims[0]) if claims else None
+        if claims is None or user is None or user.blocked:
+            raise UnauthorizedError()
+        if settings.confirm_email and not user.confirmed:
+            raise UnauthorizedError()
+        if user.sessions != claims[1] and not ended:
+            raise UnauthorizedError()
+        return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
+
+
+@lru_cache(maxsize=16)
+def _public(permissions: frozenset[str]) -> Actor:
+    return Actor("public", permissions)
+
+
+def _open_directory(root: Path, url: str, accounts: "Accounts | None") -> "Directory":
+    return cast("Directory", import_module("server.auth.directory").open_directory(root, url, accounts))

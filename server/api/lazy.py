@@ -1,0 +1,25 @@
+"""What is made when it is first needed, since many runs never need it."""
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Lazy(Generic[T]):
+    """A value that the first call makes, and every later call returns. Safe to use from many threads.
+
+    Where making it raises an error, the next call tries again.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make, self._lock = make, RLock()
+        self._made: tuple[T] | None = None
+
+    def __call__(self) -> T:
+        if self._made is None:
+            with self._lock:
+                if self._made is None:
+                    self._made = (self._make(),)
+        return self._made[0]

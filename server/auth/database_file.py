@@ -1,0 +1,35 @@
+"""The file of an accounts database in SQLite, looked at without SQLAlchemy, which takes long to load."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from server.errors import SetupError
+from server.paths import state_folder
+
+
+def database_file(root: Path) -> Path:
+    """The file with the accounts of the site at `root`, empty where there was none. Raises SetupError."""
+    try:
+        path = state_folder(root) / "accounts.db"
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise SetupError(
+            ".quire", None, f"can't be written: {error.strerror}", "look at its permissions"
+        ) from error
+    return path
+
+
+def is_sound(path: Path) -> bool:
+    """Whether a file is plainly a database that can be read and written, or still empty.
+
+    False says nothing: only opening the database (`server.auth.database`) tells what is wrong, if it is.
+    """
+    if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
+        return False
+    try:
+        with closing(sqlite3.connect(path, timeout=0)) as connection:
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.Error:
+        return False

@@ -1,0 +1,19 @@
+"""A login, as the accounts database keeps it (`server.auth.logins`)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """One login of a user. It ends at `expires_at` unless it is renewed, and at `ends_at` in any case."""
+
+    id: str
+    user_id: int
+    sessions: int
+    turn: int
+    device_id: str | None
+    device_name: str | None
+    began_at: str
+    renewed_at: str
+    expires_at: str
+    ends_at: str

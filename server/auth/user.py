@@ -1,0 +1,74 @@
+"""A user: what is known of one, which values may be set, and how the answers to logins show one.
+
+Nothing here needs the accounts database (`server.auth.users`).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from server.auth.names import name_key
+from server.documents.constraints import LONGEST_EMAIL, is_email
+
+SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
+LONGEST = {"username": 200, "email": LONGEST_EMAIL}  # The columns are as long.
+LONGEST_OTHER = 1024
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user as the API shows it, and what deciding about it needs; never the password."""
+
+    id: int
+    document_id: str
+    username: str
+    email: str
+    provider: str
+    confirmed: bool
+    blocked: bool
+    role: str
+    sessions: int
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The users that changed after some version: who, how many users there are in all, the version now."""
+
+    users: list[User]
+    count: int
+    version: int
+
+
+def broken_rule(name: str, value: str, least: int = 1) -> str:
+    """What is wrong with a field of a user, in words that go after its name; nothing where it is good.
+
+    The length is looked at first, since what else is looked at takes long for a long text.
+    """
+    longest = LONGEST.get(name, LONGEST_OTHER)
+    if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
+        return f"must be at most {longest} characters"
+    if _CONTROL.search(value):
+        return "must not have control characters"
+    if name == "email" and not is_email(value):
+        return "must be a valid email"
+    length = len(value.strip()) if name == "username" else len(value)
+    return f"must be at least {least} characters" if length < least else ""
+
+
+def public_fields(user: User) -> dict[str, Any]:
+    """A user as the answers to logins show it."""
+    return {
+        "id": user.id,
+        "documentId": user.document_id,
+        "username": user.username,
+        "email": user.email,
+        "provider": user.provider,
+        "confirmed": user.confirmed,
+        "blocked": user.blocked,
+        "createdAt": user.created_at,
+        "updatedAt": user.updated_at,
+        "publishedAt": user.created_at,
+    }
