@@ -4,7 +4,8 @@
     ├── SetupError               the site itself is wrong: path, line, message, fix
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
-        │   └── PaginationError  400
+        │   ├── PaginationError  400
+        │   └── LimitError       400  the answer would cost more than one may
         ├── BadRequestError      400
         ├── ApplicationError     400  a rule of accounts forbids it, such as a blocked user
         │   └── TakenError       400  another user has the name or the e-mail address
@@ -17,7 +18,7 @@
         ├── PayloadTooLargeError 413
         ├── RateLimitError       429
         ├── StorageError         507  the disk or the permissions of a file refuse it
-        └── BusyError            503  another process has been writing for too long
+        └── BusyError            503  another process has been writing for too long, or too many ask for much
 
 Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
 """
@@ -91,6 +92,14 @@ class PaginationError(ValidationError):
     """Page and offset pagination in one request."""
 
     name = "PaginationError"
+
+
+class LimitError(ValidationError):
+    """The answer would cost more than one may."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        """`limit` is the key below `api.limits` of site.yaml that says how much."""
+        super().__init__(message, {"limit": limit})
 
 
 class ApplicationError(ApiError):

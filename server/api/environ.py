@@ -7,7 +7,8 @@ from server.errors import ValidationError
 from server.query import qs
 
 FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
-STATE = "quire.state"  # the key of a WSGI environ that holds the state which the request is answered from
+# The keys of a WSGI environ that hold the state which the request is answered from, and what it may cost.
+STATE, BUDGET = "quire.state", "quire.budget"
 
 
 def parse_query(raw: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import cast
 
 from server.api.cache import LARGEST, Kept, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
-from server.api.environ import FORMAT, STATE, is_v4, parse_query, wsgi_text
+from server.api.environ import BUDGET, FORMAT, STATE, is_v4, parse_query, wsgi_text
 from server.api.failure import failure
 from server.api.identities import Identities
 from server.api.reading import Reader
@@ -27,6 +27,7 @@ from server.api.response import (
     send,
 )
 from server.errors import RateLimitError
+from server.index.budget import Budget, Turns
 from server.schema.model import Schema, Type
 from server.site.site import Site, State
 
@@ -45,14 +46,16 @@ class Front:
     def __init__(self, site: Site, identities: Identities, handle: Handle) -> None:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.rate_limit)
-        self.cache = answer_cache()
+        self.cache, self.turns = answer_cache(), Turns()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         state = self.site.state
+        budget = Budget()
         counted: tuple[Header, ...] = ()
         try:
             environ[STATE] = state = self.site.current()
+            environ[BUDGET] = budget = Budget(state.settings, self.turns)
             if self.count is not None and environ["REQUEST_METHOD"] != "OPTIONS":
                 within, counted = self.count(environ.get("REMOTE_ADDR", ""))
                 if not within:
@@ -60,6 +63,8 @@ class Front:
             shown = self._answer(environ, state)
         except Exception as error:
             shown = _represent(failure(error), environ, state)
+        finally:
+            budget.close()
         headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
         return send(shown, environ, start_response, headers + counted if counted else headers)
 
@@ -83,7 +88,8 @@ class Front:
         if kept is not None and (kept.users is None or kept.users == self.identities.user_index().version):
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
-        reader = Reader(state, type_, actor, v4=is_v4(environ), users=self.identities.user_index)
+        users, budget = self.identities.user_index, environ[BUDGET]
+        reader = Reader(state, type_, actor, v4=is_v4(environ), users=users, budget=budget)
         read = reader.get(params, wsgi_text(document_id) or None)
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
         if len(read.body) <= LARGEST:

@@ -5,7 +5,7 @@ the cache in front of them, an export.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -15,6 +15,7 @@ from server.auth.permissions import Actor, narrow, require
 from server.documents.document import Document
 from server.documents.version import version_of
 from server.errors import NotFoundError
+from server.index.budget import Budget
 from server.index.find import find, find_one, find_single
 from server.index.snapshot import View
 from server.index.user_index import NO_USERS, UserIndex, UserTables
@@ -40,7 +41,8 @@ class Shown:
 class Reader:
     """What one actor may read of the documents of a type, in one state and one format.
 
-    `users` opens the accounts, where a query is about users. Without it, there is nobody to relate to.
+    `users` opens the accounts, where a query is about users. Without it, there is nobody to relate to;
+    without `budget`, an answer may cost what it will.
     """
 
     state: State
@@ -48,6 +50,7 @@ class Reader:
     actor: Actor
     v4: bool = False
     users: Callable[[], UserIndex] | None = None
+    budget: Budget = field(default_factory=Budget)
 
     def get(self, params: Params, document_id: str | None = None) -> Shown:
         """The answer for a collection, a single type, or a document where there is an id.
@@ -111,7 +114,7 @@ class Reader:
         snapshot, settings = self.state.snapshot, self.state.settings
         if self.users is not None and mentions(query, PEOPLE):
             snapshot = self.users().join(snapshot, settings)
-        return View(snapshot, settings, query.drafts, query.publication)
+        return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
         """The users to whom content can be related; nobody where the schema has no such relation."""

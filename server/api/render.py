@@ -18,7 +18,7 @@ from server.documents.document import LOCALE, Document
 from server.documents.values import Component, components_in
 from server.index.find import Listing
 from server.index.fragments import Kept
-from server.index.predicates import all_of, compile_filter
+from server.index.predicates import all_of, compile_filter, weight_of
 from server.index.publication import publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
 from server.index.sort import component_sorter, sorter
@@ -47,16 +47,28 @@ class Renderer:
 
     def document(self, document: Document, selection: Selection) -> bytes:
         """One document as a JSON object."""
+        rendered = self._render(document, selection)
+        self.view.budget.write(len(rendered))
+        return rendered
+
+    def _render(self, document: Document, selection: Selection) -> bytes:
         out: list[bytes] = []
         self._object(document.type, selection)(document, EVERY_LOCALE, out)
+        self.view.budget.allow(sum(map(len, out)))
         return b"".join(out)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
         """What renders documents with one selection; `known` ones are taken as they were rendered."""
         if self.known is None or not selection.populate:
             return lambda document: self.document(document, selection)
-        get = self.view.snapshot.shown.of(self.known)
-        return lambda document: get(document, lambda document: self.document(document, selection))
+        get, write = self.view.snapshot.shown.of(self.known), self.view.budget.write
+
+        def show(document: Document) -> bytes:
+            rendered = get(document, lambda document: self._render(document, selection))
+            write(len(rendered))
+            return rendered
+
+        return show
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
         """What writes documents or components of a type; `first` and `last` are members to add."""
@@ -113,10 +125,12 @@ class Renderer:
 
     def _localizations(self, node: Node) -> Member:
         write = self._count(None) if node.count else self._list(node, many=True, morph=False)
-        localizations = self.view.localizations
+        localizations, spend = self.view.localizations, self.view.budget.spend
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
-            write(localizations(owner) if owner else [], locale, out)
+            documents = localizations(owner) if owner else []
+            spend(len(documents))
+            write(documents, locale, out)
 
         return member
 
@@ -129,10 +143,12 @@ class Renderer:
             if node.count
             else self._list(node, many=attribute.to_many, morph=attribute.polymorphic)
         )
-        related = self.view.resolver(attribute)
+        related, spend = self.view.resolver(attribute), self.view.budget.spend
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
-            write(related(row[at] or (), owner, locale), locale, out)
+            documents = related(row[at] or (), owner, locale)
+            spend(1 + len(documents))
+            write(documents, locale, out)
 
         return member
 
@@ -179,8 +195,10 @@ class Renderer:
         sorts = [sorter(self.view, s.sort) for s in selections.values() if s.sort]
         if one_type and not sorts and not any(keep.values()):
             return None
+        weight, spend = _weight(selections.values()), self.view.budget.spend
 
         def arrange(documents: list[Document], locale: str) -> list[Document]:
+            spend(weight * len(documents))
             shown = []
             for document in documents:
                 uid = document.type.uid
@@ -215,12 +233,13 @@ class Renderer:
             for uid, selection in node.selections.items()
         }
         shown = self._shown_components(node)
-        count = self._count(None) if node.count else None
+        count, spend = self._count(None) if node.count else None, self.view.budget.spend
         many = zone or attribute.repeatable
         begin, end, nothing = (b"[", b"]", b"[]") if many else (b"", b"", b"null")
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
             components = shown(components_in(row[at]), locale)
+            spend(1 + len(components))
             if count:
                 count(components, locale, out)
                 return
@@ -242,8 +261,10 @@ class Renderer:
             for uid, selection in node.selections.items()
         }
         sorts = [component_sorter(self.view, s.sort) for s in node.selections.values() if s.sort]
+        weight, spend = _weight(node.selections.values()), self.view.budget.spend
 
         def shown(components: Sequence[Component], locale: str) -> Sequence[Component]:
+            spend(weight * len(components))
             kept: Sequence[Component] = [
                 component
                 for component in components
@@ -255,6 +276,11 @@ class Renderer:
             return kept
 
         return shown
+
+
+def _weight(selections: Iterable[Selection]) -> int:
+    """How many steps it takes to see which of these selections shows a document or component."""
+    return max((weight_of(selection.filter) for selection in selections), default=0)
 
 
 def _type_member(uid: str, *, morph: bool) -> bytes:
@@ -342,13 +368,15 @@ def one_answer(rendered: bytes) -> bytes:
 def render_list(view: View, listing: Listing, query: Query, *, v4: bool, known: Hashable = None) -> bytes:
     """The answer that holds a page of documents (spec.md 2.5)."""
     show = Renderer(view, v4=v4, known=known).of(query.selection)
-    return list_answer(b"[%b]" % b",".join(map(show, listing.documents)), query.page, listing.total)
+    return list_answer(map(show, listing.documents), query.page, listing.total)
 
 
-def list_answer(rendered: bytes, page: Page, total: int) -> bytes:
-    """The answer that holds a page of documents, rendered as a list."""
-    meta = orjson.dumps({"pagination": pagination(page, total)})
-    return b'{"data":%b,"meta":%b}' % (rendered, meta)
+def list_answer(rendered: Iterable[bytes], page: Page, total: int) -> bytes:
+    """The answer that holds a page of documents that were rendered."""
+    parts = list(rendered) or [b""]
+    parts[0] = b'{"data":[' + parts[0]
+    parts[-1] += b'],"meta":%b}' % orjson.dumps({"pagination": pagination(page, total)})
+    return b",".join(parts)  # once: each further copy of a large answer would take as much memory
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:

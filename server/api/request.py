@@ -4,11 +4,12 @@ from typing import cast
 
 from flask import Request, Response
 
-from server.api.environ import STATE, parse_query
+from server.api.environ import BUDGET, STATE, parse_query
 from server.api.response import JSON
 from server.errors import ValidationError
 from server.formats.json_reader import read_json
 from server.formats.tree import SyntaxProblem
+from server.index.budget import Budget
 from server.query import qs
 from server.site.site import State
 
@@ -18,6 +19,11 @@ FORM = "application/x-www-form-urlencoded"
 def state_of(request: Request) -> State:
     """The one state of a request, taken at the entrance (`server.api.front`)."""
     return cast(State, request.environ[STATE])
+
+
+def budget_of(request: Request) -> Budget:
+    """What a request may still cost; it begins at the entrance as well."""
+    return cast(Budget, request.environ[BUDGET])
 
 
 def parameters(request: Request) -> dict[str, object]:

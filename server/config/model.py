@@ -112,6 +112,29 @@ class Settings:
         default=200_000_000,
         metadata=_key("api.upload_limit", "size", "The largest upload, such as `50 MB`.", "`200 MB`"),
     )
+    limit_size: int = field(
+        default=16_000_000,
+        metadata=_key(
+            "api.limits.size", "size", "The largest answer to a read, before compression.", "`16 MB`"
+        ),
+    )
+    limit_steps: int = field(
+        default=2_000_000,
+        metadata=_key(
+            "api.limits.steps",
+            "count",
+            "How often one request may look at a document ([more](reliability.md)).",
+        ),
+    )
+    limit_time: timedelta = field(
+        default=timedelta(seconds=2),
+        metadata=_key(
+            "api.limits.time",
+            "duration",
+            "The processor time that one request may take, such as `10s`.",
+            "`2s`",
+        ),
+    )
     cors: tuple[str, ...] = field(
         default=("*",),
         metadata=_key(

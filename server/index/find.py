@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from server.documents.document import Document, default_order
 from server.index.ordering import bits_of
 from server.index.planner import Planner
-from server.index.predicates import Test, all_of, compile_filter
+from server.index.predicates import Test, all_of, compile_filter, passing_test, weight_of
 from server.index.publication import publication_test
 from server.index.snapshot import View, locale_inside
 from server.index.sort import order_for, sorter
@@ -72,10 +73,11 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 def candidates(view: View, query: Query) -> Iterable[Document]:
     """All versions in the locales and status of a query, in default order."""
     status, locales = view.status(query.type), _locales(view, query)
-    if len(locales) == 1:
-        return view.snapshot.list(query.type, locales[0], status)
-    versions = (d for locale in locales for d in view.snapshot.list(query.type, locale, status))
-    return sorted(versions, key=default_order)
+    lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
+    if len(lists) == 1:
+        return lists[0]
+    view.budget.spend(sum(map(len, lists)))
+    return sorted(chain.from_iterable(lists), key=default_order)
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
@@ -87,9 +89,10 @@ def _locales(view: View, query: Query) -> tuple[str, ...]:
 
 def _find_everywhere(view: View, query: Query) -> Listing:
     """The page of a query for several locales, which tests every version in them."""
-    documents, test = list(candidates(view, query)), _test(view, query, _filter(query))
+    filter_ = _filter(query)
+    documents, test = list(candidates(view, query)), _test(view, query, filter_)
     if test is not None:
-        documents = [d for d in documents if test(d.row, d, locale_inside(d))]
+        documents = passing_test(view, test, weight_of(filter_), documents)
     ordered = sorter(view, query.selection.sort)(documents)
     return Listing(ordered[query.page.start : query.page.start + query.page.limit], len(ordered))
 
@@ -101,7 +104,8 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
     test = _test(view, query, plan.rest or EVERYTHING)
     if test is None:
         return plan.bits
-    return bits_of(d for d in planner.documents(plan.bits) if test(d.row, d, locale_inside(d)))
+    weight = weight_of(plan.rest or EVERYTHING)
+    return bits_of(passing_test(view, test, weight, planner.documents(plan.bits)))
 
 
 def _filter(query: Query) -> Filter:

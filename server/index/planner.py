@@ -3,7 +3,7 @@
 The set has all documents that meet the filter and, where nothing is left to test, no others.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -26,8 +26,8 @@ from server.index.ordering import (
     within,
 )
 from server.index.orders import ColumnKey
-from server.index.predicates import compile_filter
-from server.index.snapshot import EVERY_LOCALE, View, locale_inside
+from server.index.predicates import compile_filter, passing
+from server.index.snapshot import EVERY_LOCALE, View
 from server.index.text_search import containing
 from server.query.ast import And, Compare, Filter, Or, Through
 from server.schema.model import Attribute, Type
@@ -150,12 +150,13 @@ class Planner:
         """The documents that meet a comparison that is not negated, and whether that is all of them."""
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
+            self._spend_on_sets(len(part.operand) if name == "$in" else 1)
             return _RANGES[name](self._by(part), part.operand), True
         if name in _TEXTUAL:
             text = part.operand.casefold()
             if not text:
                 return not_null(self._by(part)), name != "$eqi"
-            return containing(self.order, part.at, text), name == "$containsi"
+            return containing(self.order, part.at, text, self.view.budget), name == "$containsi"
         return None, False
 
     def _flagged(self, part: Compare) -> int:
@@ -169,7 +170,11 @@ class Planner:
 
     def _ordered(self, attribute: Attribute, at: int) -> Order:
         key = ColumnKey(self.type.uid, (Column(attribute, at),), self._own_locale, self._status)
-        return self.view.snapshot.ordered(key)
+        return self.view.snapshot.ordered(key, self.view.budget)
+
+    def _spend_on_sets(self, count: int) -> None:
+        """Count what it takes to make or join some sets of these documents."""
+        self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _of_all_alike(self, part: Compare) -> Plan:
         """A comparison of a column that has the same value in all documents."""
@@ -198,11 +203,18 @@ class Planner:
         if other.morph or not attribute.to_many:  # Of several that point here, only one is shown.
             return Plan(rest=part)
         at = part.target.position[other.name]
-        return Plan(self.by_ids({i for t in targets for i in t.row[at]}))
+        return Plan(self.by_ids({i for t in targets for i in self._pointing_at(t, at)}))
 
     def _linking(self, attribute: Attribute, target: Document) -> Order:
         linking, document_id = self.view.snapshot.linking, target.row[DOCUMENT_ID]
-        return linking(self.type, attribute.name, document_id, self._own_locale, self._status)
+        order = linking(self.type, attribute.name, document_id, self._own_locale, self._status)
+        self.view.budget.spend(1 + len(order))
+        return order
+
+    def _pointing_at(self, target: Document, at: int) -> Sequence[str]:
+        ids: Sequence[str] = target.row[at]
+        self.view.budget.spend(1 + len(ids))
+        return ids
 
     def _targets(self, part: Through) -> Iterable[Document]:
         """The documents that meet the inner filter of a relation, among those that it can lead to."""
@@ -220,13 +232,13 @@ class Planner:
         candidates = self.documents(plan.bits)
         if plan.rest is None:
             return candidates
-        test = compile_filter(self.view, plan.rest)
-        return [d for d in candidates if test(d.row, d, locale_inside(d))]
+        return passing(self.view, plan.rest, candidates)
 
     def documents(self, bits: int | None) -> Iterable[Document]:
         """The documents of a set, None for all, in default order."""
         if bits is None:
             return self.order
+        self._spend_on_sets(1)
         if bits.bit_count() <= TESTED_SINGLY:
             return self.view.snapshot.members(self.type, self._own_locale, self._status, bits)
         return self.order.members(bits)

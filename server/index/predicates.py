@@ -1,6 +1,7 @@
 """Whether a row meets a filter: every filter becomes one Python function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 from server.documents.document import Document
@@ -11,6 +12,31 @@ from server.query.operators import text_of
 
 # A row, the document that it belongs to (for derived relations), the locale of the traversal.
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
+
+
+_TESTED = 64  # documents at a time: what their tests cost is counted for all of them
+
+
+def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[Document]:
+    """Those of some documents that meet a filter."""
+    return passing_test(view, compile_filter(view, filter_), weight_of(filter_), documents)
+
+
+def passing_test(view: View, test: Test, weight: int, documents: Iterable[Document]) -> list[Document]:
+    """Those of some documents that pass a test which takes so many steps for each."""
+    found: list[Document] = []
+    coming, spend = iter(documents), view.budget.spend
+    while some := list(islice(coming, _TESTED)):
+        spend(weight * len(some))
+        found.extend([d for d in some if test(d.row, d, locale_inside(d))])
+    return found
+
+
+def weight_of(filter_: Filter) -> int:
+    """How many steps it takes to test a row: one for each comparison. What relations lead to is not in it."""
+    if isinstance(filter_, And | Or):
+        return 1 + sum(map(weight_of, filter_.parts))
+    return 1
 
 
 def compile_filter(view: View, filter_: Filter) -> Test:
@@ -94,8 +120,14 @@ def _missing(view: View, filter_: Missing) -> Test:
     attribute, at, null = filter_.attribute, filter_.at, filter_.null
     if attribute.type == "component":
         return lambda row, owner, locale: (not row[at]) == null
-    related = view.resolver(attribute)
-    return lambda row, owner, locale: (not related(row[at] or (), owner, locale)) == null
+    related, spend = view.resolver(attribute), view.budget.spend
+
+    def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        found = related(row[at] or (), owner, locale)
+        spend(len(found))
+        return (not found) == null
+
+    return test
 
 
 def _through(view: View, filter_: Through) -> Test:
@@ -106,10 +138,12 @@ def _through(view: View, filter_: Through) -> Test:
     """
     attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
     nothing = inner((None,) * len(filter_.target.columns), None, "")
+    weight, spend = weight_of(filter_.inner), view.budget.spend
     if attribute.type == "component":
 
         def test_components(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
             components = components_in(row[at])
+            spend(weight * len(components))
             return any(inner(c.row, None, locale) for c in components) if components else nothing
 
         return test_components
@@ -122,11 +156,13 @@ def _through(view: View, filter_: Through) -> Test:
         # Many documents share a target, such as an author or a category; each target is tested once.
         result = known.get(id(document))
         if result is None:
+            spend(weight)
             result = known[id(document)] = inner(document.row, document, locale_inside(document))
         return result
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
         documents = related(row[at] or (), owner, locale)
+        spend(len(documents))
         return any(map(meets, documents)) if documents else nothing
 
     return test
@@ -136,18 +172,23 @@ def _through_stored(view: View, filter_: Through, inner: Test, nothing: bool) ->
     """A relation whose rows hold the ids of its targets. Each target is tested once; None: there is none."""
     at, target = filter_.at, filter_.target
     known: dict[tuple[str, str], bool | None] = {}
+    weight, spend = weight_of(filter_.inner), view.budget.spend
 
     def meets(document_id: str, locale: str) -> bool | None:
         key = (document_id, locale)
         if key not in known:
+            spend(weight)
             document = view.version(target, document_id, locale)
             known[key] = None if document is None else inner(document.row, document, locale_inside(document))
         return known[key]
 
     def test(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
-        return any(meets(document_id, locale) for document_id in row[at] or ())
+        ids = row[at] or ()
+        spend(len(ids))
+        return any(meets(document_id, locale) for document_id in ids)
 
     def test_nothing(row: tuple[Any, ...], owner: Document | None, locale: str) -> bool:
+        spend(len(row[at] or ()))
         results = {meets(document_id, locale) for document_id in row[at] or ()}
         return True in results or results <= {None}
 

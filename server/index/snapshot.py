@@ -14,6 +14,7 @@ from immutables import Map
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document, default_order
 from server.formats.positions import KeyPath
+from server.index.budget import Budget
 from server.index.fragments import Fragments
 from server.index.ordering import Order, order_of
 from server.index.orders import ColumnKey, JoinedOrders, Orders
@@ -73,11 +74,12 @@ class Snapshot:
         """The versions of a type in a locale and status, in default order."""
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
-    def ordered(self, key: ColumnKey) -> Order:
+    def ordered(self, key: ColumnKey, budget: Budget) -> Order:
         """The versions of a type in the order of some columns; made on first use, then kept up to date."""
 
         def make() -> Order:
             default = self.tables[key.uid].order.get((key.locale, key.status), NO_DOCUMENTS)
+            budget.spend(len(default) * len(key.columns))
             return order_of(list(default), key.columns)
 
         return self.orders.get(key, make)
@@ -210,12 +212,13 @@ def locale_inside(document: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one request sees a snapshot: of which types it sees the drafts, and its `publicationFilter`."""
+    """How one request sees a snapshot: of which types it sees drafts, its `publicationFilter`, its budget."""
 
     snapshot: Snapshot
     settings: Settings
     drafts: frozenset[str] = frozenset()
     publication: str | None = None
+    budget: Budget = field(default_factory=Budget)
 
     def status(self, type_: Type) -> str:
         """The status in which this view sees a type's documents."""

@@ -1,6 +1,6 @@
 """Documents in the order of sort keys: of their own values, and of values at the end of a path."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from server.documents.document import ID, Document
@@ -18,9 +18,11 @@ Item = Document | Component
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
     """What puts documents that are in default order into the order of keys; nulls first ascending."""
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
+    spend = view.budget.spend
 
     def sort(documents: list[Document]) -> list[Document]:
-        if len(documents) > 1:
+        if len(documents) > 1 and values:
+            spend(len(documents) * len(values))
             for value, descending in values:
                 documents = sorted_by(documents, value, descending=descending)
         return documents
@@ -33,8 +35,10 @@ def component_sorter(
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
     """What puts the components of a list, in a document of a locale, into the order of keys."""
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
+    spend = view.budget.spend
 
     def sort(components: Sequence[Component], locale: str) -> Sequence[Component]:
+        spend(len(components) * len(values))
         # A component's number is made from its place, so that the order of numbers is that of the list.
         place = {id(component): i for i, component in enumerate(components)}
         for value, descending, by_id in values if len(components) > 1 else ():
@@ -63,7 +67,7 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
         path_key = PathKey(type_.uid, paths, locale, view.drafts)
         return view.snapshot.orders.get(path_key, lambda: _order_by_paths(view, keys, default))
     columns = tuple(Column(key.attribute, key.at, key.descending) for key in keys)
-    return view.snapshot.ordered(ColumnKey(type_.uid, columns, locale, status))
+    return view.snapshot.ordered(ColumnKey(type_.uid, columns, locale, status), view.budget)
 
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
@@ -87,8 +91,8 @@ def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
     if not key.steps:
         return value
     for step in reversed(key.steps[1:]):
-        value = _once(_first_value(_follower(view, step), value, descending=key.descending))
-    reached = _first_value(_follower(view, key.steps[0]), value, descending=key.descending)
+        value = _once(_first_value(view, step, value, descending=key.descending))
+    reached = _first_value(view, key.steps[0], value, descending=key.descending)
     return lambda item, locale: None if (found := reached(item, locale)) is _NOWHERE else found
 
 
@@ -96,14 +100,17 @@ _NOWHERE = object()  # the value of a path that ends early, which does not count
 
 
 def _first_value(
-    follow: Callable[[Item, str], Iterable[Item]], value: Callable[[Item, str], Any], *, descending: bool
+    view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
     """What finds, of the values of all items that a step leads to, the one that comes first in the order."""
+    follow, spend = _follower(view, step), view.budget.spend
 
     def first(item: Item, locale: str) -> Any:
+        items = follow(item, locale)
+        spend(len(items))
         values = [
             found
-            for reached in follow(item, locale)
+            for reached in items
             if (found := value(reached, _locale_at(reached, locale))) is not _NOWHERE
         ]
         if not values:
@@ -140,7 +147,7 @@ def _value_at_the_end(key: Sort) -> Callable[[Any], Any]:
     return value_of(Column(key.attribute, key.at))
 
 
-def _follower(view: View, step: Step) -> Callable[[Item, str], Iterable[Item]]:
+def _follower(view: View, step: Step) -> Callable[[Item, str], Sequence[Item]]:
     at = step.at
     if step.attribute.type == "component":
         return lambda item, locale: components_in(item.row[at])

@@ -5,15 +5,17 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from server.documents.document import Document
+from server.index.budget import Budget
 from server.index.ordering import Order, bits_of
 from server.query.operators import text_of
 
 _SEPARATOR = "\0"  # in no document, since no text file may contain it
+_SEARCHED_IN_A_STEP = 11  # as a power of two: that many characters take about as long as any other step
 
 Joined = tuple[str, Sequence[int]]  # the casefolded texts of a chunk in one, and where each begins
 
 
-def containing(order: Order, at: int, text: str) -> int:
+def containing(order: Order, at: int, text: str, budget: Budget) -> int:
     """The set of the documents whose value in the column `at` contains `text`; both as casefolded text."""
     if _SEPARATOR in text:
         return 0
@@ -22,7 +24,10 @@ def containing(order: Order, at: int, text: str) -> int:
         joined = notes.get(("text", at))
         if joined is None:
             joined = notes["text", at] = _join(chunk, at)
-        matching.extend(chunk[i] for i in _positions(joined, text))
+        budget.spend(len(joined[0]) >> _SEARCHED_IN_A_STEP)
+        found = [chunk[i] for i in _positions(joined, text)]
+        budget.spend(len(found))
+        matching.extend(found)
     return bits_of(matching)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.documents.document import Document
+from server.index.budget import Budget
 from server.paths import FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, catalog, document_of, versions
 from server.search.question import Question, corrected
@@ -85,14 +86,25 @@ class Search:
         self._asked = 0.0
         self._shape: tuple[object, object, str] = (None, None, "")
 
-    def find(self, state: State, question: Question, scope: Scope, start: int, limit: int) -> Results:
-        """At most `limit` results from `start` on, among those that the viewer has access to."""
+    def find(
+        self,
+        state: State,
+        question: Question,
+        scope: Scope,
+        start: int,
+        limit: int,
+        budget: Budget | None = None,
+    ) -> Results:
+        """At most `limit` results from `start` on, among those that the viewer has access to.
+
+        Raises LimitError where all documents would have to be looked at, and there are too many.
+        """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
         with self._lock:
             found = self._ask(state, question, scope, start + limit)
         if found is None:
-            return self._scan(state, question, scope, start, limit)
+            return self._scan(state, question, scope, start, limit, budget or Budget())
         hits, suggestion, status = found
         documents = [(score, document_of(key, state)) for score, key in hits.best[start:]]
         counts = {Group.parse(name): count for name, count in hits.counts.items()}
@@ -176,10 +188,12 @@ class Search:
         except OSError:
             log.debug("the search index could not be marked as damaged", exc_info=True)
 
-    def _scan(self, state: State, question: Question, scope: Scope, start: int, limit: int) -> Results:
+    def _scan(
+        self, state: State, question: Question, scope: Scope, start: int, limit: int, budget: Budget
+    ) -> Results:
         self._catalog = catalog(state, self._catalog)
         permitted = (v for v in versions(self._catalog, state.schema.types) if scope.permits(v.group))
-        found, counts = scan(question, permitted, state.settings, scope.wants)
+        found, counts = scan(question, permitted, state.settings, scope.wants, budget)
         return Results(found[start : start + limit], counts, None, False, read_status(self.folder))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from server.config.model import Settings
 from server.documents.document import Document
+from server.index.budget import Budget
 from server.search.catalog import Group, Version
 from server.search.question import Clause, Question, enough
 from server.search.texts import Text, texts
@@ -17,6 +18,8 @@ from server.search.words import fold, language_of, terms
 
 Ranked = list[tuple[float, Document]]  # with their scores, best first
 _SPACE = re.compile(r"\s+")
+_STEPS = 20  # that it takes to read the texts of a version
+_SEARCHED_IN_A_STEP = 6  # as a power of two: that many characters, for each clause
 
 
 def scan(
@@ -24,17 +27,20 @@ def scan(
     versions: Iterable[Version],
     settings: Settings,
     wanted: Callable[[Group], bool],
+    budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
     """The versions that have enough of the words, or any of them if none has; and all counts by group."""
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
     rated: list[tuple[bool, float, Version]] = []
+    clauses = len(question.wanted) + len(question.unwanted)
     for version in versions:
         language = language_of(version.group.locale)
         if language not in tests:
             tests[language] = [_Needle(clause, language) for clause in question.wanted]
             out[language] = [_Needle(clause, language) for clause in question.unwanted]
         folded = [(text, _folded(text)) for text in texts(version.document, settings)]
+        budget.spend(_STEPS + (clauses * sum(len(said) for _, said in folded) >> _SEARCHED_IN_A_STEP))
         if any(needle.rate(folded) for needle in out[language]):
             continue
         rates = [needle.rate(folded) for needle in tests[language]]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from server.documents.document import Document, default_order, make
 from server.index import sorted_chunks
+from server.index.budget import Budget
 from server.index.ordering import Order, bits_of
 from server.index.text_search import containing
 from server.schema.model import Attribute, Type
@@ -39,10 +40,10 @@ def test_it_finds_every_document_whose_text_contains_another(texts: list[str | N
     order = Order.presorted(documents, default_order)
     sought = text.casefold()
     expected = bits_of(d for d, one in zip(documents, texts, strict=True) if sought in (one or "").casefold())
-    assert containing(order, AT, sought) == expected
+    assert containing(order, AT, sought, Budget()) == expected
 
 
 def test_no_text_reaches_from_one_document_into_the_next() -> None:
     order = Order.presorted([note(0, "low"), note(1, "tide")], default_order)
-    assert containing(order, AT, "lowtide") == 0
-    assert containing(order, AT, "low\0tide") == 0
+    assert containing(order, AT, "lowtide", Budget()) == 0
+    assert containing(order, AT, "low\0tide", Budget()) == 0

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, current_app, request
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader, Shown
-from server.api.request import answer, parameters, read_body, state_of
+from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.auth.permissions import require
 from server.documents.document import DRAFT
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
@@ -34,7 +34,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         if type_ is None or type_.kind != kind:
             raise _nothing_at(type_)
         actor = identities.actor(request)
-        return Reader(state, type_, actor, v4=is_v4(request.environ), users=identities.user_index)
+        v4, budget = is_v4(request.environ), budget_of(request)
+        return Reader(state, type_, actor, v4=v4, users=identities.user_index, budget=budget)
 
     @bp.before_app_request
     def options() -> Response | None:

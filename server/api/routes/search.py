@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 
 from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import answer, parameters, state_of
+from server.api.request import answer, budget_of, parameters, state_of
 from server.api.response import CALLER
 from server.auth.permissions import Actor, may_read_drafts
 from server.config.model import Settings
@@ -47,7 +47,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         limit = min(limit, state.settings.max_page_size)
         if page * limit > MOST:
             raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
-        found = engine.find(state, question, scope, (page - 1) * limit, limit)
+        found = engine.find(state, question, scope, (page - 1) * limit, limit, budget_of(request))
         return answer(dumps(_body(found, question, scope, state, page, limit)), cache_control=CALLER)
 
     return bp

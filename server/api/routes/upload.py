@@ -14,7 +14,7 @@ from werkzeug.formparser import FormDataParser
 
 from server.api.identities import Identities
 from server.api.render import render_files
-from server.api.request import answer, parameters, state_of
+from server.api.request import answer, budget_of, parameters, state_of
 from server.auth.permissions import Actor, narrow
 from server.documents.document import Document
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
@@ -92,7 +92,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
 
 def _view(state: State) -> View:
-    return View(state.snapshot, state.settings)
+    return View(state.snapshot, state.settings, budget=budget_of(request))
 
 
 def _rendered(state: State, query: Query, files: list[Document]) -> list[bytes]:

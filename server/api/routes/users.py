@@ -14,7 +14,7 @@ from werkzeug.routing import BaseConverter
 from server.api.identities import Identities
 from server.api.reading import Reader
 from server.api.render import dumps
-from server.api.request import answer, parameters, read_body, state_of
+from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.forms import field_error, field_errors, form_error
 from server.api.routes.users_view import find_role, permissions_tree, render_role, render_users
@@ -56,7 +56,8 @@ def blueprint(identities: Identities) -> Blueprint:
     def asked(subject: str, action: str) -> Reader:
         """Who asks for users, and may do so. Raises ForbiddenError."""
         actor, state = identities.permit(request, subject, action), state_of(request)
-        return Reader(state, state.schema.types[USER], actor, users=identities.user_index)
+        type_, budget = state.schema.types[USER], budget_of(request)
+        return Reader(state, type_, actor, users=identities.user_index, budget=budget)
 
     def wanted(ask: Reader) -> Query:
         """What the request wants to see: which users, which part of their list, what of each."""

@@ -103,7 +103,7 @@ class Listing:
             page = replace(self.query.page, start=(number - 1) * self.query.page.limit, page=number)
             shown = self.documents[page.start : page.start + page.limit]
             rendered = [renderer.document(d, selection) for d in shown]
-            body = list_answer(b"[%b]" % b",".join(rendered), page, len(self.documents))
+            body = list_answer(rendered, page, len(self.documents))
             if number == 1:
                 yield Response(f"{top}.json", f"{url}{_query(self.params)}", body)
             pagination = {**self.params.get("pagination", {}), "page": str(number)}

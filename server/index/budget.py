@@ -1,0 +1,106 @@
+"""What one request may cost, counted where the work is done (docs/reliability.md).
+
+A step is about one look at a document: to test it, to follow a relation to it, to sort it or to show it.
+Whoever is about to look at some documents spends so many steps first, for a list or a chunk at a time.
+"""
+
+import math
+import threading
+import time
+from typing import Self
+
+from server.config.model import Settings
+from server.errors import BusyError, LimitError
+
+GRANTED = 1000  # steps between two looks at the clock, which takes a system call
+COSTLY_S = 0.05  # of processor time: a request that takes more waits for its turn
+WAITING = 8  # costly requests that may wait for their turn
+LONGEST_WAIT_S = 10.0
+
+
+class Turns:
+    """Lets one costly request of a process compute at a time, so that all others are answered meanwhile.
+
+    Some may wait, each of which takes up a thread; more are refused.
+    """
+
+    def __init__(self, waiting: int = WAITING, longest: float = LONGEST_WAIT_S) -> None:
+        """`longest` is the time that a request waits, in seconds."""
+        self._places, self._turn, self._longest = threading.Semaphore(waiting + 1), threading.Lock(), longest
+
+    def take(self) -> None:
+        """Wait for the turn. Raises BusyError where too many wait, or it takes too long."""
+        if self._places.acquire(blocking=False):
+            if self._turn.acquire(timeout=self._longest):
+                return
+            self._places.release()
+        raise BusyError("Too many requests that take long are being answered; try again")
+
+    def leave(self) -> None:
+        """Let the next one go on."""
+        self._turn.release()
+        self._places.release()
+
+
+class Budget:
+    """What a request may still spend: steps, processor time, bytes of its answer. Used by one thread.
+
+    Without settings, it has no end. It is closed when the request has been answered.
+    """
+
+    __slots__ = ("_began", "_bytes", "_granted", "_left", "_settings", "_steps", "_taken", "_turns")
+
+    def __init__(self, settings: Settings | None = None, turns: Turns | None = None) -> None:
+        self._settings, self._turns, self._taken = settings, turns, False
+        self._began: float | None = None
+        self._steps: float = settings.limit_steps if settings else math.inf
+        self._bytes: float = settings.limit_size if settings else math.inf
+        self._granted = self._left = min(self._steps, GRANTED) if settings else math.inf
+
+    def spend(self, steps: int) -> None:
+        """Count some steps before they are taken. Raises LimitError, and BusyError: see `Turns`."""
+        self._left -= steps
+        if self._left < 0:
+            self._renew()
+
+    def write(self, size: int) -> None:
+        """Count some bytes of the answer. Raises LimitError."""
+        self.allow(size)
+        self._bytes -= size
+
+    def allow(self, size: int) -> None:
+        """Raise LimitError where the answer has no room for so many bytes."""
+        if size > self._bytes and self._settings is not None:
+            most = f"{self._settings.limit_size:,} bytes"
+            raise LimitError(f"The answer has more than {most}; populate less or page", "size")
+
+    def close(self) -> None:
+        """The request is answered."""
+        if self._taken and self._turns is not None:
+            self._taken = False
+            self._turns.leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _renew(self) -> None:
+        """Grant some more steps, where there are any and there is time."""
+        settings = self._settings
+        if settings is None:
+            return
+        self._steps -= self._granted - self._left
+        if self._steps < 0:
+            most = f"{settings.limit_steps:,} steps"
+            raise LimitError(f"The answer takes more than {most}; ask for less", "steps")
+        self._granted = self._left = min(self._steps, GRANTED)
+        now = time.thread_time()
+        if self._began is None:
+            self._began = now
+        if now - self._began > settings.limit_time.total_seconds():
+            raise LimitError("The answer takes too long; ask for less", "time")
+        if now - self._began > COSTLY_S and self._turns is not None and not self._taken:
+            self._turns.take()
+            self._taken = True

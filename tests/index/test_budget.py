@@ -1,0 +1,101 @@
+"""What a request may cost: steps, bytes, processor time, and taking turns at what costs much."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+
+from server.config.model import Settings
+from server.errors import BusyError, LimitError
+from server.index import budget as budgets
+from server.index.budget import Budget, Turns
+
+
+def test_without_settings_nothing_is_too_much() -> None:
+    budget = Budget()
+    budget.spend(10**9)
+    budget.write(10**12)
+
+
+@pytest.mark.parametrize("most", [1, 10, 999, 1000, 1001, 25_000])
+def test_the_step_after_the_last_is_refused(most: int) -> None:
+    budget = Budget(Settings(limit_steps=most))
+    for _ in range(most):
+        budget.spend(1)
+    with pytest.raises(LimitError) as refused:
+        budget.spend(1)
+    assert refused.value.details == {"limit": "steps"}
+    assert f"{most:,} steps" in refused.value.message
+
+
+def test_many_steps_at_once_are_refused_before_they_are_taken() -> None:
+    with pytest.raises(LimitError):
+        Budget(Settings(limit_steps=1_000_000)).spend(1_000_001)
+
+
+def test_an_answer_may_have_so_many_bytes() -> None:
+    budget = Budget(Settings(limit_size=100))
+    budget.write(60)
+    budget.allow(40)
+    budget.write(40)
+    with pytest.raises(LimitError) as refused:
+        budget.allow(1)
+    assert refused.value.details == {"limit": "size"}
+
+
+def spend_without_end(budget: Budget) -> None:
+    while True:
+        budget.spend(1)
+
+
+def test_processor_time_ends() -> None:
+    budget = Budget(Settings(limit_steps=10**12, limit_time=timedelta(milliseconds=30)))
+    with pytest.raises(LimitError) as refused:
+        spend_without_end(budget)
+    assert refused.value.details == {"limit": "time"}
+
+
+def costly(turns: Turns) -> Budget:
+    """A budget of which so much is spent that it has its turn."""
+    budget = Budget(Settings(limit_steps=10**12, limit_time=timedelta(minutes=1)), turns)
+    began = time.thread_time()
+    while time.thread_time() - began < 2 * budgets.COSTLY_S:
+        budget.spend(1)
+    return budget
+
+
+def test_one_costly_request_computes_at_a_time() -> None:
+    turns, done = Turns(), threading.Event()
+
+    def wait() -> None:
+        with costly(turns):
+            done.set()
+
+    with costly(turns):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert not done.wait(0.5)
+    assert done.wait(10)
+    waiting.join(10)
+
+
+def test_a_request_that_costs_little_does_not_wait() -> None:
+    turns = Turns(waiting=0)
+    with costly(turns), Budget(Settings(), turns) as cheap:
+        cheap.spend(1500)
+
+
+def test_too_many_that_wait_are_refused() -> None:
+    turns = Turns(waiting=0)
+    with costly(turns), pytest.raises(BusyError):
+        costly(turns)
+    costly(turns).close()  # and the next has its turn
+
+
+def test_nobody_waits_for_ever() -> None:
+    turns = Turns(longest=0.05)
+    with costly(turns):
+        for _ in range(budgets.WAITING + 2):  # Each that gives up makes room for the next.
+            with pytest.raises(BusyError):
+                costly(turns)
