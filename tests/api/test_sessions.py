@@ -50,7 +50,8 @@ def test_without_the_setting_there_are_no_such_paths(tmp_path: Path) -> None:
     assert set(body) == {"jwt", "user"}
     assert refresh(api, "x").status == 404
     for method, path in (("POST", "logout"), ("GET", "sessions"), ("DELETE", "sessions/x")):
-        assert api.ask(method, f"/api/auth/{path}", body["jwt"]).status == 404
+        for who in (body["jwt"], "public", "of.no.user"):
+            assert api.ask(method, f"/api/auth/{path}", who).status == 404
 
 
 def test_a_login_gives_two_tokens_of_which_one_is_for_requests(api: Api) -> None:

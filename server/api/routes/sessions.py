@@ -20,9 +20,9 @@ def blueprint(identities: Identities) -> Blueprint:
     sessions = identities.sessions
 
     def permit(action: str) -> None:
-        identities.permit(request, "auth", action)
-        if not state_of(request).settings.refresh_tokens:
+        if not state_of(request).settings.refresh_tokens:  # There is no such path, whoever asks.
             raise NotFoundError()
+        identities.permit(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
         """The user who asks and the login by which that is known. Raises UnauthorizedError for any other."""
