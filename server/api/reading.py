@@ -112,7 +112,8 @@ class Reader:
     def view(self, query: Query) -> View:
         """The state's snapshot as a query sees it: with users, where it is about them."""
         snapshot, settings = self.state.snapshot, self.state.settings
-        if self.users is not None and mentions(query, PEOPLE):
+        possible = self.state.schema.knows_users or query.type.uid in PEOPLE
+        if self.users is not None and possible and mentions(query, PEOPLE):
             snapshot = self.users().join(snapshot, settings)
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 

@@ -89,6 +89,8 @@ def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
 def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: str) -> Selection:
     _check_filter(selection.filter, actor, filters)
     _check_sort(selection.sort, actor, sort)
+    if not selection.populate:
+        return selection
     nodes = tuple(left for node in selection.populate if (left := _narrow_node(node, actor)) is not None)
     same = len(nodes) == len(selection.populate) and all(map(is_, nodes, selection.populate))
     return selection if same else replace(selection, populate=nodes)

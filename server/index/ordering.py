@@ -16,6 +16,8 @@ from server.query.operators import text_of
 from server.schema.model import Attribute
 
 _LAST = "\U0010ffff"  # sorts after every timestamp
+_FEW = 32  # of so few documents, making the set anew is cheaper than notes are in memory
+_BITS_OF_A_REFERENCE = 64
 _BITS = tuple(1 << i for i in range(8))
 Item = TypeVar("Item")
 UNORDERED = frozenset({"json", "array", "blocks"})
@@ -34,6 +36,24 @@ class Order(SortedChunks[Document]):
     """Documents in an order, with operations on sets of them."""
 
     __slots__ = ()
+
+    def bits(self) -> int:
+        """The set of all documents in it.
+
+        A chunk notes its set where that takes no more memory than the chunk itself, of which there may
+        be one for each target of a relation.
+        """
+        if len(self) < _FEW:
+            return bits_of(self)
+        bits = 0
+        for chunk, notes in self.chunks:
+            mask = notes.get("mask")
+            if mask is None:
+                mask = bits_of(chunk)
+                if mask.bit_length() <= _BITS_OF_A_REFERENCE * len(chunk):
+                    notes["mask"] = mask
+            bits |= mask
+        return bits
 
     def between(self, low: Any, high: Any = None) -> int:
         """The set of the documents whose key is at least `low` and, where given, less than `high`."""

@@ -198,7 +198,7 @@ class Planner:
             return Plan(rest=part)  # Rows without the relation match as well, so this needs a scan.
         targets = self._targets(part)
         if not attribute.derived:
-            return Plan(bits_of(d for target in targets for d in self._linking(attribute, target)))
+            return Plan(reduce(or_, (self._linking(attribute, target).bits() for target in targets), 0))
         other = part.target.attributes[attribute.mapped_by or ""]
         if other.morph or not attribute.to_many:  # Of several that point here, only one is shown.
             return Plan(rest=part)

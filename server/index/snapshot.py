@@ -236,10 +236,11 @@ class View:
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
         """The version of a document that a relation in a document of a locale leads to."""
         status = self.status(type_)
-        versions = (
-            self.snapshot.get(type_, document_id, at, status) for at in self.locales_of(type_, locale)
-        )
-        return next((version for version in versions if version is not None), None)
+        for at in self.locales_of(type_, locale):
+            version = self.snapshot.get(type_, document_id, at, status)
+            if version is not None:
+                return version
+        return None
 
     def resolver(self, attribute: Attribute) -> Resolver:
         """What finds the documents or files that a relation or media attribute holds, in order.

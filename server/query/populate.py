@@ -6,7 +6,7 @@ from typing import Any
 
 from server.errors import ValidationError, invalid_key
 from server.query import qs
-from server.query.ast import Node, Selection
+from server.query.ast import ALL, Node, Selection
 from server.query.booleans import read_boolean
 from server.query.fields import AttributePath, targets_of
 from server.query.filters import read_filters
@@ -99,6 +99,8 @@ class _Reader:
             if key not in OPTIONS:
                 at = (*above, key) if key == "on" and type_.kind == "component" else above
                 raise invalid_key(key, ".".join(at), "populate")
+        if not options:
+            return ALL
         nested = options.get("populate")
         return Selection(
             read_fields(type_, options.get("fields"), "populate"),
