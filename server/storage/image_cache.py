@@ -24,7 +24,7 @@ from server.storage.images import (
     needs_formats,
 )
 
-_VERSION = 1
+_VERSION = 2
 
 
 class ImageCache:

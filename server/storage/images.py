@@ -18,6 +18,8 @@ from urllib.parse import quote
 import filetype  # type: ignore[import-untyped]
 from PIL import Image, ImageOps
 
+from server.storage.svg import svg_size
+
 # The name of each format and the box that it fits in, in pixels: those of Strapi.
 FORMATS: Mapping[str, tuple[int, int]] = {
     "thumbnail": (245, 156),
@@ -63,9 +65,12 @@ class ImageSize:
 
 def measure(path: Path) -> ImageSize | None:
     """The size of an image, from its header alone; None for a file that is none, or is too large."""
-    if path.suffix.lower() not in MEASURED:
-        return None
+    ending = path.suffix.lower()
     try:
+        if ending == ".svg":
+            return ImageSize(*found) if (found := svg_size(path)) else None
+        if ending not in MEASURED:
+            return None
         with _open(path) as image:
             turned = image.getexif().get(0x0112, 1) >= 5
             width, height = image.size

@@ -97,6 +97,12 @@ def test_an_upload_can_name_its_document(api: Api) -> None:
     assert not any("c_" in path for path in api.files)
 
 
+def test_a_drawing_has_a_size_and_no_formats(api: Api) -> None:
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 800"/>'
+    file = upload(api, (svg, "d.svg")).body[0]
+    assert (file["width"], file["height"], file["formats"]) == (1200, 800, None)
+
+
 def test_lists_of_files_are_bare_and_can_be_filtered(api: Api) -> None:
     upload(api, (picture(), "a.png"), (b"text", "b.txt"))
     assert [f["name"] for f in api.get("/api/upload/files?sort=name:desc", "public").body] == [

@@ -1,0 +1,83 @@
+"""The size of an SVG drawing, from the start of its file alone.
+
+Only the tag that begins the drawing is read, by expat: nothing is loaded from elsewhere, and of entities,
+which a hostile file nests to fill the memory, only short ones without others in them are taken.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from xml.parsers import expat
+
+MOST = 64 * 1024  # bytes before the end of that tag
+LARGEST = 32_767  # pixels
+_ENTITY = 200  # characters
+_LENGTH = re.compile(r"(\d*\.?\d+|\d+\.)(px|pt|pc|in|cm|mm|em|ex)?")
+# At 72 pixels to an inch, and with letters of 12 pixels: that is what Strapi measures with.
+_PIXELS = {
+    "px": 1.0,
+    "pt": 1.0,
+    "pc": 12.0,
+    "in": 72.0,
+    "cm": 72 / 2.54,
+    "mm": 72 / 25.4,
+    "em": 12.0,
+    "ex": 6.0,
+}
+
+
+class _EndError(Exception):
+    """The tag that begins the drawing has been read, or something that no drawing has."""
+
+
+def svg_size(path: Path) -> tuple[int, int] | None:
+    """The width and height of a drawing in pixels; None for what is none, or says none. Raises OSError."""
+    with path.open("rb") as file:
+        root = _root(file.read(MOST))
+    width, height = (_length(root.get(name, "")) for name in ("width", "height"))
+    box = _view_box(root.get("viewBox", ""))
+    if box and not (width and height):
+        ratio = box[0] / box[1]
+        width, height = (width, width / ratio) if width else (height * ratio, height) if height else box
+    sides = [math.floor(side + 0.5) for side in (width, height) if side]
+    return (sides[0], sides[1]) if len(sides) == 2 and all(0 < side <= LARGEST for side in sides) else None
+
+
+def _root(head: bytes) -> Mapping[str, str]:
+    """The attributes of the `svg` tag that a file begins with."""
+    found: dict[str, str] = {}
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if name.rpartition(":")[2] == "svg":
+            found.update(attributes)
+        raise _EndError
+
+    def entity(name: str, parameter: bool, value: str | None, *_: object) -> None:
+        if value is None or len(value) > _ENTITY or "&" in value or "%" in value:
+            raise _EndError
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EntityDeclHandler = entity
+    with suppress(_EndError, expat.ExpatError, ValueError):  # ValueError: an encoding that expat lacks
+        parser.Parse(head, False)
+    return found
+
+
+def _length(text: str) -> float | None:
+    """A length in pixels; None for one that depends on what is around the drawing."""
+    found = _LENGTH.fullmatch(text)
+    return float(found[1]) * _PIXELS[found[2] or "px"] if found else None
+
+
+def _view_box(text: str) -> tuple[float, float] | None:
+    """The width and height of a `viewBox`."""
+    try:
+        sides = [float(part) for part in re.split(r"[\s,]+", text.strip())]
+    except ValueError:
+        return None
+    if len(sides) != 4 or not all(math.isfinite(side) and side > 0 for side in sides[2:]):
+        return None
+    return sides[2], sides[3]
