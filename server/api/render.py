@@ -380,7 +380,9 @@ def list_answer(rendered: Iterable[bytes], page: Page, total: int) -> bytes:
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Media files as the upload API shows them, which has no locale and no envelope."""
-    fields = query.selection.fields or tuple(n for n in query.type.default_fields if n != "locale")
+    """Media files as the upload API shows them, which has no locale and no envelope; no URL is signed."""
+    fields = query.selection.fields
+    if fields is None:
+        fields = tuple(name for name in query.type.default_fields if name != "locale")
     selection, renderer = replace(query.selection, fields=fields), Renderer(view)
-    return [renderer.document(file, selection) for file in files]
+    return [renderer.document(file, selection)[:-1] + b',"isUrlSigned":false}' for file in files]

@@ -6,6 +6,7 @@ Formats are kept in .quire/formats/ under the hash of the image, and can be dele
 import codecs
 import hashlib
 import json
+import math
 import os
 import posixpath
 import threading
@@ -108,6 +109,11 @@ def is_text(path: Path) -> bool:
     return b"\0" not in head
 
 
+def kilobytes(size: int) -> float:
+    """Some bytes in thousands, to two digits, half of the last rounded up."""
+    return math.floor(size / 10 + 0.5) / 100
+
+
 def digest(path: Path) -> str:
     """The hash of a file's content."""
     with path.open("rb") as file:
@@ -201,7 +207,7 @@ def _described(name: str, entry: Mapping[str, int], inside: str) -> dict[str, An
         "path": None,
         "width": entry["width"],
         "height": entry["height"],
-        "size": round(size / 1000, 2),
+        "size": kilobytes(size),
         "sizeInBytes": size,
         "url": "/uploads/" + quote(posixpath.join(folder, f"{name}_{file}")),
     }

@@ -16,13 +16,16 @@ from server.documents.ids import id_of_name
 from server.documents.layout import UPLOADS
 from server.formats.tree import Tree
 from server.schema.model import FILE_FIELDS, Attribute, Type
-from server.storage.images import MEASURED, ImageSize, is_text, sniff
+from server.storage.images import MEASURED, ImageSize, is_text, kilobytes, sniff
 
 DESCRIPTION = ".yaml"
 # Files have no locale.
 _KEPT = tuple(name for name in FILE_FIELDS if name != "locale")
 # What a description may say; everything else is derived from the file.
 DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
+
+# Where a description says this, the content was replaced; formats that it has not are {} then, not null.
+REPLACED = "formats"
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 # Types that Python's own table lacks, or has in some versions only.
@@ -115,12 +118,12 @@ def read_media(
         "hash": stem,
         "ext": ending,
         "mime": mime_type(inside),
-        "size": round(size / 1000, 2),
+        "size": kilobytes(size),
         "url": "/uploads/" + quote(inside),
         "provider": "local",
         "width": image_size.width if image_size else None,
         "height": image_size.height if image_size else None,
-        "formats": formats or None,
+        "formats": formats or ({} if REPLACED in description else None),
     }
     warn_unknown(type_, description, (), reading, allowed=_KEPT)
     for name in DESCRIBED:

@@ -3,10 +3,9 @@
 `upload`, `change_file` and `remove` take a request and a context, as `write.prepare` has it.
 """
 
-import math
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,39 +17,15 @@ from server.documents.document import PUBLISHED, Document
 from server.documents.ids import new_document_id
 from server.documents.layout import UPLOADS
 from server.errors import NotFoundError, ValidationError
-from server.formats.json_reader import read_json
-from server.formats.tree import Plain, SyntaxProblem
+from server.formats.tree import Plain
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
-from server.storage.media import DESCRIPTION, ending_of, mime_type, true_ending, upload_path
+from server.storage.media import DESCRIPTION, REPLACED, ending_of, mime_type, true_ending, upload_path
 from server.write.attach import Attachment, attach
 from server.write.context import Context
+from server.write.file_info import CONTROL
 
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and type(value) is not Plain and not _CONTROL.search(value)
-
-
-def _is_number(value: Any) -> bool:
-    if type(value) is Plain:  # a number with a fraction, as read_json has it
-        return math.isfinite(float(value))
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_point(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() <= {"x", "y"} and all(map(_is_number, value.values()))
-
-
-# What a client may say of a file, and whether a value is of its kind.
-INFO: Mapping[str, Callable[[Any], bool]] = {
-    "name": _is_text,
-    "alternativeText": _is_text,
-    "caption": _is_text,
-    "focalPoint": _is_point,
-}
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_IGNORED = ("folder", "id")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _LONGEST = 80
 
@@ -119,35 +94,9 @@ def remove(key: str, context: Context) -> str:
     return path
 
 
-def read_info(text: str | None, count: int) -> list[dict[str, Any]]:
-    """The `fileInfo` of an upload, one object for each of `count` files. Raises ValidationError."""
-    if not text:
-        return [{} for _ in range(count)]
-    try:
-        data = read_json(text)
-    except SyntaxProblem as error:
-        raise ValidationError(f"fileInfo can't be read: {error.message}") from error
-    found = data if isinstance(data, list) else [data]
-    found += [{} for _ in range(count - len(found))]
-    return [_checked(item) for item in found]
-
-
-def _checked(item: Any) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        raise ValidationError("fileInfo must be an object, or a list with one for each file")
-    for key, value in item.items():
-        if key in _IGNORED:
-            continue
-        if key not in INFO:
-            raise ValidationError(f"Invalid key {key}", {"key": key, "path": "fileInfo", "source": "body"})
-        if value is not None and not INFO[key](value):
-            raise ValidationError(f"fileInfo.{key} has a value of the wrong kind")
-    return {key: value for key, value in item.items() if key not in _IGNORED}
-
-
 def _add(context: Context, incoming: Incoming) -> str:
     """Let a received file become media; returns its path."""
-    name = str(incoming.info.get("name") or _CONTROL.sub("", incoming.name))
+    name = _name(incoming)
     path = f"{UPLOADS}/{_file_name(context, incoming, name)}"
     described = {key: value for key, value in incoming.info.items() if value is not None}
     trees = {**described, "name": name, "documentId": new_document_id()}
@@ -157,12 +106,17 @@ def _add(context: Context, incoming: Incoming) -> str:
     return path
 
 
+def _name(incoming: Incoming) -> str:
+    """What a file is called: what its description says, else what the client called it."""
+    return str(incoming.info.get("name") or CONTROL.sub("", incoming.name))
+
+
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
     """A name that is safe on every system and taken by nobody: the stem, ten digits, the ending."""
     endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
-    ending = true_ending(incoming.source, next((e for e in endings if _ENDING.fullmatch(e)), ""))
-    stem = PurePosixPath(name.replace("\\", "/")).name
-    stem = stem.removesuffix(PurePosixPath(stem).suffix) or "file"
+    told = next((e for e in endings if _ENDING.fullmatch(e)), "")
+    ending = true_ending(incoming.source, told)
+    stem = PurePosixPath(name).name.removesuffix(told)
     stem = slugify(stem, separator="_", lowercase=False, max_length=_LONGEST) or "file"
     while context.changeset.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
         continue
@@ -191,4 +145,5 @@ def _replace(context: Context, file: Document, incoming: Incoming) -> None:
             f"The new file must be of the type that the old one has: {mime_type(file.path)}"
         )
     context.changeset.put_file(file.path, incoming.source)
-    _describe(context, file, incoming.info)
+    # What was made of the old content counts no more: where it had formats, and its focal point.
+    _describe(context, file, {"focalPoint": None, **incoming.info, "name": _name(incoming), REPLACED: {}})

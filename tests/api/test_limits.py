@@ -126,7 +126,7 @@ def test_lists_of_files_and_users_have_the_same_limits(make_api: MakeApi) -> Non
     uploads = {f"content/uploads/{i}.txt": "x" for i in range(50)}
     api = make_api({**uploads, "site.yaml": "api: {limits: {size: 5 kB}}\n"})
     assert api.get("/api/upload/files").error["details"] == {"limit": "size"}
-    assert api.get("/api/upload/files?pagination[limit]=5").status == 200
+    assert api.get("/api/upload/files?limit=5").status == 200
     for i in range(20):
         body = {"username": f"user{i}", "email": f"u{i}@example.org", "password": "secret12", "role": 1}
         assert api.ask("POST", "/api/users", json=body).status == 201

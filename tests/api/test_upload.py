@@ -1,6 +1,8 @@
 """Media over HTTP: uploading, describing, scaling, serving, deleting."""
 
 import io
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ def api(tmp_path: Path) -> Api:
     return make(tmp_path, FILES)
 
 
-def upload(api: Api, *files: tuple[bytes, str], query: str = "", **fields: str) -> Any:
+def upload(api: Api, *files: tuple[bytes, str], query: str = "", **fields: str | list[str]) -> Any:
     data: dict[str, Any] = dict(fields)
     data["files"] = [(io.BytesIO(content), name) for content, name in files]
     return api.ask("POST", f"/api/upload{query}", data=data, content_type="multipart/form-data")
@@ -97,10 +99,103 @@ def test_an_upload_can_name_its_document(api: Api) -> None:
     assert not any("c_" in path for path in api.files)
 
 
+def test_each_file_has_a_description(api: Api) -> None:
+    two = ((b"one", "a.txt"), (b"two", "b.txt"))
+    infos = ['{"name": "A", "nope": 1}', '{"caption": 5, "focalPoint": {"x": 0.5, "y": 100}}']
+    for sent in (infos, f"[{','.join(infos)}]"):
+        first, second = upload(api, *two, fileInfo=sent).body
+        assert (first["name"], first["caption"], first["isUrlSigned"]) == ("A", None, False)
+        assert (second["name"], second["caption"]) == ("b.txt", "5")
+        assert second["focalPoint"] == {"x": 0.5, "y": 100}
+    for sent in ('{"name": "A"}', '[{"name": "A"}]', "[{}, {}"):
+        assert upload(api, *two, fileInfo=sent).status == 400
+    assert upload(api, two[0], fileInfo=infos).status == 400
+
+
+@pytest.mark.parametrize(
+    ("info", "path"),
+    [
+        ("5", []),
+        ('{"name": {}}', ["name"]),
+        ('{"caption": "a\\u0000b"}', ["caption"]),
+        ('{"focalPoint": {"x": 101, "y": 2}}', ["focalPoint"]),
+        ('{"focalPoint": {"x": 1}}', ["focalPoint"]),
+    ],
+)
+def test_a_wrong_description_is_refused_by_its_path(api: Api, info: str, path: list[str]) -> None:
+    one = upload(api, (b"one", "a.txt"), fileInfo=info)
+    assert (one.status, one.body["error"]["details"]["errors"][0]["path"]) == (400, ["fileInfo", *path])
+    two = upload(api, (b"one", "a.txt"), (b"two", "b.txt"), fileInfo=f"[{{}}, {info}]")
+    assert two.body["error"]["details"]["errors"][0]["path"] == ["fileInfo", "1", *path]
+    assert api.files == {"posts/one.md"}
+
+
+def test_an_empty_file_is_none(api: Api) -> None:
+    assert upload(api, (b"", "a.txt")).body["error"]["message"] == "Files are empty"
+    file = upload(api, (b"", "a.txt"), (b"two", "b.txt")).body[1]
+    changed = upload(api, (b"", "c.txt"), query=f"?id={file['id']}", fileInfo='{"caption": "C"}').body
+    assert (changed["name"], changed["caption"]) == ("b.txt", "C")
+    assert fetch(api, file["url"]).raw == b"two"
+
+
+def test_a_file_that_is_replaced_keeps_its_url(api: Api) -> None:
+    file = upload(
+        api, (picture(), "a.png"), fileInfo='{"caption": "C", "focalPoint": {"x": 1, "y": 2}}'
+    ).body[0]
+    query = f"?id={file['id']}"
+    found = upload(api, (picture(30, 20), "small.png"), query=query).body
+    assert (found["url"], found["name"], found["caption"]) == (file["url"], "small.png", "C")
+    assert (found["width"], found["focalPoint"], found["formats"]) == (30, None, {})
+    found = upload(api, (picture(), "b.png"), query=query, fileInfo='{"name": "Large"}').body
+    assert (found["name"], sorted(found["formats"])) == ("Large", ["small", "thumbnail"])
+    several = upload(api, (picture(), "b.png"), (picture(), "c.png"), query=query)
+    assert several.body["error"]["message"] == "Cannot replace a file with multiple ones"
+    assert upload(api, (b"text", "b.txt"), query=query).status == 400
+    assert upload(api, query="?id[0]=1", fileInfo="{}").status == 400
+
+
+def test_a_name_keeps_what_is_no_ending(api: Api) -> None:
+    names = {"b.png": "b_png_", "b.txt": "b_", "a/b.TXT": "b_TXT_", "": "two_dots_"}
+    for name, stem in names.items():
+        file = upload(api, (b"text", "two.dots.txt"), fileInfo=json.dumps({"name": name})).body[0]
+        assert re.fullmatch(rf"{stem}[0-9a-f]{{10}}", file["hash"]), file
+        assert file["ext"] == ".txt"
+
+
+def test_sizes_are_rounded_as_strapi_rounds(api: Api) -> None:
+    files = [upload(api, (b"x" * size, "a.bin")).body[0] for size in (1, 14, 15, 125, 1005)]
+    assert [file["size"] for file in files] == [0, 0.01, 0.02, 0.13, 1.01]
+
+
 def test_a_drawing_has_a_size_and_no_formats(api: Api) -> None:
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 800"/>'
     file = upload(api, (svg, "d.svg")).body[0]
     assert (file["width"], file["height"], file["formats"]) == (1200, 800, None)
+
+
+def test_a_page_of_files_has_an_envelope(api: Api) -> None:
+    upload(api, *((b"x", f"{name}.txt") for name in "abcde"))
+    url = "/api/upload/files/page?sort=name&fields=name&pagination[page]=2&pagination[pageSize]=2"
+    page = api.get(url, "public").body
+    assert [(file["name"], file["isUrlSigned"]) for file in page["data"]] == [
+        ("c.txt", False),
+        ("d.txt", False),
+    ]
+    assert page["meta"] == {"pagination": {"page": 2, "pageSize": 2, "pageCount": 3, "total": 5}}
+    url = "/api/upload/files/page?pagination[start]=1&pagination[limit]=1&pagination[withCount]=false"
+    assert api.get(url).body["meta"] == {"pagination": {"start": 1, "limit": 1}}
+    assert api.get("/api/upload/files/page?page=2").body["error"]["name"] == "PaginationError"
+
+
+def test_the_list_of_files_is_whole_but_for_start_and_limit(api: Api) -> None:
+    upload(api, *((b"x", f"{name}.txt") for name in "abc"))
+    for query in ("pagination[pageSize]=1", "pagination[page]=x", "page=2", "locale=fr", "status=nope"):
+        assert len(api.get(f"/api/upload/files?{query}").body) == 3, query
+    names = [file["name"] for file in api.get("/api/upload/files?sort=name&start=1&limit=1").body]
+    assert names == ["b.txt"]
+    assert set(api.get("/api/upload/files?fields=id&limit=1").body[0]) == {"id", "documentId", "isUrlSigned"}
+    for query in ("fields=nope", "filters[nope]=1", "sort=nope", "populate=folder", "filters[related]=1"):
+        assert api.get(f"/api/upload/files?{query}").status == 400, query
 
 
 def test_lists_of_files_are_bare_and_can_be_filtered(api: Api) -> None:

@@ -16,7 +16,7 @@ from server.api.openapi.shared import shared_schemas
 from server.api.openapi.types import SUFFIXES, Schema, TypeSchemas
 from server.api.render import dumps
 from server.auth.permissions import Actor
-from server.schema.model import BUILT_IN, Type
+from server.schema.model import BUILT_IN, UPLOAD, Type
 from server.schema.naming import type_names
 from server.schema.sentences import describe_type
 from server.site.site import State
@@ -51,7 +51,8 @@ def describe_site(state: State, actor: Actor) -> bytes:
     limited = bool(state.settings.rate_limit)
     content = ContentPaths(schemas, public, examples, limited)
     paths = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
-    paths |= {path: made for path, made in Services(actor, public, limited).all() if made}
+    populated = ("populate",) if schemas.links(state.schema.types[UPLOAD]) else ()
+    paths |= {path: made for path, made in Services(actor, public, limited, populated).all() if made}
     searched = search_path(actor, public, state.schema.content_types, state.settings)
     paths |= {"/search": searched} if searched else {}
     paths = {path: _with_reads(methods) for path, methods in paths.items()}

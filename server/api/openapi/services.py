@@ -11,7 +11,7 @@ from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
 from server.api.routes.users import OWN, WRITTEN
 from server.auth.permissions import Actor
 from server.auth.user import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
-from server.write.uploading import INFO
+from server.write.file_info import INFO
 
 MEDIA, ACCOUNTS, USERS, SITE = "Media", "Accounts", "Users", "Site"
 _FILE, _USER = "UploadFile", "UsersPermissionsUser"
@@ -23,11 +23,15 @@ _TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Makes the paths of services that the actor may use; `public` is what needs no credentials."""
+    """Makes the paths of services that the actor may use; `public` is what needs no credentials.
+
+    `populated` names the parameter that shows what files are related to, where that is something.
+    """
 
     actor: Actor
     public: Actor
     limited: bool
+    populated: tuple[str, ...] = ()
 
     def all(self) -> Iterator[tuple[str, Schema]]:
         """Every path with its operations; a path may be empty where the actor may do nothing there."""
@@ -49,27 +53,35 @@ class Services:
     def _media(self) -> Iterator[tuple[str, Schema]]:
         one, several = ref(_FILE), {"type": "array", "items": ref(_FILE)}
         number = name_in_path("id", "The number or documentId of a file.")
-        selecting = _params(_FILE, "fields")
+        asking = _params(_FILE, "fields", "filters", "sort", *self.populated)
         found = self._one(
-            "upload.find", MEDIA, "findFiles", "The files of the media library",
-            {200: answer("The files.", several)}, parameters=[*selecting, *_params(_FILE, "filters", "sort")],
+            "upload.find", MEDIA, "findFiles", "The files of the media library, all of them",
+            {200: answer("The files.", several)}, parameters=[*asking, *_part("files")],
+        )  # fmt: skip
+        meta = closed({"pagination": ref("Pagination")})
+        page = self._one(
+            "upload.find", MEDIA, "findFilesPage", "A page of the files of the media library",
+            {200: answer("The files.", closed({"data": several, "meta": meta}))},
+            parameters=[*asking, ref("pagination", "parameters")],
         )  # fmt: skip
         sent = self._one(
             "upload.upload", MEDIA, "uploadFiles",
             "Upload files; with `id`, say something else of a file, or replace it",
             {200: answer("The file that was changed.", one), 201: answer("The new files.", several)},
-            parameters=[_upload_id(), *selecting], body=_UPLOAD_BODY, errors=(*WRITE, 404),
+            parameters=[_upload_id()], body=_UPLOAD_BODY, errors=(*WRITE, 404),
         )  # fmt: skip
         yield "/api/upload", _methods(post=sent)
         yield "/api/upload/files", _methods(get=found)
+        yield "/api/upload/files/page", _methods(get=page)
         shown = self._one(
             "upload.findOne", MEDIA, "findOneFile", "One file",
-            {200: answer("The file.", one)}, parameters=[number, *selecting], errors=(*ALWAYS, 404),
+            {200: answer("The file.", one)}, parameters=[number, *_params(_FILE, *self.populated)],
+            errors=(*ALWAYS, 404),
         )  # fmt: skip
         gone = self._one(
             "upload.destroy", MEDIA, "deleteFile", "Delete a file",
             {200: answer("The file that is gone.", one)},
-            parameters=[number, *selecting], errors=(*WRITE, 404),
+            parameters=[number], errors=(*WRITE, 404),
         )  # fmt: skip
         yield "/api/upload/files/{id}", _methods(get=shown, delete=gone)
         content: Schema = {"*/*": {"schema": {}}}
@@ -156,7 +168,7 @@ class Services:
         listed = self._one(
             "user.find", USERS, "findUsers", "The users",
             {200: answer("The users.", {"type": "array", "items": ref(_USER)})},
-            parameters=[*showing, *_params(_USER, "filters", "sort"), *_PART],
+            parameters=[*showing, *_params(_USER, "filters", "sort"), *_part("users")],
         )  # fmt: skip
         made = self._one(
             "user.create", USERS, "createUser", "A new user",
@@ -254,6 +266,12 @@ def _params(name: str, *which: str) -> list[Schema]:
     return [ref(f"{name}.{each}", "parameters") for each in which]
 
 
+def _part(what: str) -> list[Schema]:
+    """The parameters that show a part of a list whose answers have no envelope."""
+    told = (("start", f"How many {what} to leave out first."), ("limit", f"How many {what} to show."))
+    return [{"name": n, "in": "query", "description": text, "schema": _NINE_DIGITS} for n, text in told]
+
+
 # --- shapes --------------------------------------------------------------------------------------
 
 _LOGGED_IN = {
@@ -283,10 +301,6 @@ _LOCALE = closed(
     }
 )
 _NINE_DIGITS: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
-_PART: list[Schema] = [
-    {"name": name, "in": "query", "description": text, "schema": _NINE_DIGITS}
-    for name, text in (("start", "How many users to leave out first."), ("limit", "How many users to show."))
-]
 # What a text of a form has to be, beside its lengths.
 _CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 

@@ -76,6 +76,8 @@ class TypeSchemas:
                 properties[name] = _formats(type_, name) or shown_value(attribute)
         for link in self.links(type_):
             properties[link.name] = described(self._held(link), link)
+        if type_.uid == UPLOAD:
+            properties["isUrlSigned"] = {"const": False, "description": "In answers of the media library."}
         if type_.localized:
             others = {**_LIST, "items": ref(self.names[type_.uid])}
             properties["localizations"] = {**others, "description": "The document in its other locales."}

@@ -2,23 +2,23 @@
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 from flask import Blueprint, Response, request
-from werkzeug.datastructures import FileStorage
+from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
 
 from server.api.identities import Identities
-from server.api.render import render_files
+from server.api.render import list_answer, render_files
 from server.api.request import answer, budget_of, parameters, state_of
-from server.auth.permissions import Actor, narrow
+from server.auth.permissions import narrow
 from server.documents.document import Document
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
-from server.index.find import find
+from server.index.find import Listing, find
 from server.index.snapshot import View
 from server.paths import FOLDER, state_folder
 from server.query.ast import Page, Query
@@ -28,12 +28,16 @@ from server.site.site import Site, State
 from server.storage.media import upload_path
 from server.write import uploading
 from server.write.attach import Attachment
+from server.write.file_info import read_info
 
-Form = Mapping[str, str]
+Form = MultiDict[str, str]
 MAX_PARTS = 200  # files and fields of one form: each file is open while the form is read
 MAX_FIELDS = 1_000_000  # bytes of all that is no file
 ABANDONED_S = 3600
 _ALL = 10**9
+# What a query may say of files, which have neither locales nor drafts; and where it asks for a page.
+_QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
+_PAGED = (*_QUERIED, "pagination", "page", "pageSize")
 
 
 def blueprint(site: Site, identities: Identities) -> Blueprint:
@@ -42,30 +46,37 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     incoming = site.root / FOLDER / "incoming"
     _sweep(incoming)
 
-    def asked(actor: Actor) -> Query:
-        state = state_of(request)
-        params = parameters(request)
-        query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], params, many=True)
-        page = query.page if "pagination" in params else Page(0, _ALL, 1)
-        return replace(narrow(query, actor, state.schema), page=page)
+    def asked(subject_action: str, *, paged: bool = False) -> Query:
+        """The query of a request; only what says which files and what of them, and maybe which page."""
+        actor = identities.permit(request, "upload", subject_action)
+        state, params = state_of(request), parameters(request)
+        wanted = {key: params[key] for key in (_PAGED if paged else _QUERIED) if key in params}
+        query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
+        return replace(narrow(query, actor, state.schema), page=query.page if paged else _part(params))
 
     @bp.get("/files", strict_slashes=False)
     def find_files() -> Response:
-        query = asked(identities.permit(request, "upload", "find"))
-        view = _view(state_of(request))
-        return answer(b"[%b]" % b",".join(render_files(view, query, list(find(view, query).documents))))
+        query = asked("find")
+        return answer(_listed(_rendered(state_of(request), query, _found(query).documents)))
+
+    @bp.get("/files/page", strict_slashes=False)
+    def find_page() -> Response:
+        query = asked("find", paged=True)
+        listing = _found(query)
+        files = _rendered(state_of(request), query, listing.documents)
+        return answer(list_answer(files, query.page, listing.total))
 
     @bp.get("/files/<key>", strict_slashes=False)
     def find_file(key: str) -> Response:
-        query = asked(identities.permit(request, "upload", "findOne"))
-        state = state_of(request)
-        return answer(_rendered(state, query, [_file(state, key)])[0])
+        query = asked("findOne")
+        whole = replace(query, selection=replace(query.selection, fields=None))
+        return answer(_rendered(state_of(request), whole, [_file(state_of(request), key)])[0])
 
     @bp.delete("/files/<key>", strict_slashes=False)
     def delete_file(key: str) -> Response:
-        query = asked(identities.permit(request, "upload", "destroy"))
+        identities.permit(request, "upload", "destroy")
         state = state_of(request)
-        removed = _rendered(state, query, [_file(state, key)])[0]
+        removed = _rendered(state, Query(state.schema.types[UPLOAD]), [_file(state, key)])[0]
         site.write(uploading.remove, key)
         return answer(removed)
 
@@ -75,18 +86,17 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         limit = state_of(request).settings.upload_limit
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
-        query, key = asked(actor), parameters(request).get("id")
+        key = _key(parameters(request).get("id"))
         with _received(incoming, limit) as (files, form):
-            if isinstance(key, str) and key:
-                info = uploading.read_info(form.get("fileInfo"), 1)[0]
-                change = uploading.FileChange(key, info, files[0] if files else None)
+            if key:
+                change = _change(key, files, form)
                 state, path = site.write(uploading.change_file, change)
-                return answer(_stored(site, state, query, (path,))[0])
+                return answer(_stored(site, state, (path,))[0])
             if not files:
                 raise ValidationError("Files are empty")
-            wanted = uploading.Upload(files, actor, _attachment(form))
+            wanted = uploading.Upload(_described(files, form), actor, _attachment(form))
             state, paths = site.write(uploading.upload, wanted)
-            return answer(b"[%b]" % b",".join(_stored(site, state, query, paths)), 201)
+            return answer(_listed(_stored(site, state, paths)), 201)
 
     return bp
 
@@ -95,8 +105,33 @@ def _view(state: State) -> View:
     return View(state.snapshot, state.settings, budget=budget_of(request))
 
 
-def _rendered(state: State, query: Query, files: list[Document]) -> list[bytes]:
+def _part(params: Mapping[str, Any]) -> Page:
+    """All files, or those that `start` and `limit` say, which stand outside of `pagination` here."""
+    start, limit = (params.get(key) for key in ("start", "limit"))
+    return Page(int(start) if _is_number(start) else 0, int(limit) if _is_number(limit) else _ALL, None)
+
+
+def _is_number(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and len(value) < 10 and value.isascii() and value.isdecimal()
+
+
+def _key(value: Any) -> str:
+    """The file that `id` names; "" where there is no `id`. Raises ValidationError for several."""
+    if not isinstance(value, str | None):
+        raise ValidationError("File id is required and must be a single value")
+    return value or ""
+
+
+def _found(query: Query) -> Listing:
+    return find(_view(state_of(request)), query)
+
+
+def _rendered(state: State, query: Query, files: Iterable[Document]) -> list[bytes]:
     return render_files(_view(state), query, files)
+
+
+def _listed(files: list[bytes]) -> bytes:
+    return b"[%b]" % b",".join(files)
 
 
 def _file(state: State, key: str) -> Document:
@@ -104,11 +139,26 @@ def _file(state: State, key: str) -> Document:
     return uploading.find_file(state.snapshot, state.settings.default_locale, key)
 
 
-def _stored(site: Site, state: State, query: Query, paths: tuple[str, ...]) -> list[bytes]:
+def _stored(site: Site, state: State, paths: tuple[str, ...]) -> list[bytes]:
     """Files that were just written, with the formats of pictures, as an answer shows them."""
     for path in paths:
         state = site.scale(path)
-    return _rendered(state, query, [state.snapshot.media[upload_path(path) or ""] for path in paths])
+    files = [state.snapshot.media[upload_path(path) or ""] for path in paths]
+    return _rendered(state, Query(state.schema.types[UPLOAD]), files)
+
+
+def _described(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
+    """The files of a form with what it says of each. Raises ValidationError."""
+    infos = read_info(form.getlist("fileInfo"), len(files))
+    return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
+
+
+def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.FileChange:
+    """What a form changes of a file. Raises ValidationError."""
+    if len(files) > 1:
+        raise ValidationError("Cannot replace a file with multiple ones")
+    info = read_info(form.getlist("fileInfo"), 1)[0]
+    return uploading.FileChange(key, info, _incoming(files[0], info) if files else None)
 
 
 def _attachment(form: Form) -> Attachment | None:
@@ -127,7 +177,7 @@ def _sweep(folder: Path) -> None:
 
 
 @contextmanager
-def _received(folder: Path, limit: int) -> Iterator[tuple[tuple[uploading.Incoming, ...], Form]]:
+def _received(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
     """The files and fields of the request's form; a file goes to disk as it comes, until it is moved."""
     state_folder(folder.parent.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -143,8 +193,13 @@ def _received(folder: Path, limit: int) -> Iterator[tuple[tuple[uploading.Incomi
         )
         form, files = _parsed(parser)
         sent = [file for file in files.getlist("files") if file.filename]
-        infos = uploading.read_info(form.get("fileInfo"), len(sent) or 1)
-        yield tuple(_incoming(file, info) for file, info in zip(sent, infos, strict=False)), form
+        for file in sent:
+            file.stream.close()
+        yield ([] if len(sent) == 1 and _is_empty(sent[0]) else sent), form
+
+
+def _is_empty(file: FileStorage) -> bool:
+    return Path(str(file.stream.name)).stat().st_size == 0
 
 
 def _parsed(parser: FormDataParser) -> tuple[Form, Any]:
@@ -155,5 +210,4 @@ def _parsed(parser: FormDataParser) -> tuple[Form, Any]:
 
 
 def _incoming(file: FileStorage, info: Mapping[str, Any]) -> uploading.Incoming:
-    file.stream.close()
     return uploading.Incoming(Path(file.stream.name), file.filename or "file", info, file.mimetype)

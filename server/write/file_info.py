@@ -1,0 +1,88 @@
+"""What a form says of the files that it uploads: its `fileInfo`."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from server.documents.readers import Unreadable
+from server.errors import ValidationError
+from server.formats.json_reader import read_json
+from server.formats.positions import KeyPath
+from server.formats.tree import Plain, SyntaxProblem
+from server.write.faults import Fault, error_of
+
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def _text(value: Any) -> str:
+    """A text that a client said; what else JSON has for one value is text as JSON writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str | int) or CONTROL.search(str(value)):
+        raise Unreadable("text without control characters")
+    return str(value)
+
+
+def _percent(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | Plain) and 0 <= float(value) <= 100
+
+
+def _point(value: Any) -> dict[str, Any]:
+    """The point of a picture that matters most, in percent of its width and height."""
+    if not isinstance(value, dict) or not all(_percent(value.get(side)) for side in ("x", "y")):
+        raise Unreadable("a point: x and y, each from 0 to 100")
+    return {side: value[side] for side in ("x", "y")}
+
+
+# What a client may say of a file, and how that is read.
+INFO: Mapping[str, Callable[[Any], Any]] = {
+    "name": _text,
+    "alternativeText": _text,
+    "caption": _text,
+    "focalPoint": _point,
+}
+
+
+def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
+    """The `fileInfo` fields of an upload's form, as one description for each of `count` files.
+
+    A description may be a field of its own, or one of a list; what none may say is ignored. Raises
+    ValidationError.
+    """
+    if not texts:
+        return [{} for _ in range(count)]
+    found = [_parsed(text) for text in texts]
+    if len(found) == 1 and isinstance(found[0], list):
+        found = found[0]
+    if (len(found) == 1) != (count == 1):
+        expected = "one description" if count == 1 else "a list with a description for each file"
+        raise error_of([Fault(("fileInfo",), f"must be {expected}")])
+    found += [{} for _ in range(count - len(found))]
+    faults: list[Fault] = []
+    paths: list[KeyPath] = [("fileInfo",) if count == 1 else ("fileInfo", i) for i in range(count)]
+    infos = [_info(item, path, faults) for item, path in zip(found, paths, strict=False)]
+    if faults:
+        raise error_of(faults)
+    return infos
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return read_json(text)
+    except SyntaxProblem as error:
+        raise ValidationError(f"fileInfo can't be read: {error.message}") from error
+
+
+def _info(item: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any]:
+    """What a description says, with what is wrong with it added to the faults."""
+    if not isinstance(item, dict):
+        faults.append(Fault(path, "must be an object"))
+        return {}
+    said: dict[str, Any] = {}
+    for key, read in INFO.items():
+        if key in item:
+            try:
+                said[key] = None if item[key] is None else read(item[key])
+            except Unreadable as error:
+                faults.append(Fault((*path, key), f"must be {error.expected}"))
+    return said
