@@ -253,7 +253,7 @@ class View:
             file = self.snapshot.media.get
             return lambda value, owner, locale: [f for path in value if (f := file(path)) is not None]
         if attribute.derived:
-            return self._derived(attribute)
+            return self._holders() if attribute.polymorphic else self._derived(attribute)
         if attribute.morph:
             return lambda value, owner, locale: [
                 d for uid, i in value if (d := self._one(uid, i, locale)) is not None
@@ -293,6 +293,24 @@ class View:
             if len(orders) > 1:
                 related.sort(key=default_order)
             return related
+
+        return resolve
+
+    def _holders(self) -> Resolver:
+        """What finds the published documents that hold a file in a media attribute of their own."""
+        linking, default = self.snapshot.linking, self.settings.default_locale
+        attributes = [
+            (type_, name, locale)
+            for type_ in self.snapshot.schema.content_types
+            for name, attribute in type_.attributes.items()
+            for locale in (self.settings.locales if type_.localized else (default,))
+            if attribute.type == "media"
+        ]
+
+        def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
+            path = upload_path(owner.path) if owner else None
+            orders = [linking(type_, name, path, at, PUBLISHED) for type_, name, at in attributes if path]
+            return sorted({id(d): d for order in orders for d in order}.values(), key=default_order)
 
         return resolve
 

@@ -31,6 +31,8 @@ def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
     """Every type of which an attribute may hold something; none for types that are not here."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
+    if attribute.polymorphic and attribute.derived:
+        return [t for t in schema.content_types if any(a.type == "media" for a in t.attributes.values())]
     if attribute.polymorphic:
         return [*schema.content_types, schema.types[UPLOAD], schema.types[USER]]
     target = target_of(schema, attribute)

@@ -278,6 +278,9 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
     return Type(uid, "collectionType", singular, plural, plural.title(), made)
 
 
+# Every media attribute, as the other side of what a file is related to.
+ANY_MEDIA = "*"
+
 # Types that are not in content-types/: files are documents too, so that media is populated and
 # filtered like any relation; users live in the accounts database, and have an index of their own
 # (index.user_index), in which their secrets are not: they are here so that queries refuse them by name.
@@ -303,6 +306,7 @@ BUILT_IN: Mapping[str, Type] = {
             "provider": "string",
             "provider_metadata": "json",
         },
+        Attribute("related", "relation", relation="morphToMany", mapped_by=ANY_MEDIA),
     ),
     USER: _plugin(
         USER,

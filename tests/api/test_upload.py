@@ -198,6 +198,27 @@ def test_the_list_of_files_is_whole_but_for_start_and_limit(api: Api) -> None:
         assert api.get(f"/api/upload/files?{query}").status == 400, query
 
 
+def test_what_a_file_is_related_to(api: Api) -> None:
+    a, b = upload(api, (picture(), "a.png"), (picture(), "b.png")).body
+    api.put("/api/posts/one", {"cover": a["id"], "pictures": [a["id"], b["id"]]})
+    api.post("/api/posts?status=draft", {"title": "Secret", "cover": b["id"]})
+    (api.root / "content/posts/two.md").write_text(f"---\ntitle: Two\ncover: {b['url']}\n---\n")
+    api.site.refresh()
+
+    def related(query: str, who: str = "full") -> dict[str, Any]:
+        files = api.get(f"/api/upload/files?sort=name&{query}", who).body
+        return {file["name"]: [(d["__type"], d["title"]) for d in file["related"]] for file in files}
+
+    one, two = ("api::post.post", "One"), ("api::post.post", "Two")
+    assert related("populate=related") == related("populate=*", "public")
+    assert related("populate=related") == {"a.png": [one], "b.png": [one, two]}
+    only = "populate[related][on][api::post.post][filters][title]=Two"
+    assert related(only) == {"a.png": [], "b.png": [two]}
+    assert api.get(f"/api/upload/files/{a['id']}?populate=related").body["related"][0]["title"] == "One"
+    cover = api.get("/api/posts/one?populate[cover][populate]=*").data["cover"]
+    assert [document["title"] for document in cover["related"]] == ["One"]
+
+
 def test_lists_of_files_are_bare_and_can_be_filtered(api: Api) -> None:
     upload(api, (picture(), "a.png"), (b"text", "b.txt"))
     assert [f["name"] for f in api.get("/api/upload/files?sort=name:desc", "public").body] == [
