@@ -1,7 +1,7 @@
 """One recorded conversation with a site of real files that starts empty.
 
 scenarios/ and site/ are copies of the recordings, byte for byte: newer ones replace them whole, and
-nothing in them is edited here. What we answer differently is listed in `known`.
+nothing in them is edited here. What is answered differently on purpose, they say themselves.
 """
 
 import base64
