@@ -50,6 +50,22 @@ def check_folder(root: Path) -> None:
         raise SetupError(str(root), None, "there is no such folder", "name the site's folder with --site")
 
 
+def check_site(root: Path) -> None:
+    """Raise SetupError if there is no such folder, or neither `site.yaml` nor `content-types/` is in it.
+
+    Without this, a command in the wrong folder would do nothing and say that all is well.
+    """
+    check_folder(root)
+    if not (root / "site.yaml").exists() and not (root / "content-types").is_dir():
+        shown = "this folder" if root == Path() else str(root)
+        raise SetupError(
+            shown,
+            None,
+            "this is no site: it has neither site.yaml nor content-types/",
+            "`quire init` makes one",
+        )
+
+
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """A function to call with (done, total): on a terminal, it shows a bar after SLOW_S seconds."""

@@ -17,7 +17,18 @@ from server.api.front import HEALTH, Front
 from server.api.identities import Identities
 from server.api.openapi import routes as openapi
 from server.api.response import OF_BODY, Answer, Environ, without
-from server.api.routes import auth, builder, content, i18n, search, sessions, upload, uploads, users
+from server.api.routes import (
+    auth,
+    builder,
+    content,
+    i18n,
+    search,
+    sessions,
+    start_page,
+    upload,
+    uploads,
+    users,
+)
 from server.errors import HTTP_NAMES
 from server.site.site import Site
 
@@ -56,6 +67,7 @@ def _make(site: Site, identities: Identities) -> Flask:
     app.register_blueprint(uploads.blueprint(site))
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
+    app.register_blueprint(start_page.blueprint(identities))
 
     @app.get(HEALTH)
     def health() -> Response:  # The front answers before this; the route says which methods there are.
@@ -79,12 +91,12 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
     the headers that describe it: its length, its range, its own entity tag.
     """
     control = response.headers.get("Cache-Control", "")
-    vary = () if control.startswith("public") else ("Authorization",)
+    vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
     status, headers = response.status_code, response.headers
     if response.direct_passthrough or response.is_streamed:
         body, _, sent = response.get_wsgi_response(environ)
-        return Answer(body, status, "", "", control, vary, without(sent, "Cache-Control"))
-    kept = without(headers.items(), "Cache-Control", "ETag", *OF_BODY)
+        return Answer(body, status, "", "", control, vary, without(sent, "Cache-Control", "Vary"))
+    kept = without(headers.items(), "Cache-Control", "ETag", "Vary", *OF_BODY)
     kind, etag = headers.get("Content-Type", ""), headers.get("ETag", "")
     return Answer(response.get_data(), status, kind, etag, control, vary, kept)
 

@@ -16,13 +16,13 @@ from server.config.reader import read_settings
 from server.errors import ApiError, SetupError
 from server.schema.load import read_content_types
 from server.spelling import suggestion
-from server.terminal import check_folder, one_line_errors, site_option
+from server.terminal import check_site, one_line_errors, site_option
 
 
 @contextmanager
 def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
     """The accounts database of a site while a command uses it."""
-    check_folder(root)
+    check_site(root)
     settings = read_settings(root)
     accounts = Accounts(root, settings.accounts)
     try:
@@ -45,7 +45,7 @@ def token() -> None:
 @one_line_errors
 def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
     """Make a token and print it. Only its hash is kept, so that it can't be shown again."""
-    check_folder(root)
+    check_site(root)
     _check_permissions(root, kind, permissions)
     try:
         span = read_duration(expires) if expires else None
@@ -166,7 +166,7 @@ def block_user(root: Path, username: str, undo: bool) -> None:
 @one_line_errors
 def give_role(root: Path, username: str, role: str) -> None:
     """Give a user another role of site.yaml."""
-    check_folder(root)
+    check_site(root)
     _check_role(read_settings(root), role)
     _change(root, username, {"role": role})
     click.echo(f"{username} has the role {role}")

@@ -14,7 +14,7 @@ from server.documents.timestamps import now
 from server.errors import ApiError, SetupError
 from server.site.loading import Progress
 from server.storage.changeset import Changeset
-from server.terminal import check_folder, one_line_errors, progress_bar, show, site_option
+from server.terminal import check_site, one_line_errors, progress_bar, show, site_option
 from server.tools.check.fixes import Repair, apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
 from server.tools.check.report import fixed, printable, report
@@ -37,7 +37,7 @@ def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool,
 
     The status is 1 where there are errors (with --strict, also where there are warnings).
     """
-    check_folder(root)
+    check_site(root)
     began = time.perf_counter()
     prefix, text = _prefix(root), format_ == "text"
     found = survey(root, _load, translations=translations)

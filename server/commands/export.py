@@ -8,7 +8,7 @@ import click
 from server.errors import SetupError
 from server.site.site import Site
 from server.storage.git import is_shallow
-from server.terminal import check_folder, one_line_errors, progress_bar, site_option
+from server.terminal import check_site, one_line_errors, progress_bar, site_option
 from server.tools.export.run import Done, Options, export
 
 SHOWN_PROBLEMS = 10
@@ -39,7 +39,7 @@ def export_command(
     Only what changed is written, and what is gone is removed. See docs/static.md.
     """
     began = time.perf_counter()
-    check_folder(root)
+    check_site(root)
     site = Site(root)
     site.recover()
     with progress_bar("Reading files") as reading:

@@ -15,7 +15,7 @@ from server.search.sync import Sync
 from server.search.texts import searchable, title_of
 from server.site.site import Site, State
 from server.spelling import suggestion
-from server.terminal import Part, check_folder, one_line_errors, progress_bar, show, site_option
+from server.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
 FRAGMENTS = 2  # shown of a document
 
@@ -39,7 +39,7 @@ def search(
     paths: bool,
 ) -> None:
     """Find documents by their words, the best first: search tide "slack water" title:harbour -ferry."""
-    check_folder(root)
+    check_site(root)
     site = Site(root)
     site.load()
     scope = _scope(site.state, types, locale, draft=draft)

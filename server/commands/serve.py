@@ -8,7 +8,7 @@ import click
 
 from server.api.wsgi_server import check_accounts, check_port, cores, serve, worker_count
 from server.site.site import Change, Site
-from server.terminal import check_folder, one_line_errors, progress_bar, site_option
+from server.terminal import check_site, one_line_errors, progress_bar, site_option
 
 SHOWN_PROBLEMS = 10
 
@@ -24,7 +24,7 @@ SHOWN_PROBLEMS = 10
 @one_line_errors
 def serve_command(root: Path, host: str, port: int, workers: int | None, reload: bool) -> None:
     """Serve a site. Files that change are served changed, without a restart."""
-    check_folder(root)
+    check_site(root)
     check_port(host, port)
     began = time.perf_counter()
     site = Site(root)
@@ -53,7 +53,7 @@ def _report_ready(site: Site, seconds: float, host: str, port: int) -> None:
     click.echo(f"  {', '.join(counts) or 'no documents yet'}" + (f", {files} uploads" if files else ""))
     _report_problems(site)
     shown = f"[{host}]" if ":" in host else host
-    click.echo(f"  http://{shown}:{port}/api   (Ctrl-C stops it)")
+    click.echo(f"  http://{shown}:{port}/   (Ctrl-C stops it)")
     sys.stdout.flush()
 
 

@@ -8,7 +8,7 @@ import click
 from server.config.reader import read_settings
 from server.errors import SetupError
 from server.schema.load import read_content_types
-from server.terminal import check_folder, one_line_errors, site_option
+from server.terminal import check_site, one_line_errors, site_option
 from server.tools.typescript.module import write_module
 
 
@@ -24,7 +24,7 @@ from server.tools.typescript.module import write_module
 @one_line_errors
 def types(root: Path, out: Path | None, check: bool) -> None:
     """Write TypeScript types for all content types and components."""
-    check_folder(root)
+    check_site(root)
     if check and out is None:
         raise SetupError("--check", None, "there is no file to look at", "name it with --out")
     made = write_module(read_content_types(root), read_settings(root)).encode()

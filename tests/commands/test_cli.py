@@ -135,6 +135,31 @@ def test_a_site_that_is_not_there(tmp_path: Path) -> None:
         assert "no such folder" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["serve"],
+        ["check"],
+        ["export", "out"],
+        ["types"],
+        ["search", "word"],
+        ["token", "list"],
+        ["token", "create", "x", "--type", "read-only"],
+        ["user", "list"],
+    ],
+    ids=" ".join,
+)
+def test_in_a_folder_that_is_no_site_nothing_is_done(tmp_path: Path, command: list[str]) -> None:
+    write(tmp_path, {"content/articles/a.md": "Not a site yet\n"})
+    done = run(*command, "--site", str(tmp_path))
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"quire: {tmp_path}: this is no site: it has neither site.yaml nor content-types/ "
+        "(`quire init` makes one)\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["content"]
+
+
 # --- serve ---------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,64 @@
+"""The page at /: what a reader may ask for, with links that open, and nothing of what they may not read."""
+
+import re
+from urllib.parse import urljoin
+
+import pytest
+
+from tests.conftest import MakeApi
+from tests.sites import STRING, Api, collection, documents, schema
+
+SITE = {
+    **collection("article", {"title": STRING}, drafts=True),
+    **collection("dossier", {"subject": STRING}),
+    "content-types/home.json": schema("home", {"title": STRING}, single=True),
+    **documents("articles", a={"title": "A"}, b={"title": "B"}),
+    "content/articles/c.draft.json": '{"title": "Not yet"}',
+    "content/home.json": '{"title": "Hello"}',
+    "site.yaml": "name: Fish & <Chips>\nroles:\n  public:\n    article: [find]\n    home: [find]\n",
+}
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.fixture
+def api(make_api: MakeApi) -> Api:
+    return make_api(SITE)
+
+
+def test_every_link_of_the_page_opens(api: Api) -> None:
+    page = api.get("/", "public", headers=BROWSER).body.decode()
+    links = re.findall(r'href="(?!data:)([^"]+)"', page)
+    assert {"api/articles", "api/home", "docs", "openapi.json"} <= set(links)
+    for link in links:
+        assert api.get(urljoin("/", link), "public").status == 200, link
+
+
+def test_the_page_shows_what_its_reader_may_find(api: Api) -> None:
+    page = api.get("/", "public", headers=BROWSER).body.decode()
+    assert "<h1>Fish &amp; &lt;Chips&gt;</h1>" in page
+    assert "2 published" in page  # and no word of the draft
+    assert "ossier" not in page
+    assert "1 more content type is not for everybody" in page
+    everything = api.get("/", headers=BROWSER).body.decode()
+    assert "api/dossiers" in everything
+    assert "not for everybody" not in everything
+
+
+def test_programs_get_json(api: Api) -> None:
+    for accepted in ("application/json", "*/*"):
+        answer = api.get("/", "public", headers={"Accept": accepted})
+        assert answer.body["name"] == "Fish & <Chips>"
+        assert [t["url"] for t in answer.body["types"]] == ["/api/articles", "/api/home"]
+        assert "Accept" in answer.headers["Vary"].split(", ")
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/", "/admin", "/admin/"])
+def test_where_people_look_for_a_page_they_are_led_to_it(api: Api, path: str) -> None:
+    answer = api.get(path, "public")
+    assert answer.status == 302
+    assert urljoin(f"http://x{path}", answer.headers["Location"]) == "http://x/"
+
+
+def test_a_site_without_types_says_how_to_get_some(make_api: MakeApi) -> None:
+    page = make_api({"site.yaml": "name: New\n"}).get("/", "public", headers=BROWSER).body.decode()
+    assert "quire init" in page
