@@ -30,6 +30,7 @@ from server.config.model import Settings
 from server.errors import SetupError
 from server.search.sync import Sync
 from server.site.change_log import ChangeLog
+from server.site.configure import check_state_folder
 from server.site.scaling import scaler
 from server.site.site import Site
 from server.site.watch import Report, Watcher
@@ -57,6 +58,7 @@ def check_port(host: str, port: int) -> None:
 
 def check_accounts(site: Site) -> None:
     """Raise SetupError where the accounts database or the key of sessions can't be used."""
+    check_state_folder(site.root)
     settings = site.state.settings
     identities = Identities(site.root, settings)
     if settings.accounts or not is_sound(database_file(site.root)):

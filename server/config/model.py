@@ -9,8 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from server.formats.positions import Positions
+from server.paths import SETTINGS
 
-FILE = "site.yaml"
+FILE = SETTINGS
 
 # What may be granted, by subject; "" stands for every content type.
 ACTIONS: Mapping[str, tuple[str, ...]] = {

@@ -11,10 +11,9 @@ from functools import cached_property
 
 from server.config.model import Settings
 from server.documents.ids import id_of_name
+from server.paths import CONTENT
 from server.schema.model import Schema, Type
 
-CONTENT = "content"
-UPLOADS = "content/uploads"
 MARKDOWN = (".md", ".mdx", ".markdown")
 YAML = (".yaml", ".yml")
 ENDINGS = (*MARKDOWN, *YAML, ".json")

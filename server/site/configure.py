@@ -1,17 +1,21 @@
 """What a site says of itself: site.yaml and content-types/, read together."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from server.config.model import FILE, Settings
 from server.config.reader import check_subjects, read_settings
+from server.errors import SetupError
+from server.paths import FOLDER, TYPES
 from server.problems import Problem
 from server.schema.load import read_content_types
 from server.schema.model import Schema
 from server.storage.files import Signature, signature_of, walk
-
-TYPES = "content-types"
+from server.storage.git import is_tracked
+from server.storage.links import link_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,30 @@ class Configuration:
 def configure(root: Path) -> Configuration:
     """Read the configuration of the site at `root`. Raises SetupError where it is broken."""
     mark = configuration_mark(root)  # before the reading: what changes meanwhile is read again
+    for wrong in schema_links(root):
+        raise wrong
     settings, schema = read_settings(root), read_content_types(root)
     return Configuration(settings, schema, tuple(check_subjects(settings, schema.subjects)), mark)
+
+
+def schema_links(root: Path) -> Iterator[SetupError]:
+    """A refusal of each link in content-types/ that leads out of it, in a circle or to nothing."""
+    top = os.path.realpath(root)
+    folder = os.path.join(top, TYPES)
+    inside = (os.path.join(base, n) for base, *names in os.walk(folder) for n in chain(*names))
+    for path in (folder, *inside):
+        wrong = link_problem(path, os.path.relpath(path, top), top) if os.path.islink(path) else None
+        if wrong:
+            yield SetupError(wrong.path, None, wrong.message, wrong.fix)
+
+
+def check_state_folder(root: Path) -> None:
+    """Raise SetupError where .quire/ comes with the content: who may commit would choose the site's keys."""
+    if (root / FOLDER).is_symlink():
+        raise SetupError(FOLDER, None, "is a link", "replace it by a folder")
+    if is_tracked(root, FOLDER):
+        fix = f"git rm -r --cached {FOLDER}, and delete {FOLDER}/jwt.key, which others may know"
+        raise SetupError(FOLDER, None, "is in git, with the keys of the site", fix)
 
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:

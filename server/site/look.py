@@ -26,7 +26,8 @@ from server.site.git_state import (
 )
 from server.site.loading import load_contents
 from server.site.record import Record
-from server.storage.files import Signature, link_problem, signature_of
+from server.storage.files import Signature, signature_of
+from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.store import Entry, Store
 

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from server.documents.layout import UPLOADS
 from server.documents.timestamps import now
 from server.errors import ConflictError, StorageError
 from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
-from server.paths import FOLDER, state_folder
+from server.paths import FOLDER, UPLOADS, state_folder
 from server.problems import Problem
 from server.site.change import Change, change_of
 from server.site.change_log import ChangeLog

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from watchfiles import watch
 
+from server.paths import TYPES
 from server.site.change import Change
-from server.site.configure import TYPES
 from server.site.site import Site
 
 log = logging.getLogger("quire")

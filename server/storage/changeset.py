@@ -6,6 +6,7 @@ from pathlib import Path
 from server.errors import ConflictError
 from server.storage.files import Signature, signature
 from server.storage.journal import Write
+from server.storage.links import open_file
 
 
 class Changeset:
@@ -33,6 +34,8 @@ class Changeset:
             return self._bytes(path).decode()
         except FileNotFoundError as error:
             raise ConflictError(f"{path} was removed meanwhile; try again") from error
+        except OSError as error:
+            raise ConflictError(f"{path} can't be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise ConflictError(f"{path} is not UTF-8; save it as UTF-8 first") from error
 
@@ -88,7 +91,7 @@ class Changeset:
 
     def _bytes(self, path: str) -> bytes:
         if path not in self._read:
-            with open(self.root / path, "rb") as file:
+            with open(open_file(self.root, path), "rb") as file:
                 self._signatures[path] = signature(os.fstat(file.fileno()))
                 self._read[path] = file.read()
         return self._read[path]

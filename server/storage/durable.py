@@ -3,6 +3,8 @@
 import errno
 import os
 import shutil
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -38,22 +40,32 @@ def back_up(target: Path, backup: Path) -> None:
         shutil.copy2(target, backup)
 
 
-def move(temporary: Path, target: Path) -> None:
-    """Rename a staged file over its target, also where the target is on another file system."""
+def move(temporary: Path, name: str, folder: int) -> None:
+    """Rename a staged file to a name in an opened folder, also where that is on another file system."""
     try:
-        os.replace(temporary, target)
+        os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        near = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            shutil.copy2(temporary, near)
-            with near.open("rb") as file:
-                os.fsync(file.fileno())
-            os.replace(near, target)
-        finally:
-            near.unlink(missing_ok=True)
+        _copy(temporary, name, folder)
         temporary.unlink(missing_ok=True)
+
+
+def _copy(source: Path, name: str, folder: int) -> None:
+    """Let a name in an opened folder be a copy of a file, in one step."""
+    near = f".{name}.{os.getpid()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        with source.open("rb") as read, open(os.open(near, flags, 0o600, dir_fd=folder), "wb") as written:
+            shutil.copyfileobj(read, written)
+            written.flush()
+            os.fchmod(written.fileno(), stat.S_IMODE(os.fstat(read.fileno()).st_mode))
+            os.fsync(written.fileno())
+        os.replace(near, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(near, dir_fd=folder)
+        raise
 
 
 def make_folders(folder: Path) -> list[Path]:

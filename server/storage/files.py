@@ -1,10 +1,9 @@
 """Walks a site's folders: which files there are, and the signature that tells whether one changed.
 
-Nothing here reads the content of a file. Links are followed as long as they stay in the site. A link
-that leads in a circle, out of the site or to nothing is a problem, and so is an unreadable folder.
+Nothing here reads the content of a file. Links are followed to files of the same kind (`storage.links`).
+A link that leads elsewhere, in a circle or to nothing is a problem, and so is an unreadable folder.
 """
 
-import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from server.problems import Problem
+from server.storage.links import link_problem
 
 SKIPPED = frozenset({"node_modules", "__pycache__"})
 
@@ -128,23 +128,6 @@ def _link_is_sound(
     return problem is None
 
 
-def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """What is wrong with the links in a path, or None: it must end inside the site at `top`."""
-    try:
-        target = os.path.realpath(path, strict=True)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            return Problem(shown, None, "a link that leads in a circle", "remove it")
-        if not os.path.islink(path):
-            return None  # It is missing, or may not be read: not a problem of links.
-        if error.errno == errno.ENOENT:
-            return Problem(shown, None, "a link to nothing", "remove it or restore its target")
-        return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
-    if target != top and not target.startswith(top.rstrip("/") + "/"):
-        return Problem(shown, None, "a link out of the site", "copy the file into the site")
-    return None
-
-
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
     """Whether only a walk can tell what changed at some paths of the site at `root`.
 
@@ -162,8 +145,8 @@ def _is_odd(root: Path, path: str) -> bool:
     full = str(root / path)
     try:
         path.encode()
-    except UnicodeEncodeError:
-        return True
-    if os.path.realpath(full) != full:
+        if os.path.realpath(full) != full:
+            return True
+    except (UnicodeEncodeError, OSError):  # OSError: a link that was replaced while it was resolved.
         return True
     return os.path.lexists(full) and not os.path.isfile(full) and not os.path.isdir(full)

@@ -1,25 +1,57 @@
 """When each file was first and last committed: git's history, read once and cached by commit.
 
-The command `git` is run for it. A site that is no repository, or a machine without git, has no history.
+The command `git` is run for it, so that nothing runs which a repository configures: its owner need not
+be who runs Quire. Only git's own code is at work: no hook, monitor, filter, pager or signature program, no
+submodule, no fetch. Whose repository may be read at all is for git to say (`safe.directory`). A site that
+is no repository, or a machine without git, has no history.
 """
 
 import json
+import logging
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
 from server.storage.files import Signature, signature_of
-from server.storage.git_command import filter_names, git
+
+log = logging.getLogger("quire")
 
 _COMMIT = "\x01"
 _VERSION = 1
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 _MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about all
+# What a repository's own configuration says otherwise is overruled by these.
+_FIXED = (
+    "core.quotePath=false",
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.askPass=false",
+    "credential.helper=",
+    "diff.external=",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "log.showSignature=false",
+    "safe.bareRepository=explicit",
+)
+# A clone without all objects would fetch those that are missing, over whatever its remote is.
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_NOT_OURS = "dubious ownership"  # in what git says of a repository of somebody else
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +79,11 @@ def git_folder(root: Path) -> Path | None:
     """The repository folder whose HEAD, index and index.lock belong to a site, or None."""
     found = git(root, "rev-parse", "--absolute-git-dir")
     return Path(found.strip()) if found else None
+
+
+def is_tracked(root: Path, path: str) -> bool:
+    """Whether git knows a file at a path of the site or below it."""
+    return bool(git(root, "ls-files", "--", path))
 
 
 def is_shallow(root: Path) -> bool:
@@ -89,6 +126,57 @@ def read_history(root: Path, cache: Path | None = None, before: History | None =
     return History(commit, times, changed_paths(root))
 
 
+def git(root: Path, *arguments: str, index: Path | None = None, filters: Iterable[str] = ()) -> str | None:
+    """What a git command prints, with the repository's index or another; None where it fails.
+
+    `filters` are the names of filters (`filter.NAME.clean`) that are not to be run.
+    """
+    settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
+    options = [word for setting in settings for word in ("-c", setting)]
+    command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= _ENVIRONMENT
+    if index:
+        environment["GIT_INDEX_FILE"] = str(index)
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False
+        )
+    except OSError:
+        return None
+    if done.returncode and _NOT_OURS.encode() in done.stderr:
+        _tell_of_owner(root)
+    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
+
+
+def filter_names(root: Path) -> tuple[str, ...] | None:
+    """The names of the filters that are configured; None where one has a name that can't be overruled."""
+    found = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
+    keys = (found or "").split("\0")
+    names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))
+    return None if any("=" in name for name in names) else names
+
+
+def _without_filter(name: str) -> tuple[str, ...]:
+    return (
+        f"filter.{name}.clean=",
+        f"filter.{name}.smudge=",
+        f"filter.{name}.process=",
+        f"filter.{name}.required=false",
+    )
+
+
+@lru_cache(maxsize=16)
+def _tell_of_owner(root: Path) -> None:
+    """Say once why a site has no history."""
+    log.warning(
+        "%s: the repository belongs to somebody else, so that git does not read it; timestamps come from "
+        "the file system (git config --global --add safe.directory %s, if you trust it)",
+        root,
+        root,
+    )
+
+
 def _is_ancestor(root: Path, old: str, new: str) -> bool:
     return git(root, "merge-base", "--is-ancestor", old, new) is not None
 
@@ -96,7 +184,7 @@ def _is_ancestor(root: Path, old: str, new: str) -> bool:
 def _read_log(root: Path, span: str, times: dict[str, tuple[int, int]]) -> None:
     """Add the times of the commits in a span, of which git prints the newest first."""
     # With -c, a merge lists only the files in which it differs from all of its parents.
-    log = git(
+    printed = git(
         root,
         "log",
         "-c",
@@ -110,7 +198,7 @@ def _read_log(root: Path, span: str, times: dict[str, tuple[int, int]]) -> None:
     )
     at = 0
     newest: dict[str, int] = {}
-    for part in (log or "").split("\0"):
+    for part in (printed or "").split("\0"):
         name = part.lstrip("\n")
         if name.startswith(_COMMIT):
             stamp, _, name = name[1:].partition("\n")

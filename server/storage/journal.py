@@ -19,6 +19,7 @@ from pathlib import Path
 from server.errors import ConflictError, StorageError
 from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
+from server.storage.links import inner_path, may_lead, opened_folder
 from server.storage.write_lock import WriteLock
 
 _RECORD = "intent"
@@ -102,7 +103,8 @@ class Journal:
         untouched = _signature_of(target) == (tuple(step.before) if step.before else None)
         if step.staged is None:
             if untouched:
-                target.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    _remove(target)
             return int(untouched)
         staged = self.folder / step.staged
         if not staged.exists() or _file_digest(staged) != step.digest:
@@ -113,7 +115,7 @@ class Journal:
             os.replace(staged, aside / target.name)
             return 0
         target.parent.mkdir(parents=True, exist_ok=True)
-        move(staged, target)
+        _replace(staged, target)
         sync_folder(target.parent)
         return 1
 
@@ -149,12 +151,11 @@ class Journal:
             raise
 
     def _target(self, write: Write) -> Path:
-        """The file to write: where a path is a link to a file in the site, that file."""
-        target = self.root / write.path
-        if target.is_symlink():
-            target = target.resolve()
-        if self.root not in target.parents or not target.parent.resolve().is_relative_to(self.root):
-            raise ConflictError(f"{write.path} leads out of the site")
+        """The file to write: where a path has a link in it, what that leads to."""
+        target = (self.root / write.path).resolve()
+        inside = inner_path(str(target), str(self.root))
+        if not inside or (inside != write.path and not may_lead(write.path, inside)):
+            raise ConflictError(f"{write.path} leads out of the site's content")
         return target
 
     def _stage(self, write: Write, target: Path) -> Path | None:
@@ -204,13 +205,15 @@ class Journal:
         undo: list[tuple[Path, Path | None]] = []
         try:
             for write, target, temporary in staged:
-                _check(write, target)
-                backup = self._back_up(target) if len(staged) > 1 and write.before else None
-                undo.append((target, backup))
-                if temporary:
-                    move(temporary, target)
-                else:
-                    target.unlink()
+                _check(write, target)  # beforehand, since its folder may be gone with it
+                with opened_folder(target.parent) as opened:
+                    _check(write, target)
+                    backup = self._back_up(target) if len(staged) > 1 and write.before else None
+                    undo.append((target, backup))
+                    if temporary:
+                        move(temporary, target.name, opened)
+                    else:
+                        os.unlink(target.name, dir_fd=opened)
             for folder in {target.parent for _, target, _ in staged}:
                 sync_folder(folder)
         except (OSError, ConflictError):
@@ -233,9 +236,10 @@ class Journal:
             record.unlink(missing_ok=True)
         for (target, backup), (write, _, temporary) in reversed(list(zip(undo, staged, strict=False))):
             if backup:
-                os.replace(backup, target)
+                _replace(backup, target)
             elif write.before is None and temporary and not temporary.exists():
-                target.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    _remove(target)
 
     def _clean(self, staged: list[_Staged], made: list[Path]) -> None:
         """Remove what a change that failed has staged and made."""
@@ -247,6 +251,17 @@ class Journal:
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _replace(source: Path, target: Path) -> None:
+    """Rename a file over a target in whose folder nothing is a link."""
+    with opened_folder(target.parent) as folder:
+        move(source, target.name, folder)
+
+
+def _remove(target: Path) -> None:
+    with opened_folder(target.parent) as folder:
+        os.unlink(target.name, dir_fd=folder)
 
 
 def _check(write: Write, target: Path) -> None:

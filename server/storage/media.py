@@ -13,8 +13,8 @@ from urllib.parse import quote
 from server.documents.decode import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
 from server.documents.document import Document, make
 from server.documents.ids import id_of_name
-from server.documents.layout import UPLOADS
 from server.formats.tree import Tree
+from server.paths import UPLOADS
 from server.schema.model import FILE_FIELDS, Attribute, Type
 from server.storage.images import MEASURED, ImageSize, is_text, kilobytes, sniff
 

@@ -13,6 +13,7 @@ from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.storage.files import Signature, signature
+from server.storage.links import open_file
 
 MAX_BYTES = 16 * 1024 * 1024
 
@@ -50,7 +51,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
     than MAX_BYTES.
     """
     for again in range(tries):
-        with open(root / path, "rb", opener=_open_without_waiting) as file:
+        with open(open_file(root, path), "rb") as file:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
                 raise SyntaxProblem("is no ordinary file", None, "remove it from the content")
@@ -63,11 +64,6 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
             break
         time.sleep(0.01 * (again + 1))
     return data, signature(after)
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file; a named pipe would wait for a writer otherwise."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def decode(data: bytes) -> str:

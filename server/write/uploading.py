@@ -15,10 +15,10 @@ from slugify import slugify
 from server.auth.permissions import Actor
 from server.documents.document import PUBLISHED, Document
 from server.documents.ids import new_document_id
-from server.documents.layout import UPLOADS
 from server.errors import NotFoundError, ValidationError
 from server.formats.tree import Plain
 from server.index.snapshot import Snapshot
+from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
 from server.storage.media import DESCRIPTION, REPLACED, ending_of, mime_type, true_ending, upload_path

@@ -1,12 +1,19 @@
 """GET /uploads/…: the files of content/uploads/, as they are on disk."""
 
+import os
+from pathlib import Path
+from typing import IO
+
 from flask import Blueprint, Response, request, send_file
 
 from server.api.request import state_of
-from server.documents.layout import UPLOADS
 from server.errors import NotFoundError
+from server.paths import UPLOADS
 from server.site.site import Site
+from server.storage.links import open_file
 from server.storage.media import mime_type
+
+KEPT_S = 3600  # so long a client may keep a file without asking again
 
 
 def blueprint(site: Site) -> Blueprint:
@@ -19,12 +26,39 @@ def blueprint(site: Site) -> Blueprint:
         file = site.root / UPLOADS / path if path in media else site.image_cache.file_of(path, media)
         if file is None:
             raise NotFoundError()
-        try:
-            found = send_file(file, mimetype=mime_type(path), conditional=True, max_age=3600)
-        except OSError as error:
-            raise NotFoundError() from error
+        found = _sent(_opened(site, file), file.name, mime_type(path))
         # An SVG or HTML file is shown, but can't run script on the site's origin.
         found.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return found
 
     return bp
+
+
+def _opened(site: Site, file: Path) -> IO[bytes]:
+    """A file of the site, opened. Raises NotFoundError where it is none any more, or became a link."""
+    try:
+        descriptor = open_file(site.root, file.relative_to(site.root).as_posix())
+        return os.fdopen(descriptor, "rb")
+    except OSError as error:
+        raise NotFoundError() from error
+
+
+def _sent(file: IO[bytes], name: str, mime: str) -> Response:
+    """An opened file, or the part of it that the request asks for."""
+    status = os.fstat(file.fileno())
+    found = send_file(
+        file,
+        mimetype=mime,
+        download_name=name,
+        conditional=False,
+        etag=f"{status.st_mtime}-{status.st_size}",
+        last_modified=status.st_mtime,
+        max_age=KEPT_S,
+    )
+    found.content_length = status.st_size
+    try:
+        found.make_conditional(request, accept_ranges=True, complete_length=status.st_size)
+    except BaseException:
+        file.close()
+        raise
+    return found

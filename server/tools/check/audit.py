@@ -8,9 +8,10 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.documents.document import Document
-from server.documents.layout import UPLOADS, Claim, Layout
+from server.documents.layout import Claim, Layout
 from server.formats.positions import KeyPath, Position, nearest
 from server.index.snapshot import Snapshot
+from server.paths import UPLOADS
 from server.schema.model import UPLOAD, Type
 from server.storage.files import walk
 from server.storage.read import parsed

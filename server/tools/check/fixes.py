@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.documents.document import Document
-from server.documents.layout import CONTENT, ENDINGS, UPLOADS
+from server.documents.layout import ENDINGS
 from server.documents.readers import Unreadable, read_target
 from server.errors import ConflictError
 from server.formats.positions import KeyPath
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
+from server.paths import CONTENT, UPLOADS
 from server.schema.model import Attribute, Type
 from server.storage.read import parse, read_text
 from server.tools.check.audit import Audit

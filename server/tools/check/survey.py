@@ -10,12 +10,14 @@ from server.config.model import Settings
 from server.config.reader import survey_settings
 from server.documents.decode import Reading, read_attributes, read_own_id
 from server.documents.document import Document, make
-from server.errors import SetupError
+from server.errors import SetupError, noting
 from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
+from server.paths import TYPES
 from server.problems import Problem
 from server.schema.load import survey_content_types
-from server.site.configure import TYPES
+from server.schema.model import BUILT_IN, Schema
+from server.site.configure import check_state_folder, schema_links
 from server.site.loading import Progress
 from server.site.site import Site
 from server.storage.read import parsed
@@ -126,7 +128,10 @@ def _is_ignored(problem: Problem, settings: Settings) -> bool:
 
 def _configuration(root: Path) -> list[Problem]:
     """The problems of site.yaml and content-types/."""
-    schema, wrong = survey_content_types(root)
+    links = list(schema_links(root))
+    schema, wrong = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
+    with noting(wrong):
+        check_state_folder(root)
     problems = [_refused(error, "schema") for error in wrong]
     problems += [_refused(error, "settings") for error in survey_settings(root)[1]]
     if not problems and not schema.content_types:

@@ -3,7 +3,8 @@
 import os.path
 from collections.abc import Iterator
 
-from server.documents.layout import CONTENT, ENDINGS, MARKDOWN, UPLOADS
+from server.documents.layout import ENDINGS, MARKDOWN
+from server.paths import CONTENT, UPLOADS
 from server.problems import Problem
 from server.spelling import suggestion
 from server.storage.media import DESCRIPTION

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from server.documents.layout import CONTENT
 from server.errors import SetupError
-from server.paths import FOLDER
-from server.site.configure import TYPES
+from server.paths import CONTENT, FOLDER, TYPES
 from server.site.site import Site
 from server.tools.export.folder import Folder
 from server.tools.export.manifest import NAME, Manifest, read_manifest

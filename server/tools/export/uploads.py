@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from server.documents.document import Document
-from server.documents.layout import UPLOADS
 from server.index.snapshot import apply
+from server.paths import UPLOADS
 from server.site.site import Site, State
 from server.storage.images import FORMATS, format_of
 from server.storage.media import upload_path

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from server.documents.decode import Reading, read_attributes
 from server.documents.document import DRAFT, Document
-from server.documents.layout import UPLOADS
 from server.documents.timestamps import now
 from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
 from server.index.snapshot import empty
+from server.paths import UPLOADS
 from server.storage.document_text import new_text
 from server.storage.files import walk
 from server.storage.git import History

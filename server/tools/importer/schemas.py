@@ -21,6 +21,7 @@ from server.formats.json_writer import json_text
 from server.formats.scalars import typed
 from server.formats.tree import SyntaxProblem
 from server.formats.yaml_reader import read_yaml
+from server.paths import TYPES
 from server.schema.load import read_content_types
 from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Schema
 from server.storage.document_text import changed_text
@@ -28,7 +29,6 @@ from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.source import Json, Notes, Shape
 
-TYPES = "content-types"
 # The attributes that Strapi adds to every content type.
 _ADDED = ("createdAt", "updatedAt", "publishedAt", "createdBy", "updatedBy", "locale", "localizations")
 _KEPT = ("kind", "collectionName", "info", "options", "pluginOptions", "attributes")

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from server.documents.layout import UPLOADS
 from server.documents.timestamps import read_timestamp
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.formats.tree import Plain, SyntaxProblem, Tree
+from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
 from server.storage.files import ignored

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from server.documents.layout import ENDINGS, MARKDOWN, UPLOADS
+from server.documents.layout import ENDINGS, MARKDOWN
 from server.formats import frontmatter
 from server.formats.tree import SyntaxProblem, Tree
+from server.paths import UPLOADS
 from server.storage.files import walk
 from server.storage.read import parse, read_text
 

@@ -449,11 +449,11 @@ def test_a_killed_import_is_finished_or_was_never_begun(tmp_path: Path, once: Pa
     code = (
         "import os, sys, server.storage.journal as j\n"
         "real, left = os.replace, int(sys.argv[2])\n"
-        "def replace(*a):\n"
+        "def replace(*a, **k):\n"
         "    global left\n"
         "    left -= 1\n"
         "    if left < 0: os._exit(9)\n"
-        "    real(*a)\n"
+        "    real(*a, **k)\n"
         "os.replace = replace\n"
         "from server.commands.cli import main\n"
         "main(['import', 'strapi', sys.argv[1], '--site', sys.argv[3]])\n"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.git import changed_paths, git_folder, is_shallow, read_history
-from server.storage.git_command import _tell_of_owner
+from server.storage.git import _tell_of_owner, changed_paths, git_folder, is_shallow, read_history
 from tests.git import commit_all, git
 from tests.sites import write
 

@@ -1,0 +1,273 @@
+"""Links in a site: what they may lead to is served, and nothing else is read or written through one."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from server.api.wsgi_server import check_accounts
+from server.auth.accounts import Accounts
+from server.auth.sessions import Sessions
+from server.commands.cli import main
+from server.errors import SetupError
+from server.site.site import Site
+from server.storage.links import may_lead, open_file
+from tests.git import commit_all, git
+from tests.sites import STRING, Api, collection, make, schema, write
+
+FILES = {
+    **collection("note", {"title": STRING}, drafts=True),
+    **collection("page", {"title": STRING}, files=["docs/{name}.yaml"]),
+    "content/notes/one.yaml": "title: One\n",
+    "content/notes/secret.draft.yaml": "title: Not yet\n",
+    "content/uploads/a.txt": "text",
+    "docs/home.yaml": "title: Home\n",
+    "site.yaml": "roles: {public: {note: [find, findOne], page: [find]}}\n",
+}
+# Each: a link that is committed, and where it leads to; all of them are refused.
+REFUSED = {
+    "content/uploads/key.txt": "../../.quire/jwt.key",
+    "content/uploads/accounts.db": "../../.quire/accounts.db",
+    "content/uploads/site.txt": "../../site.yaml",
+    "content/uploads/draft.txt": "../notes/secret.draft.yaml",
+    "content/uploads/schema.json": "../../content-types/note.json",
+    "content/uploads/all": "..",
+    "content/uploads/git": "../../.git",
+    "content/uploads/state": "../../.quire",
+    "content/uploads/passwd": "/etc/passwd",
+    "content/uploads/a.txt.yaml": "../../site.yaml",
+    "content/uploads/site": "../..",
+    "content/notes/settings.yaml": "../../site.yaml",
+    "content/notes/schema.json": "../../content-types/note.json",
+    "content/notes/page.yaml": "../../docs/home.yaml",
+    "content/notes/state": "../../.quire",
+    "content/types": "../content-types",
+    "docs/settings.yaml": "../site.yaml",
+    "docs/hidden.yaml": "../.hidden.yaml",
+}
+LOOPS = {
+    "content/notes/itself.yaml": "itself.yaml",
+    "content/notes/up": "..",
+    "content/notes/ping.yaml": "pong.yaml",
+    "content/notes/pong.yaml": "ping.yaml",
+}
+
+
+def link(root: Path, links: dict[str, str]) -> None:
+    for path, target in links.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).symlink_to(target)
+
+
+def checked(root: Path) -> list[tuple[str, str]]:
+    """The path and the message of each problem that `quire check` finds."""
+    told = CliRunner().invoke(main, ["check", "--site", str(root), "--format", "json"])
+    return [(problem["path"], problem["message"]) for problem in json.loads(told.stdout)["problems"]]
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    root = tmp_path / "site"
+    write(root, {**FILES, ".hidden.yaml": "title: Hidden\n"})
+    commit_all(root)
+    Accounts(root).close()  # There are keys and accounts before the links are checked out.
+    Sessions(root, 1)
+    link(root, REFUSED | LOOPS)
+    api = make(root, {})
+    yield api
+    api.accounts.close()
+
+
+def test_a_link_to_what_is_no_content_is_not_served(api: Api) -> None:
+    titles = [note["title"] for note in api.get("/api/notes?status=draft&sort=title").data]
+    assert titles == ["Not yet", "One"]
+    assert [page["title"] for page in api.get("/api/pages").data] == ["Home"]
+    assert [file["name"] for file in api.get("/api/upload/files").body] == ["a.txt"]
+    for path in REFUSED:
+        for below in ("", "/jwt.key", "/config", "/notes/secret.draft.yaml", "/.quire/jwt.key"):
+            assert api.get(f"/{path.removeprefix('content/')}{below}").status == 404, path
+    problems = {problem.path: problem for problem in api.site.problems}
+    assert problems.keys() == REFUSED.keys() | LOOPS.keys()
+    for path in REFUSED:
+        assert "a link" in problems[path].message
+
+
+def test_check_has_one_clear_line_for_each_refused_link(api: Api) -> None:
+    told = checked(api.root)
+    assert sorted(path for path, _ in told) == sorted(REFUSED | LOOPS)
+    assert ("content/uploads/key.txt", "a link to .quire/jwt.key, which is not in content/uploads") in told
+
+
+def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
+    before = {path: (api.root / path).read_bytes() for path in ("site.yaml", "docs/home.yaml")}
+    for name in ("settings", "schema", "page"):
+        assert api.put(f"/api/notes/{name}", {"title": "x"}).status == 404
+    one = api.root / "content/notes/one.yaml"
+    one.unlink()
+    one.symlink_to("../../site.yaml")
+    api.site.refresh()
+    assert api.get("/api/notes/one").data["title"] == "One"  # the last good version
+    assert api.put("/api/notes/one", {"title": "x"}).status == 409
+    assert api.ask("DELETE", "/api/notes/one").status == 409
+    assert {path: (api.root / path).read_bytes() for path in before} == before
+
+
+def test_links_from_content_to_content_are_served_in_both_places(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    link(
+        tmp_path,
+        {
+            "content/notes/two.yaml": "one.yaml",
+            "content/uploads/b.txt": "a.txt",
+            "content/uploads/more": "other",
+            "content/uploads/other/c.txt": "../a.txt",
+            "docs/about.yaml": "home.yaml",
+        },
+    )
+    api = make(tmp_path, {})
+    assert api.site.problems == ()
+    assert set(api.get("/api/notes").ids) == {"one", "two"}
+    assert len(api.get("/api/pages").data) == 2
+    for path in ("a.txt", "b.txt", "more/c.txt", "other/c.txt"):
+        assert api.get(f"/uploads/{path}").raw == b"text"
+    assert api.put("/api/notes/two", {"title": "Both"}).status == 200
+    api.site.refresh()
+    assert (tmp_path / "content/notes/two.yaml").is_symlink()
+    assert [api.get(f"/api/notes/{name}").data["title"] for name in ("one", "two")] == ["Both", "Both"]
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("content-types/a.json", "../site.yaml"),
+        ("content-types/a.json", "../content/notes/a.json"),
+        ("content-types/inner", "../content"),
+        ("content-types/a.json", "/etc/hostname"),
+        ("content-types/a.json", "a.json"),
+    ],
+)
+def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, path: str, target: str) -> None:
+    write(tmp_path, {**FILES, "content/notes/a.json": schema("other", {"title": STRING})})
+    link(tmp_path, {path: target})
+    with pytest.raises(SetupError, match=rf"{path}: a link"):
+        Site(tmp_path)
+    ((named, message),) = checked(tmp_path)
+    assert (named, message[:6]) == (path, "a link")
+
+
+def test_the_folder_of_schemas_may_not_be_a_link_itself(tmp_path: Path) -> None:
+    write(tmp_path / "outside", {"note.json": schema("note", {"title": STRING})})
+    (tmp_path / "site").mkdir()
+    link(tmp_path / "site", {"content-types": "../outside"})
+    with pytest.raises(SetupError, match="content-types: a link"):
+        Site(tmp_path / "site")
+
+
+@pytest.mark.parametrize("folder", ["content", "content/uploads", "content/notes"])
+def test_a_folder_that_is_a_link_to_keys_is_not_looked_into(tmp_path: Path, folder: str) -> None:
+    write(tmp_path, {**collection("note", {"title": STRING}), ".quire/jwt.key": "k" * 64})
+    link(tmp_path, {folder: os.path.relpath(tmp_path / ".quire", (tmp_path / folder).parent)})
+    api = make(tmp_path, {})
+    assert [problem.path for problem in api.site.problems] == [folder]
+    for path in ("/uploads/jwt.key", "/uploads/accounts.db"):
+        assert api.get(path).status == 404
+
+
+def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    link(tmp_path, {".quire": "content/uploads"})
+    site = Site(tmp_path)
+    site.load()
+    for check in (lambda: check_accounts(site), lambda: Api.of(site)):
+        with pytest.raises(SetupError, match=r"\.quire.*a link"):
+            check()
+    assert sorted(path.name for path in (tmp_path / "content/uploads").iterdir()) == ["a.txt"]
+    assert checked(tmp_path) == [(".quire", "is a link")]
+    (tmp_path / ".quire").unlink()
+    check_accounts(site)
+    commit_all(tmp_path)
+    check_accounts(site)
+    git(tmp_path, "add", "-f", ".quire/jwt.key")
+    with pytest.raises(SetupError, match="is in git"):
+        check_accounts(site)
+    assert checked(tmp_path) == [(".quire", "is in git, with the keys of the site")]
+
+
+# --- between the check and the opening ------------------------------------------------------------
+
+
+def test_what_was_swapped_for_a_link_is_not_opened(tmp_path: Path) -> None:
+    """The file that is open is looked at, not its name."""
+    root = tmp_path.resolve()
+    write(root, {"content/a.txt": "text", ".quire/jwt.key": "secret"})
+    os.close(open_file(root, "content/a.txt"))
+    link(root, {"content/b.txt": "../.quire/jwt.key", "content/c": "../.quire", "content/d.txt": "a.txt"})
+    os.close(open_file(root, "content/d.txt"))
+    for path in ("content/b.txt", "content/c/jwt.key"):
+        with pytest.raises(OSError, match="no content"):
+            open_file(root, path)
+
+
+def test_no_race_of_links_gets_a_secret_out_or_a_file_overwritten(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    uploads, notes = tmp_path / "content/uploads", tmp_path / "content/notes"
+    secret = (tmp_path / ".quire/jwt.key").read_bytes()
+    write(tmp_path, {"elsewhere/one.yaml": "title: Elsewhere\n"})
+    stop = threading.Event()
+
+    def swap() -> None:
+        """Put links in the place of a file and of a folder, and take them away, again and again."""
+        (tmp_path / "spare.txt").write_text("text")
+        os.symlink("../../.quire/jwt.key", tmp_path / "bad.txt")
+        while not stop.is_set():
+            os.replace(tmp_path / "bad.txt", uploads / "a.txt")
+            os.symlink("../../.quire/jwt.key", tmp_path / "bad.txt")
+            os.replace(tmp_path / "spare.txt", uploads / "a.txt")
+            (tmp_path / "spare.txt").write_text("text")
+            with suppress(OSError):  # A write may just have made the folder.
+                os.rename(notes, tmp_path / "aside")
+                os.symlink("../elsewhere", notes)
+                os.unlink(notes)
+            with suppress(OSError):
+                os.rename(tmp_path / "aside", notes)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        answers = [api.get("/uploads/a.txt") for _ in range(300)]
+        statuses = {api.put("/api/notes/one", {"title": f"T{i}"}).status for i in range(60)}
+    finally:
+        stop.set()
+        thread.join()
+    assert {answer.status for answer in answers} <= {200, 404}
+    assert not [answer for answer in answers if secret in answer.raw]
+    assert statuses <= {200, 404, 409, 507}
+    assert (tmp_path / "elsewhere/one.yaml").read_text() == "title: Elsewhere\n"
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["one.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "may"),
+    [
+        ("content/a.md", "content/b.md", True),
+        ("content/a.md", "content/uploads/b.md", True),
+        ("content/uploads/a.md", "content/uploads/b.md", True),
+        ("content/uploads", "content/uploads", True),
+        ("content/uploads/a.md", "content/uploadsb.md", False),
+        ("content/uploads/a.md", "content/b.md", False),
+        ("content/a.md", "content/.b.md", False),
+        ("content/a.md", "contents/b.md", False),
+        ("content/a.md", "", False),
+        ("docs/a.md", "README.md", True),
+        ("docs/a.md", "content/a.md", True),
+        ("docs/a.md", "content-types/a.json", False),
+        ("docs", "", False),
+    ],
+)
+def test_where_a_link_may_lead(path: str, target: str, may: bool) -> None:
+    assert may_lead(path, target) is may
