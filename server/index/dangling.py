@@ -10,7 +10,7 @@ from server.formats.positions import KeyPath, Position, Positions, line_and_colu
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
-from server.schema.model import PEOPLE, Attribute, Type
+from server.schema.model import PEOPLE, Attribute, Schema, Type
 from server.spelling import suggestion
 
 Parsed = Callable[[str], tuple[Tree, Positions]]
@@ -27,7 +27,7 @@ def dangling(
     for document in _all(snapshot) if documents is None else documents:
         missing = [
             (attribute, path, target)
-            for attribute, path, target in _targets(document.type, document.values, ())
+            for attribute, path, target in _targets(snapshot.schema, document.type, document.values, ())
             if not _exists(snapshot, known, attribute, target)
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
@@ -70,8 +70,11 @@ def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
     return live is not None and live.path == draft.path
 
 
-def _targets(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Attribute, KeyPath, Any]]:
-    for attribute, value in zip(type_.attributes.values(), values, strict=True):
+def _targets(
+    schema: Schema, type_: Type, values: Any, path: KeyPath
+) -> Iterator[tuple[Attribute, KeyPath, Any]]:
+    for i, attribute in schema.referring[type_.uid]:
+        value = values[i]
         if not value:
             continue
         at = (*path, attribute.name)
@@ -79,13 +82,13 @@ def _targets(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Attribut
             for target in value:
                 yield attribute, at, target
         for inner, component in components_at(attribute, value, at):
-            yield from _targets(component.type, component.values, inner)
+            yield from _targets(schema, component.type, component.values, inner)
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
     """The documents that relate to users and roles, each as often as it does."""
     for document in _all(snapshot):
-        for attribute, _, target in _targets(document.type, document.values, ()):
+        for attribute, _, target in _targets(snapshot.schema, document.type, document.values, ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
             if attribute.type == "relation" and uid in PEOPLE:
                 yield document

@@ -3,7 +3,7 @@
 `content_types` reads them from files; everything above only looks at them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -270,6 +270,30 @@ class Schema:
             if t.uid not in PEOPLE and a.type == "relation"
         )
         return any(a.target in PEOPLE or (a.morph and not a.derived) for a in relations)
+
+    @cached_property
+    def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
+        """By uid of a type: the attributes that name documents or files, or whose components may.
+
+        Each has its position among all attributes of the type.
+        """
+        found: set[str] = set()
+        size = -1
+        while size < len(found):  # until no more types are found by their components
+            size = len(found)
+            found |= {
+                u for u, t in self.types.items() if any(_refers(a, found) for a in t.attributes.values())
+            }
+        return {
+            uid: tuple((i, a) for i, a in enumerate(t.attributes.values()) if _refers(a, found))
+            for uid, t in self.types.items()
+        }
+
+
+def _refers(attribute: Attribute, referring: Collection[str]) -> bool:
+    """Whether a value names documents or files, where these components do."""
+    inner = (attribute.component, *attribute.components)
+    return attribute.has_targets or any(uid in referring for uid in inner)
 
 
 def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *others: Attribute) -> Type:

@@ -53,7 +53,7 @@ def find_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
     for path, document in audit.documents.items():
         if paths is not None and path not in paths:
             continue
-        if not document.type.files and _refers(document.type, audit.snapshot.schema.types):
+        if not document.type.files and audit.snapshot.schema.referring[document.type.uid]:
             fixes.extend(_respelled(audit, document, document.type, _tree(audit, path), ()))
     return sorted(fixes, key=lambda fix: (fix.document.path, str(fix.at)))
 
@@ -63,16 +63,6 @@ def _tree(audit: Audit, path: str) -> dict[str, Tree]:
         return parse(path, read_text(audit.root, path)[0], None)
     except (OSError, SyntaxProblem):
         return {}
-
-
-def _refers(type_: Type, types: Mapping[str, Type], seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a type has relations or media, itself or in its components."""
-    if type_.uid in seen:
-        return False
-    inner = {uid for a in type_.attributes.values() for uid in (a.component, *a.components) if uid}
-    return any(a.has_targets for a in type_.attributes.values()) or any(
-        _refers(types[uid], types, seen | {type_.uid}) for uid in inner
-    )
 
 
 def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: KeyPath) -> Iterator[Fix]:
