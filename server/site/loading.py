@@ -6,10 +6,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from server.documents.layout import Layout
 from server.formats.tree import SyntaxProblem
 from server.paths import cache_folder
 from server.site.compare import unsettled
@@ -38,22 +40,30 @@ def load_contents(
 ) -> Contents:
     """The contents of the site at `root` under a configuration, on several cores."""
     began = time.time_ns()
-    contents = Contents.of(root, image_cache, configuration, look_at_git(root, GitState()))
     folder = cache_folder(root)
     cache = ParseCache(folder / "documents", configuration.shape) if folder else None
-    found = walk(root, contents.store.layout.roots)
+    with ThreadPoolExecutor(1) as beside:  # git's processes are waited for while this one is at work
+        looking = beside.submit(look_at_git, root, GitState())
+        found = walk(root, Layout(configuration.schema, configuration.settings).roots)
+        kept = cache.load(configuration.schema.types) if cache else {}
+        git = looking.result()
+    contents = Contents.of(root, image_cache, configuration, git)
     contents.folders = tuple(found.problems)
-    contents.entries = _read_all(contents.store, found, cache, progress, cores)
+    contents.entries = _read_all(contents.store, found, cache, kept, progress, cores)
     contents.unsettled = unsettled(contents.entries.values(), began)
     return contents
 
 
 def _read_all(
-    store: Store, found: Walk, cache: ParseCache | None, progress: Progress | None, cores: int
+    store: Store,
+    found: Walk,
+    cache: ParseCache | None,
+    kept: Mapping[str, Kept],
+    progress: Progress | None,
+    cores: int,
 ) -> dict[str, Entry]:
-    """The entries of all files of a site."""
+    """The entries of all files of a site; `kept` is what the cache has of them."""
     owners = {store.owner(path, found.files.__contains__) for path in found.files}
-    kept = cache.load(store.schema.types) if cache else {}
     used, left = _sift(store, kept, owners, found.files)
     entries = {one.entry.path: one.entry for one in used}
     renewed = [one for one in used if one is not kept[one.entry.path]]
@@ -74,7 +84,7 @@ def _read_all(
 
 
 def _sift(
-    store: Store, kept: dict[str, Kept], paths: Iterable[str], found: Mapping[str, Signature]
+    store: Store, kept: Mapping[str, Kept], paths: Iterable[str], found: Mapping[str, Signature]
 ) -> tuple[list[Kept], list[str]]:
     """What is kept of some files and still right, and the paths of those that must be read."""
     used: list[Kept] = []

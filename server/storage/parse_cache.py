@@ -15,15 +15,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from xxhash import xxh3_128_digest
+
 from server import __version__
 from server.documents.document import Document
 from server.documents.values import Component
 from server.problems import Problem
 from server.schema.model import Type
-from server.storage.files import DIGEST, digest_of
+from server.storage.files import digest_of
 from server.storage.store import Entry
 
-_FORMAT = 2
+_FORMAT = 3
+_CHECKSUM = 16  # bytes of the checksum before each block, which only finds what is damaged
 # The only classes that a cache may name; all of them just hold values.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 # A file that changed so shortly before it was read may change again and keep its signature.
@@ -106,9 +109,9 @@ class ParseCache:
         at = len(self._head) if data.startswith(self._head) else 0
         while at and at < len(data):
             length = int.from_bytes(data[at : at + 8], "big")
-            start = at + 8 + DIGEST
+            start = at + 8 + _CHECKSUM
             block = data[start : start + length]
-            if len(block) < length or digest_of(block) != data[at + 8 : start]:
+            if len(block) < length or xxh3_128_digest(block) != data[at + 8 : start]:
                 break
             try:
                 found.update((kept.entry.path, kept) for kept in unpack(block, types))
@@ -120,7 +123,7 @@ class ParseCache:
 
     def add(self, blocks: list[bytes]) -> None:
         """Append blocks behind those that `load` could read."""
-        data = b"".join(len(block).to_bytes(8, "big") + digest_of(block) + block for block in blocks)
+        data = b"".join(len(block).to_bytes(8, "big") + xxh3_128_digest(block) + block for block in blocks)
         try:
             with self.path.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Closing the file releases it.
