@@ -44,6 +44,7 @@ def about(package: str) -> str:
 LAZY = {
     "server.commands.*": "Each is loaded when it is called, so that `quire --help` answers at once.",
     "server.search.whoosh_index.reader": "whoosh3 takes 30 ms and 3 MB, until there is an index.",
+    "server.search.sync": "The texts and words of search take 13 ms, which one process alone needs.",
     "server.search.stems": "The stemmers of all languages take 12 ms and 2 MB, until a word is looked for.",
     "server.documents.email": "email-validator takes 13 ms, until an e-mail address is checked.",
     "server.schema.patterns": "regex takes 6 ms and 1 MB, until a schema has a pattern.",

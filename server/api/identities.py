@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from server.api.environ import STATE
 from server.api.lazy import Lazy
 from server.auth.permissions import Actor
-from server.auth.sessions import Sessions
 from server.config.model import Settings
 from server.errors import ForbiddenError, UnauthorizedError
 from server.index.user_index import UserIndex
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from server.auth.accounts import Accounts
     from server.auth.directory import Directory
     from server.auth.logins import Logins
+    from server.auth.sessions import Sessions
     from server.auth.users import Users
 
 
@@ -33,9 +33,8 @@ class Identities:
     """
 
     def __init__(self, root: Path, settings: Settings, accounts: "Accounts | None" = None) -> None:
-        """`accounts`: those of the site at `root`, where they are open already. Raises SetupError."""
-        self.sessions = Sessions(root, settings.session.total_seconds())
-        self.directory = Lazy(lambda: _open_directory(root, settings.accounts, accounts))
+        """`accounts`: those of the site at `root`, where they are open already."""
+        self.directory = Lazy(lambda: _open_directory(root, settings, accounts))
         self.user_index = Lazy(lambda: UserIndex(self.users, root))
 
     @property
@@ -47,6 +46,11 @@ class Identities:
     def logins(self) -> "Logins":
         """The logins of these users."""
         return self.directory().logins
+
+    @property
+    def sessions(self) -> "Sessions":
+        """What makes and reads the tokens of users."""
+        return self.directory().sessions
 
     def actor(self, request: "Request", *, ended: bool = False) -> Actor:
         """Who sends a request; see `identify`."""
@@ -98,5 +102,5 @@ def _public(permissions: frozenset[str]) -> Actor:
     return Actor("public", permissions)
 
 
-def _open_directory(root: Path, url: str, accounts: "Accounts | None") -> "Directory":
-    return cast("Directory", import_module("server.auth.directory").open_directory(root, url, accounts))
+def _open_directory(root: Path, settings: Settings, accounts: "Accounts | None") -> "Directory":
+    return cast("Directory", import_module("server.auth.directory").open_directory(root, settings, accounts))

@@ -26,9 +26,9 @@ from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.response import Answer
 from server.auth.database_file import database_file, is_sound
+from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError
-from server.search.sync import Sync
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
 from server.site.scaling import scaler
@@ -60,9 +60,9 @@ def check_accounts(site: Site) -> None:
     """Raise SetupError where the accounts database or the key of sessions can't be used."""
     check_state_folder(site.root)
     settings = site.state.settings
-    identities = Identities(site.root, settings)
+    session_key(site.root)
     if settings.accounts or not is_sound(database_file(site.root)):
-        identities.directory().accounts.close()
+        Identities(site.root, settings).directory().accounts.close()
 
 
 def cores() -> int:
@@ -121,10 +121,10 @@ def _start(site: Site, log: ChangeLog, ready: Callable[[], None], report: Report
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
     follower(site).start()
-    threading.Thread(target=_lead, args=(site, log, report), name="leader", daemon=True).start()
     app = make_app(site)
     if number == 1:
         ready()
+    threading.Thread(target=_lead, args=(site, log, report), name="leader", daemon=True).start()
     return app
 
 
@@ -141,7 +141,7 @@ def _lead(site: Site, log: ChangeLog, report: Report) -> None:
     Watcher(site, report).start()
     scaler(site).start()
     if site.state.settings.search_index:
-        Sync(site, _tell).start()
+        import_module("server.search.sync").Sync(site, _tell).start()
 
 
 def _tell(line: str) -> None:

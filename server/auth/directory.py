@@ -5,22 +5,26 @@ from pathlib import Path
 
 from server.auth.accounts import Accounts
 from server.auth.logins import Logins
+from server.auth.sessions import Sessions
 from server.auth.users import Users
+from server.config.model import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The open accounts of a site: its tokens, its users, and the logins of these."""
+    """The open accounts of a site: its tokens, its users, the logins and sessions of these."""
 
     accounts: Accounts
     users: Users
     logins: Logins
+    sessions: Sessions
 
 
-def open_directory(root: Path, url: str, accounts: Accounts | None = None) -> Directory:
-    """The directory of the site at `root`, whose `accounts:` may be a URL. Raises SetupError.
+def open_directory(root: Path, settings: Settings, accounts: Accounts | None = None) -> Directory:
+    """The directory of the site at `root`. Raises SetupError.
 
     `accounts` are those of the site, where they are open already.
     """
-    accounts = accounts or Accounts(root, url)
-    return Directory(accounts, Users(accounts), Logins(accounts.engine))
+    sessions = Sessions(root, settings.session.total_seconds())
+    accounts = accounts or Accounts(root, settings.accounts)
+    return Directory(accounts, Users(accounts), Logins(accounts.engine), sessions)

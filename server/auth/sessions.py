@@ -1,11 +1,5 @@
-"""JSON web tokens: proof of a login, for a while, until the password changes.
+"""JSON web tokens: proof of a login, for a while, until the password changes."""
 
-The key is QUIRE_JWT_SECRET, or one made at the first start in .quire/.
-"""
-
-import os
-import secrets
-import tempfile
 import time
 from datetime import datetime
 from pathlib import Path
@@ -15,14 +9,11 @@ from typing import Any
 import jwt
 
 from server.auth.login import Login
+from server.auth.session_key import session_key
 from server.auth.user import User
 from server.bounded import Cache, size_of
-from server.errors import SetupError
-from server.paths import state_folder
 
 ALGORITHM = "HS256"
-VARIABLE = "QUIRE_JWT_SECRET"
-SHORTEST_KEY = 32
 ATTEMPTS, WINDOW_S = 10, 15 * 60
 MAX_COUNTED_BYTES = 32 * 1024 * 1024  # of some 50,000 accounts and addresses; the oldest are forgotten
 
@@ -31,7 +22,7 @@ class Sessions:
     """Makes and reads the tokens of one site."""
 
     def __init__(self, root: Path, lifetime_s: float) -> None:
-        self._key, self.lifetime_s = _key(root), lifetime_s
+        self._key, self.lifetime_s = session_key(root), lifetime_s
 
     def token(self, user: User) -> str:
         """A token for a user who has just proved who it is."""
@@ -82,45 +73,6 @@ class Sessions:
         except jwt.PyJWTError:
             return None
         return claims if claims["type"] == kind else None
-
-
-def _key(root: Path) -> str:
-    given = os.environ.get(VARIABLE)
-    if given is not None:
-        if len(given) < SHORTEST_KEY:
-            fix = "make a longer one at random"
-            raise SetupError(VARIABLE, None, f"is shorter than {SHORTEST_KEY} characters", fix)
-        return given
-    try:
-        path = state_folder(root) / "jwt.key"
-        if not path.exists():
-            _make_key(path)
-        key = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        fix = "look at its permissions, or delete it, which ends all sessions"
-        raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", fix) from error
-    if len(key) < SHORTEST_KEY:  # With a key that can be guessed, anybody can log in as anybody.
-        fix = "delete it, which ends all sessions"
-        raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", fix)
-    return key
-
-
-def _make_key(path: Path) -> None:
-    """Make a key, whole or not at all; where another process makes one too, the first stays."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent)  # Nobody else may read it: mkstemp makes it so.
-    try:
-        with open(descriptor, "w") as file:
-            file.write(secrets.token_hex(32))
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(name, path)
-        except FileExistsError:
-            pass
-        except OSError:  # The file system has no hard links.
-            os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 class Attempts:

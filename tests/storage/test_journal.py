@@ -165,6 +165,9 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
         port = free_port()
         process = start(api.root, port)
         wait(process, port)
+        number += 1
+        send(port, api.tokens["full"], "/api/things/one", {"body": str(number)})  # loads what writes need
+        answered = number
         stop = time.monotonic() + chance.uniform(0.05, 0.6)
         killer = threading.Timer(
             stop - time.monotonic(),

@@ -17,7 +17,6 @@ from server.errors import BadRequestError, NotFoundError, UnauthorizedError
 def blueprint(identities: Identities) -> Blueprint:
     """The routes of sessions."""
     bp = Blueprint("sessions", __name__, url_prefix="/api/auth")
-    sessions = identities.sessions
 
     def permit(action: str) -> None:
         if not state_of(request).settings.refresh_tokens:  # There is no such path, whoever asks.
@@ -28,7 +27,7 @@ def blueprint(identities: Identities) -> Blueprint:
         """The user who asks and the login by which that is known. Raises UnauthorizedError for any other."""
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        claims = sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None
+        claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None
         if claims is None:
             raise UnauthorizedError("Missing authentication")
         return claims[0], claims[2]
@@ -48,7 +47,7 @@ def blueprint(identities: Identities) -> Blueprint:
         token = refresh_token()
         if not token:
             raise BadRequestError("Missing refresh token")
-        known, settings = sessions.read_refresh(token), state_of(request).settings
+        known, settings = identities.sessions.read_refresh(token), state_of(request).settings
         login = identities.logins.renew(*known, settings.idle_session) if known else None
         user = identities.users.get(login.user_id) if login else None
         if login is None or user is None or user.blocked:
@@ -65,7 +64,7 @@ def blueprint(identities: Identities) -> Blueprint:
         elif isinstance(device, str) and device:
             identities.logins.end_all(user_id, device)
         else:
-            known = sessions.read_refresh(refresh_token())
+            known = identities.sessions.read_refresh(refresh_token())
             identities.logins.end(user_id, known[0] if known else login_id)
         response = answer(dumps({"ok": True}))
         if in_cookie(request, state_of(request).settings):

@@ -1,0 +1,52 @@
+"""The key of JSON web tokens: QUIRE_JWT_SECRET, or one made at the first start in .quire/."""
+
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from server.errors import SetupError
+from server.paths import state_folder
+
+VARIABLE = "QUIRE_JWT_SECRET"
+SHORTEST_KEY = 32
+
+
+def session_key(root: Path) -> str:
+    """The key of the site at `root`, made where there is none. Raises SetupError for one that is unusable."""
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        if len(given) < SHORTEST_KEY:
+            fix = "make a longer one at random"
+            raise SetupError(VARIABLE, None, f"is shorter than {SHORTEST_KEY} characters", fix)
+        return given
+    try:
+        path = state_folder(root) / "jwt.key"
+        if not path.exists():
+            _make_key(path)
+        key = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        fix = "look at its permissions, or delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"can't be used: {error}", fix) from error
+    if len(key) < SHORTEST_KEY:  # With a key that can be guessed, anybody can log in as anybody.
+        fix = "delete it, which ends all sessions"
+        raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", fix)
+    return key
+
+
+def _make_key(path: Path) -> None:
+    """Make a key, whole or not at all; where another process makes one too, the first stays."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent)  # Nobody else may read it: mkstemp makes it so.
+    try:
+        with open(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            pass
+        except OSError:  # The file system has no hard links.
+            os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
