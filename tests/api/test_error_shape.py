@@ -71,6 +71,11 @@ OPEN = {
     "/docs/none": 404,
     "/openapi.json": 200,
     "/uploads/none": 404,
+    # There are sessions only where `auth.refresh` is set.
+    "/api/auth/logout": 404,
+    "/api/auth/refresh": 404,
+    "/api/auth/sessions": 404,
+    "/api/auth/sessions/none": 404,
 }
 # The routes of content know all methods, to say which ones there are.
 NO_METHODS = {("/api/notes", m) for m in ("DELETE", "PATCH", "PUT", "TRACE")}
