@@ -64,6 +64,11 @@ def routes(api: Api) -> list[tuple[str, str]]:
 
 # What anybody is answered; everything else is refused.
 OPEN = {
+    "/": 200,
+    "/admin": 302,
+    "/admin/": 302,
+    "/api": 302,
+    "/api/": 302,
     "/_health": 204,
     "/api/none": 404,
     "/docs": 200,
@@ -100,8 +105,8 @@ def test_every_route_refuses_the_public_in_the_same_words(api: Api) -> None:
 
 
 def test_every_route_refuses_a_bad_token_in_the_same_words(api: Api) -> None:
-    # /openapi.json says what its reader may do, so it has to know who that is.
-    check_refused(api, "nonsense", {**OPEN, "/openapi.json": 401}, 401)
+    # These say what their reader may do, so they have to know who that is.
+    check_refused(api, "nonsense", {**OPEN, "/": 401, "/openapi.json": 401}, 401)
 
 
 def test_every_route_refuses_methods_that_it_does_not_have(api: Api) -> None:

@@ -110,7 +110,8 @@ def _allowed(type_: Type | None) -> tuple[str, ...]:
 def _methods_of(path: str) -> tuple[str, ...]:
     """The methods that a path has which is no content type's."""
     routes = current_app.url_map.bind("")
-    found = ((method, str(routes.match(path, method)[0])) for method in METHODS)
+    had = (method for method in METHODS if routes.test(path, method))
+    found = ((method, str(routes.match(path, method)[0])) for method in had)
     return tuple(m for m, name in found if not name.startswith("content.") and name not in REFUSING)
 
 
