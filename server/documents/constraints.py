@@ -5,6 +5,7 @@ Texts come from anyone, at any length: nothing here takes longer than they are l
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from importlib import import_module
 from typing import Any
@@ -17,22 +18,39 @@ LONGEST_EMAIL = 320
 UID = re.compile("^[A-Za-z0-9-_.~]*$")
 
 
-def broken_options(attribute: Attribute, value: Any) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Which options count: of a draft, only the upper bounds, so that what is begun can be saved.
+
+    `longest` is how many characters a `string` may have that says nothing of it; None for any number.
+    """
+
+    draft: bool = False
+    longest: int | None = None
+
+
+ALL = Limits()
+
+
+def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL) -> list[str]:
     """The sentences that say which options of an attribute a value breaks, without its name."""
     if is_empty(value):
-        return ["is required"] if attribute.required and not attribute.derived else []
-    return [*_lengths(attribute, value), *_bounds(attribute, value), *_patterns(attribute, value)]
+        return ["is required"] if attribute.required and not attribute.derived and not limits.draft else []
+    broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
+    return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 
 
-def broken_within(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+def broken_within(
+    type_: Type, values: Any, limits: Limits = ALL, path: KeyPath = ()
+) -> Iterator[tuple[KeyPath, str]]:
     """The path and sentence of every broken option in a row's values, components included."""
-    for position, attribute in type_.checked:
+    for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
-        for sentence in broken_options(attribute, value):
+        for sentence in broken_options(attribute, value, limits):
             yield at, sentence
         for inner, component in components_at(attribute, value, at):
-            yield from broken_within(component.type, component.values, inner)
+            yield from broken_within(component.type, component.values, limits, inner)
 
 
 def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
@@ -45,22 +63,27 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
             yield from unique_values(component.type, component.values, inner)
 
 
-def _lengths(attribute: Attribute, value: Any) -> Iterator[str]:
+def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     if isinstance(value, str):
-        if attribute.min_length is not None and len(value) < attribute.min_length:
+        if attribute.min_length is not None and len(value) < attribute.min_length and not limits.draft:
             yield f"must be at least {attribute.min_length} characters"
-        if attribute.max_length is not None and len(value) > attribute.max_length:
-            yield f"must be at most {attribute.max_length} characters"
+        longest = attribute.max_length
+        if longest is None and attribute.type == "string":
+            longest = limits.longest
+        if longest is not None and len(value) > longest:
+            yield f"must be at most {longest} characters"
 
 
-def _bounds(attribute: Attribute, value: Any) -> Iterator[str]:
+def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     items = isinstance(value, tuple)
+    if items and limits.draft:
+        return
     size = len(value) if items else value
     if not isinstance(size, int | float | Decimal) or isinstance(size, bool):
         return
     what = "field must have" if items else "must be"
     unit = " items" if items else ""
-    if attribute.min is not None and size < Decimal(str(attribute.min)):
+    if attribute.min is not None and not limits.draft and size < Decimal(str(attribute.min)):
         yield f"{what} greater than or equal to {attribute.min}{unit}"
     if attribute.max is not None and size > Decimal(str(attribute.max)):
         yield f"{what} less than or equal to {attribute.max}{unit}"

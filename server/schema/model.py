@@ -224,6 +224,11 @@ class Type:
         return (*names, "localizations") if self.localized else names
 
     @cached_property
+    def numbered(self) -> tuple[tuple[int, Attribute], ...]:
+        """The attributes, with their positions."""
+        return tuple(enumerate(self.attributes.values()))
+
+    @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
         """The attributes, with their positions among all, whose values have options to keep to."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))

@@ -1,23 +1,24 @@
-"""The values of a request body that hold no others: scalars and blocks, read strictly by their type."""
+"""The values of a request body that hold no others, read strictly by their type."""
 
 import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from server.auth.passwords import hash_password
 from server.documents.readers import READERS, Unreadable
+from server.documents.timestamps import read_partial_timestamp
 from server.documents.values import empty_value
-from server.formats.positions import KeyPath
-from server.formats.tree import Plain, Tree
-from server.query.booleans import read_boolean
+from server.formats.json_reader import read_json
+from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.schema.model import Attribute
-from server.write.faults import Fault
 from server.write.passwords import Hashed
 
-BLOCK_TYPES = ("paragraph", "heading", "list", "list-item", "quote", "code", "image", "link", "text")
-TOP_BLOCKS = ("paragraph", "heading", "list", "quote", "code", "image")
 _TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(\.\d{1,3})?")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_WRITTEN = {
+    "biginteger": re.compile(r"[+-]?[0-9]+"),
+    "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"),
+}
 _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
@@ -36,10 +37,7 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
     """A JSON value as its attribute's type holds it. Raises Unreadable."""
     kind = attribute.type
     if kind == "boolean":
-        value = read_boolean(tree.lower()) if isinstance(tree, str) else tree
-        if not isinstance(value, bool):
-            raise Unreadable("true or false")
-        return value
+        return _boolean(tree)
     if attribute.group == "string":
         if not isinstance(tree, str) or type(tree) is Plain:
             raise Unreadable("text")
@@ -50,28 +48,49 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
         return READERS[kind](tree, attribute)
     if kind == "time" and not (isinstance(tree, str) and _TIME.fullmatch(tree.strip())):
         raise Unreadable("a time, HH:mm:ss.SSS")
-    value = READERS[kind](tree, attribute)
+    if kind in _WRITTEN and not _WRITTEN[kind].fullmatch(str(tree).strip()):
+        raise Unreadable("a whole number" if kind == "biginteger" else "a date, YYYY-MM-DD")
+    if kind in ("datetime", "timestamp"):
+        return _timestamp(tree)
+    value = READERS[kind](_parsed(tree) if kind == "json" else tree, attribute)
     if isinstance(value, float) and not math.isfinite(value):
         raise Unreadable("a number")
     return value
 
 
-def faults_of_blocks(tree: Tree, path: KeyPath) -> Iterator[Fault]:
-    """What is wrong with the value of a `blocks` attribute."""
-    for i, block in enumerate(tree if isinstance(tree, list) else ()):
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind not in TOP_BLOCKS or not isinstance(block.get("children"), list):
-            sentence = "is no block: a type and a list of children are expected"
-            yield Fault((*path, i), sentence, shown(block))
-        elif not all(map(_is_inline, block["children"])):
-            yield Fault((*path, i, "children"), "has a child that is no text, link or list item")
+def _boolean(tree: Tree) -> bool:
+    """`true` or `false`, as text as well, or 1 or 0."""
+    text = str(_whole(tree)).lower()
+    if text not in _BOOLEANS:
+        raise Unreadable("true or false")
+    return _BOOLEANS[text]
 
 
-def _is_inline(node: Tree) -> bool:
-    if not isinstance(node, dict) or node.get("type") not in BLOCK_TYPES:
-        return False
-    children = node.get("children", [])
-    return isinstance(children, list) and all(map(_is_inline, children))
+def _timestamp(tree: Tree) -> str:
+    """ISO 8601, whole or short (`2024-05`), or milliseconds since 1970, as a number or as text."""
+    tree = _whole(tree)
+    try:
+        if isinstance(tree, str | int) and type(tree) not in (bool, Plain):
+            return read_partial_timestamp(str(tree))
+    except ValueError:
+        pass
+    raise Unreadable("a timestamp such as 2024-02-29T10:20:30Z")
+
+
+def _whole(tree: Tree) -> Tree:
+    """A JSON number such as 5.0 as the whole number that it is; anything else as it is."""
+    whole, _, fraction = tree.partition(".") if type(tree) is Plain else ("", "", "")
+    return int(whole) if whole.lstrip("-").isdecimal() and not fraction.strip("0") else tree
+
+
+def _parsed(tree: Tree) -> Tree:
+    """What text holds that is a JSON object or list, as forms send it; anything else as it is."""
+    if isinstance(tree, str) and type(tree) is not Plain and tree.lstrip()[:1] in ("{", "["):
+        try:
+            return read_json(tree)
+        except SyntaxProblem:
+            pass  # It is text that only begins like that.
+    return tree
 
 
 def shown(tree: Tree) -> Any:

@@ -1,6 +1,6 @@
 """What a request body says of a relation: set, connect, disconnect, in short and in long form."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ OPERATIONS = ("set", "connect", "disconnect")
 POSITIONS = ("start", "end", "before", "after")
 
 Target = Any  # a documentId, or (uid, documentId) of a morph relation
-# What finds the target that an item names; the last argument says whether it must exist.
+# What finds the target that an item names; the last argument says whether it must exist: if not, and there
+# is none of a number, it gives None.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
@@ -27,7 +28,7 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change of a relation: `set` replaces (None: does not), then disconnect, then connect in order."""
+    """A change of a relation: `set` replaces all there is (None: does not), and then nothing else counts."""
 
     set: tuple[Target, ...] | None = None
     connect: tuple[Connect, ...] = ()
@@ -35,13 +36,16 @@ class Links:
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """The targets after the change. Raises ValidationError for a position next to nothing."""
-        targets = list(current if self.set is None else dict.fromkeys(self.set))
-        for target in self.disconnect:
-            if target in targets:
-                targets.remove(target)
-        for connect in self.connect:
+        if self.set is not None:
+            return tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
+        if not to_many:
+            left = tuple(target for target in current if target not in self.disconnect)
+            return (self.connect[-1].target,) if self.connect else left[-1:]
+        targets = list(current)
+        for connect in _in_order(self.connect, targets):
             _place(targets, connect)
-        return tuple(targets) if to_many else tuple(targets[-1:])
+        connected = {connect.target for connect in self.connect}
+        return tuple(t for t in targets if t in connected or t not in self.disconnect)
 
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
@@ -50,10 +54,8 @@ class Links:
 
         `target` is what stands in `current` where the document relates to itself.
         """
-        named = target in current if self.set is None else document_id in self.set
-        named = (named and document_id not in self.disconnect) or any(
-            connect.target == document_id for connect in self.connect
-        )
+        own = (document_id,) if target in current else ()
+        named = document_id in self.apply(own, to_many=True)
         if named == (target in current):
             return current
         if not named:
@@ -61,15 +63,25 @@ class Links:
         return (*current, target) if to_many else (target,)
 
 
+def _in_order(connects: tuple[Connect, ...], targets: list[Target]) -> list[Connect]:
+    """The connects in an order in which each comes after the one that it is placed next to."""
+    waiting, ordered, there = list(connects), [], set(targets)
+    while waiting:
+        ready = [c for c in waiting if c.place not in ("before", "after") or c.other in there]
+        if not ready:
+            missing = waiting[0]
+            raise ValidationError(
+                f'"{_name(missing.target)}" can\'t be placed {missing.place} "{_name(missing.other)}", '
+                "which is not connected; connect that first"
+            )
+        ordered += ready
+        there.update(connect.target for connect in ready)
+        waiting = [connect for connect in waiting if connect not in ready]
+    return ordered
+
+
 def _place(targets: list[Target], connect: Connect) -> None:
-    if connect.place in ("before", "after") and connect.other not in targets:
-        raise ValidationError(
-            f'"{_name(connect.target)}" can\'t be placed {connect.place} "{_name(connect.other)}", '
-            "which is not connected; connect that first"
-        )
     if connect.target in targets:
-        if connect.place == "end" and connect.other is None:
-            return  # connected already, and no place asked for
         targets.remove(connect.target)
     if connect.place == "start":
         targets.insert(0, connect.target)
@@ -95,12 +107,13 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
         return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
     refuse_operations(value, path)
     wanted = None
-    if "set" in value:
+    if value.get("set") is not None:
         wanted = tuple(resolve(attribute, item, path, True) for item in _items(value["set"]))
+    gone = (resolve(attribute, item, path, False) for item in _items(value.get("disconnect")))
     return Links(
         wanted,
         tuple(_connect(attribute, item, path, resolve) for item in _items(value.get("connect"))),
-        tuple(resolve(attribute, item, path, False) for item in _items(value.get("disconnect"))),
+        tuple(target for target in gone if target is not None),
     )
 
 
@@ -118,7 +131,7 @@ def read_media_links(value: Any, path: KeyPath, find: Callable[[Any, bool], Targ
         return Links(set=found(value))
     refuse_operations(value, path)
     wanted = found(value["set"]) if "set" in value else () if not value else None
-    connect = tuple(Connect(target, "last") for target in found(value.get("connect")))
+    connect = tuple(Connect(target) for target in found(value.get("connect")))
     return Links(wanted, connect, found(value.get("disconnect"), existing=False))
 
 
@@ -131,6 +144,13 @@ def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
             raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
+def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects of a body that name targets: alone, in a list, or below an operation."""
+    lists = [value.get(name) for name in OPERATIONS] if isinstance(value, dict) else []
+    for items in (value, *lists):
+        yield from (item for item in _items(items) if isinstance(item, dict))
+
+
 def _is_item(value: dict[str, Any]) -> bool:
     return "documentId" in value or "id" in value or "__type" in value
 
@@ -138,13 +158,13 @@ def _is_item(value: dict[str, Any]) -> bool:
 def _items(value: Any) -> list[Any]:
     if value is None:
         return []
-    return value if isinstance(value, list) else [value]
+    return [item for item in value if item is not None] if isinstance(value, list) else [value]
 
 
 def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -> Connect:
     target = resolve(attribute, item, path, True)
     position = item.get("position") if isinstance(item, dict) else None
-    if position is None:
+    if position is None or position == {}:
         return Connect(target)
     if not _is_position(position):
         raise ValidationError(f"Invalid position at {'.'.join(map(str, path))}: use {', '.join(POSITIONS)}")
@@ -154,10 +174,10 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
             if other == target:
                 raise ValidationError(f'"{_name(target)}" can\'t be placed {place} itself')
             return Connect(target, place, other)
-    return Connect(target, "start" if position.get("start") else "last")
+    return Connect(target, "start" if position.get("start") else "end")
 
 
 def _is_position(value: Any) -> bool:
-    if not isinstance(value, dict) or not value or not value.keys() <= set(POSITIONS):
+    if not isinstance(value, dict) or not value.keys() <= set(POSITIONS):
         return False
     return all(isinstance(value[flag], bool) for flag in ("start", "end") if flag in value)

@@ -2,37 +2,48 @@
 
 Keys that a type does not have are refused first, by name. Then every value is read as its type, in
 nested components and dynamic zones; what is published is also held against the options of its
-attributes. A draft is checked for types only.
+attributes. A draft is checked for types and upper bounds only.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import eq
 from typing import Any, cast
 
-from server.documents.constraints import broken_within
+from server.documents.blocks import wrong_blocks
+from server.documents.constraints import Limits, broken_within
 from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
-from server.errors import ApiError, ApplicationError, ValidationError
+from server.errors import ApplicationError, ValidationError
 from server.formats.positions import KeyPath
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
 from server.storage.media import refusal, upload_path
-from server.write.body_values import default_of, faults_of_blocks, read_scalar, shown
+from server.write.body_values import default_of, read_scalar, shown
 from server.write.faults import Fault, error_of
-from server.write.relation_input import Links, read_links, read_media_links
+from server.write.relation_input import OPERATIONS, Links, read_links, read_media_links, targets_in
 
-IGNORED = ("publishedAt", "locale", "localizations")
+IGNORED = ("publishedAt", "locale")
 _NEW: Any = object()  # stands for what an attribute holds of a version that is only being made
+LONGEST_STRING = 255  # characters, where the schema does not say
+# What a target says beside its attributes: who and where it is, and what answers show of every one.
+OF_FILES = ("isUrlSigned", "related", "folder", "folderPath", "__type")
+OF_TARGETS = ("status", "position", "localizations", "createdBy", "updatedBy", "__type", "options")
 READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a body says: the values of attributes as a row holds them, and changes of relations."""
+    """What a body says: the values of attributes as a row holds them, and changes of relations.
+
+    `faults` are values that can't be read, which stand in `values` as nothing: they are told together
+    with the options that the other values break.
+    """
 
     values: Mapping[str, Any]
     links: Mapping[str, Links] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
 
 
 def read_data(body: Tree) -> dict[str, Tree]:
@@ -60,7 +71,7 @@ class Validator:
         """The change that the data of a body describes, of a version that has some values already.
 
         A component that carries the `id` of one of these is that one, changed; of a new version,
-        ids mean nothing. Raises ValidationError with all faults.
+        ids mean nothing. Raises ValidationError for keys and targets that are not there.
         """
         self._refuse_keys(type_, data, ())
         values: dict[str, Any] = {}
@@ -73,9 +84,7 @@ class Validator:
                 links[name] = read_links(attribute, tree, (name,), self._resolve)
             else:
                 values[name] = self._value(attribute, tree, (name,), current[name] if current else _NEW)
-        if self.faults:
-            raise error_of(self.faults)
-        return Change(values, links)
+        return Change(values, links, tuple(self.faults))
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
         """Refuse keys that a type does not have, here and in the components below."""
@@ -86,12 +95,24 @@ class Validator:
                 if (not path and key in IGNORED) or (path and key in ("id", "__component", "__temp_key__")):
                     continue
                 where = key if not path and key in READ_ONLY else dotted or None
-                at = f" at {where}" if where and where != key else ""
-                raise ValidationError(f"Invalid key {key}{at}", {"key": key, "path": where, "source": "body"})
+                raise _unknown_key(key, where, f" at {where}" if where and where != key else "")
             if attribute.type == "relation" and tree and not self._may_relate(attribute):
-                raise _invalid_key(key, ".".join(filter(None, (dotted, key))))
+                raise _unknown_key(key, ".".join(filter(None, (dotted, key))))
+            if attribute.has_targets:
+                self._refuse_keys_of_targets(attribute, tree, ".".join(filter(None, (dotted, key))))
             for component, item in self._components_in(attribute, tree):
                 self._refuse_keys(component, item, (*path, key))
+
+    def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
+        """Refuse a target that says what it can't have: of its attributes, it may say any, as populated."""
+        media = attribute.type == "media"
+        target = self.snapshot.schema.types.get(UPLOAD if media else attribute.target or "")
+        if target is None:
+            return
+        known = {*target.columns, *OPERATIONS, *(OF_FILES if media else OF_TARGETS)}
+        for item in targets_in(tree):
+            if unknown := [key for key in item if key not in known]:
+                raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _may_relate(self, attribute: Attribute) -> bool:
         return attribute.target is None or self.may_find(attribute.target)
@@ -121,7 +142,10 @@ class Validator:
         if attribute.type == "media":
             return self._media(attribute, tree, path, current)
         if attribute.type == "blocks":
-            self.faults.extend(faults_of_blocks(tree, path))
+            wrong = [Fault(at, sentence) for at, sentence in wrong_blocks(tree, path)]
+            self.faults.extend(wrong)
+            if wrong:
+                return None
         try:
             return read_scalar(attribute, tree)
         except Unreadable as error:
@@ -137,11 +161,11 @@ class Validator:
             return ()
         return _each_once(self._one(type_, item, (*path, i), current) for i, item in enumerate(tree))
 
-    def _one(self, type_: Type, tree: Tree, path: KeyPath, current: Any) -> Component | None:
+    def _one(self, type_: Type, tree: Tree, path: KeyPath, current: Any) -> Component:
         """One component; `current` are those that its attribute holds now, of which it may be one."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object", shown(tree))
-            return None
+            tree = {}  # It keeps its place in a list, so that the paths of other faults are right.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}", shown(tree["__component"]))
         before = _known_component(type_, tree, path, current)
@@ -163,7 +187,7 @@ class Validator:
             return ()
         made = []
         for i, item in enumerate(tree):
-            uid = item.get("__component") if isinstance(item, dict) else None
+            uid = item.get("__component") if isinstance(item, dict) else attribute.components[0]
             if uid not in attribute.components:
                 wanted = ", ".join(attribute.components)
                 what = "is required" if uid is None else f"must be one of the following values: {wanted}"
@@ -181,10 +205,12 @@ class Validator:
         if attribute.polymorphic:
             uid = item.get("__type") if isinstance(item, dict) else None
             if isinstance(uid, str) and not self.may_find(uid):
-                raise _invalid_key(str(path[-1]), ".".join(map(str, path)))
+                raise _unknown_key(str(path[-1]), ".".join(map(str, path)))
         number = item.get("id") if isinstance(item, dict) else item
         if isinstance(uid, str) and not isinstance(document_id, str) and type(number) is int:
             document_id = self._numbered(uid, number)
+            if document_id is None and isinstance(item, dict) and not existing:
+                return None
         if not isinstance(document_id, str) or not document_id or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
             raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
@@ -214,7 +240,8 @@ class Validator:
     def _media(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[str, ...]:
         def find(item: Any, existing: bool) -> str | None:
             key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
-            media = self._file(key)
+            named = not isinstance(item, dict) or "documentId" not in item or isinstance(key, str)
+            media = self._file(key) if named else None
             if media is None and existing:
                 self._fail(path, f"names a file that does not exist: {shown(key)}", shown(item))
             elif media is not None and existing and (refused := refusal(attribute, media)):
@@ -252,27 +279,29 @@ def _known_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, curre
     raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
 
 
-def _each_once(made: Iterable[Component | None]) -> tuple[Component, ...]:
+def _each_once(made: Iterable[Component]) -> tuple[Component, ...]:
     """Components of a list, each once: what was named twice by its id is one."""
-    return tuple({c.id: c for c in made if c is not None}.values())
+    return tuple({component.id: component for component in made}.values())
 
 
-def _invalid_key(key: str, path: str) -> ValidationError:
-    """The error for a relation to what the caller may not find."""
-    return ValidationError(f"Invalid key {key}", {"key": key, "path": path, "source": "body"})
+def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
+    """The error for a key that there is not, or not for the caller, who may not find what it relates to."""
+    return ValidationError(f"Invalid key {key}{at}", {"key": key, "path": path, "source": "body"})
 
 
-def check_published(type_: Type, values: Mapping[str, Any], only: Callable[[str], bool]) -> None:
-    """Hold what is to be published against the options of its attributes (of those in `only`).
+def check(
+    type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
+) -> list[Fault]:
+    """Everything that is wrong with values to be written: the faults of their body, and broken options.
 
-    Raises ValidationError with every broken one.
+    Of the options, those of the attributes in `only` count, where the body says something readable.
     """
-    row = [values[name] for name in type_.attributes]
-    faults = [Fault(path, sentence) for path, sentence in broken_within(type_, row) if only(str(path[0]))]
-    if faults:
-        raise error_of(faults)
+    row, known = [values[name] for name in type_.attributes], list(faults)
+    broken = broken_within(type_, row, Limits(draft, LONGEST_STRING))
+    others = (Fault(path, sentence) for path, sentence in broken if only(str(path[0])))
+    return [*known, *(fault for fault in others if not any(_concern_one(fault, other) for other in known))]
 
 
-def not_unique(names: list[KeyPath]) -> ApiError:
-    """The error for values that other documents have already."""
-    return error_of([Fault(path, "must be unique: another document has this value") for path in names])
+def _concern_one(fault: Fault, other: Fault) -> bool:
+    """Whether two faults are about the same value, or one is about what is inside of the other."""
+    return all(map(eq, fault.path, other.path))

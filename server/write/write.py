@@ -13,10 +13,11 @@ from server.formats.positions import KeyPath
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
+from server.write.faults import Fault, error_of
 from server.write.relations import Relinker
 from server.write.request import Address
 from server.write.shared import share
-from server.write.validate import Change, check_published, not_unique
+from server.write.validate import Change, check
 from server.write.version_files import Update, free_path, write_draft, write_new, write_published
 
 
@@ -33,7 +34,7 @@ class Writer:
         document_id = address.document_id or new_document_id()
         defaults = {a.name: default_of(a) for a in address.type.attributes.values()}
         values = self._merged(address.type, document_id, defaults, change)
-        self._check(address, document_id, values, lambda _: True)
+        self._check(address, document_id, values, change, lambda _: True)
         path = free_path(self.context, address, document_id, values)
         write_new(self.context, address, document_id, values, path)
         self._link_back(address, document_id, change, values)
@@ -65,7 +66,7 @@ class Writer:
         old = values_of(base)
         new = self._merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        self._check(address, document_id, new, lambda name: name in touched or draft is not None)
+        self._check(address, document_id, new, change, lambda name: name in touched or draft is not None)
         write = write_draft if address.draft else write_published
         write(self.context, Update(published, draft, base, new))
         before = old if address.draft or published is None else values_of(published)
@@ -115,19 +116,23 @@ class Writer:
                 )
         return new
 
-    def _check(self, address: Address, document_id: str, values: Values, only: Callable[[str], bool]) -> None:
-        """Hold values against the options of a type, and unique ones against all other documents."""
-        if address.draft:
-            return
-        check_published(address.type, values, only)
-        row = [values[name] for name in address.type.attributes]
-        taken = [
-            path
-            for path, value in unique_values(address.type, row)
-            if only(str(path[0])) and self._taken(address, document_id, path, value)
-        ]
-        if taken:
-            raise not_unique(taken)
+    def _check(
+        self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
+    ) -> None:
+        """Hold values against the options of a type, and unique ones against all other documents.
+
+        Raises ValidationError with everything that is wrong, that with the values of the body included.
+        """
+        wrong = check(address.type, values, change.faults, only, address.draft)
+        if not address.draft:
+            row = [values[name] for name in address.type.attributes]
+            wrong += [
+                Fault(path, "must be unique: another document has this value")
+                for path, value in unique_values(address.type, row)
+                if only(str(path[0])) and self._taken(address, document_id, path, value)
+            ]
+        if wrong:
+            raise error_of(wrong)
 
     def _taken(self, address: Address, document_id: str, path: KeyPath, value: object) -> bool:
         """Whether another document of the type has published a value at a path, in the same locale."""
@@ -146,7 +151,7 @@ class Writer:
         theirs = values_of(other)
         values.update({a.name: theirs[a.name] for a in attributes if not a.localized})
         values = self._merged(address.type, document_id, values, change)
-        self._check(address, document_id, values, lambda _: True)
+        self._check(address, document_id, values, change, lambda _: True)
         path = self.context.sibling(other.path, draft=address.draft, locale=address.locale)
         if self.context.changeset.exists(path):
             raise ConflictError(f"{path} is there already, and is not this document")

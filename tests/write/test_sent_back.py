@@ -81,7 +81,7 @@ zone:
     "content/uploads/c.png": PNG + b"c",
 }
 ALL = "populate[seo][populate]=*&populate[parts][populate]=*&populate[zone][populate]=*&" + "&".join(
-    f"populate[{name}]=true" for name in ("author", "tags", "about", "cover", "pictures", "localizations")
+    f"populate[{name}]=true" for name in ("author", "tags", "about", "cover", "pictures")
 )
 URL = f"/api/pages/one?{ALL}"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from server.api.openapi.types import Schema, ref
 from server.api.openapi.values import OPERANDS, nullable
+from server.documents.blocks import BLOCKS, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
-from server.write.body_values import BLOCK_TYPES, TOP_BLOCKS
 from server.write.relation_input import OPERATIONS, POSITIONS
 
 _TEXT: Schema = {"type": "string"}
@@ -65,20 +65,21 @@ _PAGINATION: Schema = {
 }
 _BLOCK: Schema = {
     "type": "object",
-    "description": f"A block has a type ({', '.join(TOP_BLOCKS)}) and children, which are texts, links and "
+    "description": f"A block has a type ({', '.join(BLOCKS)}) and children, which are texts, links and "
     "list items. What a file says is shown as it is.",
     "example": {"type": "paragraph", "children": [{"type": "text", "text": "Hello"}]},
 }
 _INLINES: Schema = {"type": "array", "items": ref("InlineInput")}
 _BLOCK_INPUT: Schema = {
     "type": "object",
-    "properties": {"type": {"enum": list(TOP_BLOCKS)}, "children": _INLINES},
+    "description": "A list has a `format`, a heading a `level`, a link a `url`.",
+    "properties": {"type": {"enum": list(BLOCKS)}, "children": {**_INLINES, "minItems": 1}},
     "required": ["type", "children"],
     "example": _BLOCK["example"],
 }
 _INLINE_INPUT: Schema = {
     "type": "object",
-    "properties": {"type": {"enum": list(BLOCK_TYPES)}, "children": _INLINES, "text": {}},
+    "properties": {"type": {"enum": list(NODES)}, "children": _INLINES, "text": {}},
     "required": ["type"],
 }
 _IMAGE_FORMAT = _object(

@@ -14,15 +14,11 @@ from server.schema.sentences import describe_attribute
 Schema = dict[str, Any]
 _NUMBER_TEXT = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,2})?\s*$"
 _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
-_TRUTH_TEXT = r"^([tT]|[fF]|0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
+_TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
 _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
-# Milliseconds since 1970, from year 1 to year 9999; of fewer than nine digits none are read.
-_EPOCH_MS = {
-    "minimum": -62_135_596_800_000,
-    "maximum": 253_402_300_799_999,
-    "not": {"type": "integer", "exclusiveMinimum": -100_000_000, "exclusiveMaximum": 100_000_000},
-}
+# Milliseconds since 1970, from year 1 to year 9999.
+_EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 _TEXT: Schema = {"type": "string"}
 _TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 
