@@ -87,7 +87,6 @@ def test_one_document(api: Api, path: str) -> None:
         "/api",
         "/api/",
         "/notes",
-        "/",
         "/uploads/none.png",
         "/uploads/../site.yaml",
     ],

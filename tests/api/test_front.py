@@ -50,8 +50,8 @@ READS = {
     "/_health": ("/_health", 204),
     "/admin": ("/admin", 302),
     "/admin/": ("/admin/", 302),
-    "/api": ("/api", 302),
-    "/api/": ("/api/", 302),
+    "/api": ("/api", 404),
+    "/api/": ("/api/", 404),
     "/api/<path:rest>": ("/api/none/of/these", 404),
     "/api/auth/<provider>/callback": ("/api/auth/github/callback", 400),
     "/api/auth/sessions": ("/api/auth/sessions", 404),  # without auth.refresh

@@ -54,9 +54,13 @@ def test_programs_get_json(api: Api) -> None:
 
 @pytest.mark.parametrize("path", ["/api", "/api/", "/admin", "/admin/"])
 def test_where_people_look_for_a_page_they_are_led_to_it(api: Api, path: str) -> None:
-    answer = api.get(path, "public")
+    answer = api.get(path, "public", headers=BROWSER)
     assert answer.status == 302
     assert urljoin(f"http://x{path}", answer.headers["Location"]) == "http://x/"
+
+
+def test_a_program_finds_no_page_below_api(api: Api) -> None:
+    assert [api.get(path, "public").status for path in ("/api", "/api/")] == [404, 404]
 
 
 def test_a_site_without_types_says_how_to_get_some(make_api: MakeApi) -> None:

@@ -16,6 +16,7 @@ from server.api.render import dumps
 from server.api.request import answer, state_of
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED
+from server.errors import NotFoundError
 from server.schema.model import Type
 from server.site.site import State
 
@@ -42,14 +43,22 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.get("/api")
     @bp.get("/admin")
     def elsewhere() -> BaseResponse:
+        _refuse_programs()
         return redirect("./")  # relative, so that it holds behind a proxy that adds a path
 
     @bp.get("/api/")
     @bp.get("/admin/")
     def elsewhere_with_slash() -> BaseResponse:
+        _refuse_programs()
         return redirect("../")
 
     return bp
+
+
+def _refuse_programs() -> None:
+    """Below /api there is a page for nobody but people. Raises NotFoundError."""
+    if request.path.startswith("/api") and _wants_json():
+        raise NotFoundError()
 
 
 def _wants_json() -> bool:
