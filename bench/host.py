@@ -1,7 +1,7 @@
 """Runs a WSGI app on one of the servers compared: `python -m bench.host SERVER PORT empty|site PATH`.
 
-Each runs as server/api/wsgi_server.py runs granian: one process, THREADS threads, no access log. The empty
-app knows its answers by their request: it sends the very bytes that Quire sent, and does nothing else.
+Each runs with one process, THREADS threads, as server/api/serving/http_server.py has, and no access log. The
+empty app knows its answers by their request: it sends the very bytes that Quire sent, and does nothing else.
 """
 
 import logging
@@ -20,7 +20,7 @@ from granian.server import Server
 
 from server.api.app import create_app
 from server.api.response import JSON
-from server.api.wsgi_server import THREADS
+from server.api.serving.http_server import THREADS
 from server.auth.accounts import Accounts
 from server.site.site import Site
 
@@ -50,7 +50,7 @@ def load_app(kind: str, path: Path) -> App:
 
 
 def run_granian(app: App, port: int) -> None:
-    """As server/api/wsgi_server.py does."""
+    """As server/api/serving/http_server.py does, but with its own server for WSGI."""
     multiprocessing.set_start_method("fork", force=True)
     server = Server(
         "bench",

@@ -13,6 +13,7 @@
         ├── ForbiddenError       403
         ├── NotFoundError        404
         ├── MethodNotAllowedError 405
+        ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
         ├── PreconditionError    412  If-Match names another version than the current one
         ├── PayloadTooLargeError 413
@@ -153,6 +154,12 @@ class PayloadTooLargeError(ApiError):
     """The body is larger than the server takes."""
 
     status, name, default = 413, "PayloadTooLargeError", "Payload Too Large"
+
+
+class RequestTimeoutError(ApiError):
+    """The body of the request did not arrive in time."""
+
+    status, name, default = 408, "RequestTimeoutError", "The request did not arrive in time"
 
 
 class ConflictError(ApiError):

@@ -33,3 +33,10 @@ def cache_folder(root: Path) -> Path | None:
     except OSError:
         return None
     return folder
+
+
+def incoming_folder(root: Path) -> Path:
+    """The folder of what is being sent to the site, until it is whole. Raises OSError."""
+    folder = state_folder(root) / "incoming"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

@@ -30,10 +30,14 @@ def free_port() -> int:
 
 
 def start(
-    root: Path, port: int, *options: str, output: IO[bytes] | int = subprocess.PIPE
+    root: Path, port: int, *options: str, output: IO[bytes] | int = subprocess.PIPE, first: str = ""
 ) -> subprocess.Popen[str]:
-    """The process of `quire serve`, in a session of its own; it may not have begun to listen."""
-    command = [sys.executable, "-m", "server", "serve", "--site", str(root), "--port", str(port), *options]
+    """The process of `quire serve`, in a session of its own; it may not have begun to listen.
+
+    `first` is Python that it runs before, to wait less long for something, say.
+    """
+    code = f"{first}\nfrom server.commands.cli import main\nmain()"
+    command = [sys.executable, "-c", code, "serve", "--site", str(root), "--port", str(port), *options]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=output, stderr=output, text=True, start_new_session=True
     )
@@ -70,11 +74,27 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 
 @contextmanager
-def serving(root: Path, port: int, *options: str, output: IO[bytes] | int = subprocess.PIPE) -> Iterator[str]:
-    """The address of a running server of a site."""
-    process = start(root, port, *options, output=output)
+def serving(
+    root: Path, port: int, *options: str, output: IO[bytes] | int = subprocess.PIPE, first: str = ""
+) -> Iterator[str]:
+    """The address of a running server of a site; see `start`."""
+    process = start(root, port, *options, output=output, first=first)
     try:
         wait(process, port)
         yield f"http://127.0.0.1:{port}"
     finally:
         stop(process)
+
+
+def children(pid: int) -> set[int]:
+    """The processes that a process has started and that are alive; it asks /proc."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(child) for child in listed if is_alive(int(child))}
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs, by /proc."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

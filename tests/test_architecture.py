@@ -93,7 +93,7 @@ def reasons() -> dict[str, tuple[str, set[str]]]:
     assert listed
     found = {}
     for line in listed[1].splitlines():
-        row = re.fullmatch(r'    "([a-z0-9.-]+)[>=]=[\d.]+",\s+# (.+): ([a-z_.]+(?:, [a-z_.]+)*)', line)
+        row = re.fullmatch(r'    "([a-z0-9.-]+)[>=~]=[\d.]+",\s+# (.+): ([a-z_.]+(?:, [a-z_.]+)*)', line)
         assert row, line
         found[row[1]] = row[2], set(row[3].split(", "))
     return found

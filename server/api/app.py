@@ -6,6 +6,7 @@ that it needs at the first request that is for a handler.
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flask import Flask, Response
@@ -29,6 +30,8 @@ from server.api.routes import (
     uploads,
     users,
 )
+from server.api.serving.bodies import MAX_BODY
+from server.api.serving.file_part import FilePart
 from server.errors import HTTP_NAMES
 from server.site.site import Site
 
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
 _TOLD = ("Allow", "Content-Range", "Retry-After")  # of werkzeug's errors, those that clients go by
-MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
@@ -56,6 +58,7 @@ def _make(site: Site, identities: Identities) -> Flask:
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
+    app.config["USE_X_SENDFILE"] = True  # A file is sent from disk, by the server.
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
     app.register_blueprint(auth.blueprint(identities))
     app.register_blueprint(sessions.blueprint(identities))
@@ -93,6 +96,10 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
     status, headers = response.status_code, response.headers
+    if "X-Sendfile" in headers:
+        part = FilePart.of(Path(headers["X-Sendfile"]), headers.get("Content-Range"))
+        kept = without(headers.items(), "Cache-Control", "X-Sendfile")
+        return Answer(part if status in (200, 206) else (), status, "", "", control, vary, kept)
     if response.direct_passthrough or response.is_streamed:
         body, _, sent = response.get_wsgi_response(environ)
         return Answer(body, status, "", "", control, vary, without(sent, "Cache-Control", "Vary"))

@@ -9,6 +9,7 @@ from server.query import qs
 FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
 # The keys of a WSGI environ that hold the state which the request is answered from, and what it may cost.
 STATE, BUDGET = "quire.state", "quire.budget"
+REFUSED = "quire.refused"  # the key of an error that was met while the body was received
 
 
 def parse_query(raw: str) -> dict[str, object]:

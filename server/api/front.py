@@ -11,7 +11,7 @@ from typing import cast
 
 from server.api.cache import LARGEST, Kept, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
-from server.api.environ import BUDGET, FORMAT, STATE, is_v4, parse_query, wsgi_text
+from server.api.environ import BUDGET, FORMAT, REFUSED, STATE, is_v4, parse_query, wsgi_text
 from server.api.failure import failure
 from server.api.identities import Identities
 from server.api.reading import Reader
@@ -26,6 +26,7 @@ from server.api.response import (
     represent,
     send,
 )
+from server.api.serving.bodies import MAX_BODY
 from server.errors import RateLimitError
 from server.index.budget import Budget, Turns
 from server.schema.model import Schema, Type
@@ -37,6 +38,7 @@ Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 Handle = Callable[[Environ], Answer]
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 HEALTH = "/_health"
+UPLOADING = "/api/upload"
 READ_VARY = ("Authorization", FORMAT)
 
 
@@ -56,6 +58,8 @@ class Front:
         try:
             environ[STATE] = state = self.site.current()
             environ[BUDGET] = budget = Budget(state.settings, self.turns)
+            if REFUSED in environ:
+                raise environ.pop(REFUSED)
             if self.count is not None and environ["REQUEST_METHOD"] != "OPTIONS":
                 within, counted = self.count(environ.get("REMOTE_ADDR", ""))
                 if not within:
@@ -67,6 +71,17 @@ class Front:
             budget.close()
         headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
         return send(shown, environ, start_response, headers + counted if counted else headers)
+
+    def most_bytes(self, environ: Environ) -> int:
+        """How large a body of a request may be; of an upload by somebody who may not, nothing is taken.
+
+        Raises UnauthorizedError.
+        """
+        settings = self.site.current().settings
+        if not environ["PATH_INFO"].startswith(UPLOADING):
+            return MAX_BODY
+        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), settings)
+        return settings.upload_limit if actor.may("upload", "upload") else 0
 
     def _answer(self, environ: Environ, state: State) -> Representation:
         if environ["REQUEST_METHOD"] in READING:

@@ -6,29 +6,26 @@ and end when that does, however it ended. One of them leads: it watches the file
 
 import gc
 import logging
-import multiprocessing
 import os
-import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import Any, cast
-
-from granian.constants import Interfaces
-from granian.log import LogLevels
-from granian.server import Server
+from typing import cast
 
 from server.api.front import Front
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.response import Answer
+from server.api.serving.http_server import HttpServer
+from server.api.serving.supervisor import Supervisor
 from server.auth.database_file import database_file, is_sound
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError
+from server.paths import incoming_folder
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
 from server.site.scaling import scaler
@@ -36,8 +33,6 @@ from server.site.site import Site
 from server.site.watch import Report, Watcher
 from server.site.worker_sync import follower
 
-GRACE_S = 4
-THREADS = 4
 MOST_WORKERS = 4
 COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers
 SWITCH_S = 0.0005  # after so long a thread that computes lets others go on: no write delays reads
@@ -83,40 +78,25 @@ def worker_count(wanted: int | None, settings: Settings) -> int:
 def serve(
     site: Site, listen: tuple[str, int], workers: int, ready: Callable[[], None], report: Report
 ) -> None:
-    """Serve a loaded site until SIGTERM or SIGINT, then finish what is being answered.
+    """Serve a loaded site until SIGTERM, SIGINT or SIGHUP, then finish what is being answered.
 
     Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
     called once, and `report`, of what changed on disk, in one process alone.
     """
-    multiprocessing.set_start_method("fork", force=True)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     log = ChangeLog()
     site.share(log)
-    server = Server(
-        "server",
-        address=listen[0],
-        port=listen[1],
-        interface=Interfaces.WSGI,
-        workers=workers,
-        blocking_threads=THREADS,
-        workers_kill_timeout=GRACE_S,
-        respawn_failed_workers=workers > 1,
-        log_level=LogLevels.warning,
-    )
 
-    def load_app(*_: Any) -> Any:
-        return _start(site, log, ready, report)
+    def work() -> None:
+        HttpServer(_start(site, log, ready, report), listen, partial(incoming_folder, site.root)).run()
 
-    server.serve(target_loader=load_app, wrap_loader=False)
+    Supervisor(workers, work).run()
 
 
-def _start(site: Site, log: ChangeLog, ready: Callable[[], None], report: Report) -> Any:
+def _start(site: Site, log: ChangeLog, ready: Callable[[], None], report: Report) -> Front:
     """What an answering process does before its first request; returns the WSGI app."""
-    for ending in (signal.SIGTERM, signal.SIGINT):  # until granian's own: those of the parent do nothing here
-        signal.signal(ending, signal.SIG_DFL)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
-    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
     number = log.enter()
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
@@ -146,9 +126,3 @@ def _lead(site: Site, log: ChangeLog, report: Report) -> None:
 
 def _tell(line: str) -> None:
     print(f"  {line}", flush=True)
-
-
-def _follow_parent(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGTERM)

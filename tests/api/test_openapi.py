@@ -125,6 +125,7 @@ def test_it_has_the_tables_of_the_code(everything: Api) -> None:
     kinds = {ApiError, *_below(ApiError)}
     assert {(kind.status, kind.name) for kind in kinds} - told <= {
         (405, "MethodNotAllowedError"),
+        (408, "RequestTimeoutError"),
         (429, "RateLimitError"),
     }
 

@@ -17,7 +17,7 @@ import pytest
 
 from server.auth.accounts import Accounts
 from tests.git import git
-from tests.servers import free_port, start, stop, wait
+from tests.servers import children, free_port, start, stop, wait
 from tests.sites import schema, write
 from tests.waiting import until
 
@@ -61,8 +61,7 @@ class Server:
     @property
     def workers(self) -> set[int]:
         """The processes that answer."""
-        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return {int(pid) for pid in listed.split() if " Z " not in Path(f"/proc/{pid}/stat").read_text()}
+        return children(self.process.pid)
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Processes and connections: workers that are replaced when they end, and HTTP as granian speaks it."""

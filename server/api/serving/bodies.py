@@ -1,0 +1,102 @@
+"""Receives the body of a request before anybody works on it: within limits of size and of time.
+
+A small body is kept in memory, a larger one in a file without a name on the site's disk. Who sends too
+slowly, or stops, is given up, and nothing has been done for them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from server.errors import ApiError, BusyError, RequestTimeoutError, StorageError
+
+MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
+SMALL = 64 * 1024  # bytes that anybody may send, whatever they are allowed to do
+IN_MEMORY = 1024 * 1024  # bytes of a body beyond which it is in a file
+ROOM = 1024 * 1024 * 1024  # bytes of all bodies that one process receives at a time
+PROGRESS_S = 30.0  # how long a client may send nothing
+WHOLE_S = 300.0  # how long a body may take in all
+
+
+class ClientGone(Exception):
+    """The client has closed the connection, or broken the protocol, before its body was whole."""
+
+
+class Receiver:
+    """Receives the bodies of one process, on its event loop. `folder` makes the folder of large ones."""
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        self._folder = folder
+        self._room = ROOM
+
+    async def receive(self, protocol: Any, length: int | None, most: int) -> tuple[IO[bytes], int]:
+        """A body as a file at its beginning, and its length; of more than `most` bytes, only that it is more.
+
+        `length` is what the head says, None for a body in chunks. Raises ClientGone, RequestTimeoutError,
+        StorageError where the disk refuses it, BusyError where others send too much.
+        """
+        if length is not None and length > most:
+            return BytesIO(), length
+        body, received = _Body(self._folder), 0
+        failure: ApiError | None = None
+        try:
+            async with asyncio.timeout(WHOLE_S):
+                async for chunk in _chunks(protocol):
+                    received += len(chunk)
+                    self._room -= len(chunk)
+                    if received > most:
+                        break
+                    if self._room < 0:
+                        raise BusyError("Too much is being sent to this server; try again")
+                    body.write(chunk)
+                else:
+                    if length is not None and received != length:
+                        raise ClientGone
+            body.file.seek(0)
+            return body.file, received
+        except TimeoutError:
+            failure = RequestTimeoutError()
+        except OSError as error:
+            failure = StorageError(f"What was sent could not be kept: {error.strerror}")
+        finally:
+            self._room += received
+        body.file.close()
+        raise failure
+
+
+class _Body:
+    """A body so far: in memory, or on disk when it is large."""
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        self._folder = folder
+        self.file: IO[bytes] = BytesIO()
+
+    def write(self, chunk: bytes) -> None:
+        """Add a part. Raises OSError."""
+        if isinstance(self.file, BytesIO) and self.file.tell() + len(chunk) > IN_MEMORY:
+            on_disk = TemporaryFile(dir=self._folder())  # noqa: SIM115
+            on_disk.write(self.file.getbuffer())
+            self.file = on_disk
+        self.file.write(chunk)
+
+
+async def _chunks(protocol: Any) -> AsyncIterator[bytes]:
+    """The parts of a body as they come; what is no part of HTTP ends it with ClientGone.
+
+    granian ends a body with an empty part, and has another one in place of an error.
+    """
+    empty = 0
+    parts = aiter(protocol)
+    with suppress(StopAsyncIteration):
+        while True:
+            async with asyncio.timeout(PROGRESS_S):
+                part = await parts.__anext__()
+            empty += not part
+            if part:
+                yield part
+    if empty > 1:
+        raise ClientGone

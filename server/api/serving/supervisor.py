@@ -1,0 +1,186 @@
+"""Keeps the workers of a server alive: forks them, and another one wherever one ends.
+
+A worker that ends soon after it began is replaced after a pause, which grows from one such death to the
+next, so that a server whose workers can't live stays up and says why, and costs little. However the
+supervisor itself ends, its workers end with it.
+"""
+
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+log = logging.getLogger("quire")
+
+PAUSES_S = (0, 1, 2, 4, 8, 16, 30)  # before the next worker begins, by how many before it ended soon
+SOON_S = 60.0  # a worker that lived so long has not ended soon
+GRACE_S = 4.0  # how long workers may take to finish what they have begun to answer
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+IGNORED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
+
+
+@dataclass(slots=True)
+class _Place:
+    """The place of one worker: its process, 0 while there is none, and when it began or the next one may."""
+
+    number: int
+    pid: int = 0
+    at: float = 0.0
+    deaths: int = 0  # in a row that came soon
+
+
+class Supervisor:
+    """Runs `work` in each of `count` processes until a signal ends them all."""
+
+    def __init__(self, count: int, work: Callable[[], None]) -> None:
+        self._work = work
+        self._places = [_Place(number) for number in range(1, count + 1)]
+        self._lifeline = os.pipe()  # nothing is ever written to it: it closes when the supervisor ends
+
+    def run(self) -> None:
+        """Keep the workers alive until SIGTERM, SIGINT or SIGHUP, then end them.
+
+        They get SIGTERM and GRACE_S to finish what they have begun; with a second signal they end at once.
+        """
+        with _signals() as arrived:
+            while not any(number in ENDING for number in arrived(self._begin())):
+                self._reap()
+            self._signal(signal.SIGTERM)
+            deadline = time.monotonic() + GRACE_S
+            while self._living() and (left := deadline - time.monotonic()) > 0:
+                if any(number in ENDING for number in arrived(left)):
+                    break
+                self._reap(ending=True)
+            self._signal(signal.SIGKILL)
+            for place in self._living():
+                os.waitpid(place.pid, 0)
+
+    def _begin(self) -> float | None:
+        """Fork the workers that are due; returns after how many seconds the next one is, None for never."""
+        now = time.monotonic()
+        missing = [place for place in self._places if not place.pid]
+        for place in missing:
+            if place.at <= now:
+                place.pid, place.at = self._fork(), now
+        return min((place.at - now for place in missing if not place.pid), default=None)
+
+    def _fork(self) -> int:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        # A signal that arrives before the worker knows what to do about it waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            pid = os.fork()
+            if not pid:
+                self._run_worker(before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return pid
+
+    def _run_worker(self, mask: set[int | signal.Signals]) -> None:
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number, action in (
+                (signal.SIGCHLD, signal.SIG_DFL),
+                (signal.SIGTERM, signal.SIG_DFL),
+                (signal.SIGINT, signal.SIG_IGN),  # Ctrl-C reaches all processes; the supervisor tells them
+                (signal.SIGHUP, signal.SIG_IGN),
+            ):
+                signal.signal(number, action)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            os.close(self._lifeline[1])
+            threading.Thread(target=_end_with, args=(self._lifeline[0],), daemon=True).start()
+            self._work()
+            status = 0
+        except BaseException:
+            log.exception("a worker can't go on")
+        finally:
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            os._exit(status)
+
+    def _reap(self, *, ending: bool = False) -> None:
+        """Take note of the workers that have ended; tell of each, unless all are to end."""
+        for place in self._living():
+            pid, status = os.waitpid(place.pid, os.WNOHANG)
+            if not pid:
+                continue
+            now = time.monotonic()
+            place.deaths = place.deaths + 1 if now - place.at < SOON_S else 1
+            pause = PAUSES_S[min(place.deaths, len(PAUSES_S)) - 1]
+            place.pid, place.at = 0, now + pause
+            if not ending:
+                when = f"in {pause} s" if pause else "now"
+                log.error(
+                    "worker %d (process %d) %s; another begins %s", place.number, pid, _why(status), when
+                )
+
+    def _living(self) -> list[_Place]:
+        return [place for place in self._places if place.pid]
+
+    def _signal(self, number: signal.Signals) -> None:
+        for place in self._living():
+            os.kill(place.pid, number)
+
+
+def _why(status: int) -> str:
+    """How a process ended, by what `waitpid` says of it."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"ended with status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"was killed by {name}" + (" (lack of memory?)" if name == "SIGKILL" else "")
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[float | None], bytes]]:
+    """Hand out the signals that arrive: the function waits up to so many seconds, and returns their numbers.
+
+    A signal that whoever started the server wants ignored (nohup) stays ignored.
+    """
+    reader, writer = os.pipe()
+    for descriptor in (reader, writer):
+        os.set_blocking(descriptor, False)
+    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.getsignal(number) for number in (*wanted, *IGNORED, signal.SIGCHLD)}
+    for number in before:
+        signal.signal(number, signal.SIG_IGN if number in IGNORED else _do_nothing)
+    signal.set_wakeup_fd(writer)
+
+    def arrived(seconds: float | None) -> bytes:
+        select.select([reader], [], [], seconds)
+        try:
+            return os.read(reader, 1024)
+        except BlockingIOError:
+            return b""
+
+    try:
+        yield arrived
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, action in before.items():
+            signal.signal(number, action)
+        os.close(reader)
+        os.close(writer)
+
+
+def _do_nothing(*_: object) -> None:
+    """What a signal does that is read from the wakeup descriptor."""
+
+
+def _end_with(lifeline: int) -> None:
+    """End this process when the other end of a pipe closes: at first gently, then however it is."""
+    os.read(lifeline, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE_S)
+    os._exit(1)

@@ -1,0 +1,293 @@
+"""No client holds a thread, however slowly it sends or reads; and HTTP is spoken as clients expect it."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.auth.accounts import Accounts
+from tests.servers import children, free_port, start, stop, wait
+from tests.sites import schema, write
+from tests.waiting import until
+
+MANY = 40  # clients, more than there are threads
+LARGE = 50_000_000
+LIMIT = 60_000_000
+FILES: dict[str, str | bytes] = {
+    "content-types/note.json": schema("note", {"title": "string"}),
+    "site.yaml": (
+        f"api: {{upload_limit: {LIMIT}}}\n"
+        "roles:\n  public: {note: [find, findOne, update], upload: [find]}\nsearch: {index: false}\n"
+    ),
+    "content/notes/one.md": "---\ntitle: first\n---\n",
+    "content/uploads/large.bin": bytes(LARGE),
+    "content/uploads/digits.txt": "0123456789",
+    "content/uploads/empty.txt": "",
+}
+# The limits of a server that is not to be waited for.
+SOON = "from server.api.serving import bodies, http_server; http_server.HEAD_MS = 700; "
+SOON += "bodies.PROGRESS_S, bodies.WHOLE_S = 0.7, 1.5"
+
+
+class Server:
+    """A running server with one worker."""
+
+    def __init__(self, folder: Path, first: str = "") -> None:
+        self.root, self.port = folder / "site", free_port()
+        write(self.root, FILES)
+        accounts = Accounts(self.root)
+        self.token = accounts.create_token("full", "full-access")
+        accounts.close()
+        self.process = start(self.root, self.port, "--workers=1", first=first)
+        wait(self.process, self.port)
+
+    def connect(self, data: bytes = b"") -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        client.sendall(data)
+        return client
+
+    def exchange(self, data: bytes) -> bytes:
+        """All that comes back of what is sent, until the server closes."""
+        with self.connect(data) as client:
+            return receive(client)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes, Any]:
+        """(status, body, headers) of a request with the token."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            sent = {"Authorization": f"Bearer {self.token}", **headers}
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            return answer.status, answer.read(), answer.headers
+        finally:
+            connection.close()
+
+    def put(self, title: str) -> int:
+        body = json.dumps({"data": {"title": title}})
+        return self.ask("PUT", "/api/notes/one", body, **{"Content-Type": "application/json"})[0]
+
+    @property
+    def title(self) -> str:
+        return str(json.loads(self.ask("GET", "/api/notes/one")[1])["data"]["title"])
+
+    @property
+    def memory(self) -> int:
+        """The largest that the worker has been, in bytes."""
+        (worker,) = children(self.process.pid)
+        status = Path(f"/proc/{worker}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def receive(client: socket.socket) -> bytes:
+    """What comes until the other side closes."""
+    data = b""
+    while part := client.recv(65536):
+        data += part
+    return data
+
+
+def head(method: str, path: str, *headers: str) -> bytes:
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
+
+
+FORM = "Content-Type: application/x-www-form-urlencoded"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("usual"))
+    yield running
+    stop(running.process)
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("impatient"), SOON)
+    yield running
+    stop(running.process)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head("PUT", "/api/notes/one", "Content-Type: application/json", "Content-Length: 100") + b'{"data":',
+        head("PUT", "/api/notes/one", "Content-Length: 200000") + b"x" * 100_000,
+        head("PUT", "/api/notes/one", "Transfer-Encoding: chunked") + b"4\r\n{   \r\n",
+        head("GET", "/api/notes")[:-2],
+        head("GET", "/uploads/large.bin"),
+    ],
+    ids=["half a body", "half a large body", "chunks", "half a head", "an answer that nobody reads"],
+)
+def test_slow_clients_do_not_keep_others_waiting(server: Server, sent: bytes) -> None:
+    assert server.put("before") == 200
+    with ExitStack() as stack:
+        for _ in range(MANY):
+            stack.enter_context(server.connect(sent))
+        time.sleep(0.3)
+        assert server.put("meanwhile") == 200  # within the 10 s that a connection waits here
+        assert server.title == "meanwhile"
+
+
+def test_a_large_file_is_not_in_memory_for_those_who_read_slowly(server: Server) -> None:
+    assert server.ask("GET", "/api/notes")[0] == 200
+    before = server.memory
+    with ExitStack() as stack:
+        clients = [stack.enter_context(server.connect(head("GET", "/uploads/large.bin"))) for _ in range(10)]
+        assert all(client.recv(12) == b"HTTP/1.1 200" for client in clients)
+        time.sleep(0.5)
+        assert server.memory - before < 30_000_000
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head("PUT", "/api/notes/one", FORM, "Content-Length: 100") + b"data[title]=stopped",
+        head("PUT", "/api/notes/one", FORM, "Transfer-Encoding: chunked") + b"13\r\ndata[title]=stopped\r\n",
+    ],
+)
+def test_who_stops_sending_is_given_up(impatient: Server, sent: bytes) -> None:
+    began = time.monotonic()
+    answer = impatient.exchange(sent)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b'"RequestTimeoutError"' in answer
+    assert time.monotonic() - began < 3
+    assert impatient.title == "first"
+
+
+def test_who_sends_a_byte_now_and_then_is_given_up(impatient: Server) -> None:
+    with impatient.connect(head("PUT", "/api/notes/one", FORM, "Content-Length: 100")) as client:
+        client.settimeout(0.3)
+        for _ in range(20):
+            client.sendall(b"x")
+            try:
+                assert client.recv(12) == b"HTTP/1.1 408"
+                return
+            except TimeoutError:
+                continue
+    raise AssertionError("it goes on")
+
+
+def test_who_sends_half_a_head_is_given_up(impatient: Server) -> None:
+    began = time.monotonic()
+    assert impatient.exchange(b"GET /api/notes HTTP/1.1\r\nHost:") == b""
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head("PUT", "/api/notes/one", FORM, "Content-Length: 100") + b"data[title]=cut",
+        head("PUT", "/api/notes/one", FORM, "Transfer-Encoding: chunked") + b"f\r\ndata[title]=cut\r\n",
+        head("PUT", "/api/notes/one", FORM, "Transfer-Encoding: chunked") + b"f\r\ndata[title]=cut\r\nzz\r\n",
+    ],
+    ids=["shorter than it says", "no last chunk", "a broken chunk"],
+)
+def test_of_a_body_that_is_cut_off_nothing_is_written(server: Server, sent: bytes) -> None:
+    assert server.put("before") == 200
+    with server.connect(sent) as client:
+        client.shutdown(socket.SHUT_WR)
+        answer = receive(client)
+    assert not answer.startswith(b"HTTP/1.1 2")
+    time.sleep(0.2)
+    assert server.title == "before"
+
+
+def test_a_body_may_come_in_chunks(server: Server) -> None:
+    body = head("PUT", "/api/notes/one", FORM, "Transfer-Encoding: chunked", "Connection: close")
+    body += b"8\r\ndata[tit\r\nb\r\nle]=chunked\r\n0\r\n\r\n"
+    assert server.exchange(body).startswith(b"HTTP/1.1 200")
+    assert server.title == "chunked"
+
+
+def test_a_client_may_ask_before_it_sends(server: Server) -> None:
+    length = len("data[title]=expected")
+    with server.connect(
+        head("PUT", "/api/notes/one", FORM, f"Content-Length: {length}", "Expect: 100-continue")
+    ) as client:
+        assert client.recv(1000).startswith(b"HTTP/1.1 100 Continue")
+        client.sendall(b"data[title]=expected")
+        assert client.recv(1000).startswith(b"HTTP/1.1 200")
+    assert server.title == "expected"
+
+
+def test_requests_may_follow_each_other_before_they_are_answered(server: Server) -> None:
+    form = b"data[title]=piped"
+    data = head("PUT", "/api/notes/one", FORM, f"Content-Length: {len(form)}") + form
+    data += (
+        head("GET", "/api/notes/one")
+        + head("HEAD", "/api/notes")
+        + head("GET", "/_health", "Connection: close")
+    )
+    answer = server.exchange(data)
+    assert [part[:4] for part in answer.split(b"HTTP/1.1 ")[1:]] == [b"200 ", b"200 ", b"200 ", b"204 "]
+    assert answer.count(b'"title":"piped"') == 2
+
+
+def test_a_body_that_is_too_large_is_refused_unread(server: Server) -> None:
+    token = f"Authorization: Bearer {server.token}"
+    json_type = "Content-Type: application/json"
+    for path, length, status in (("/api/notes", 17_000_000, 413), ("/api/upload", LIMIT + 1, 413)):
+        with server.connect(head("POST", path, token, json_type, f"Content-Length: {length}")) as client:
+            assert client.recv(12) == f"HTTP/1.1 {status}".encode()
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    with server.connect(head("POST", "/api/notes", token, json_type, "Transfer-Encoding: chunked")) as client:
+        for _ in range(257):
+            client.sendall(chunk)
+        assert client.recv(12) == b"HTTP/1.1 413"
+
+
+def test_nothing_is_taken_of_an_upload_by_somebody_who_may_not(server: Server) -> None:
+    kind = "Content-Type: multipart/form-data; boundary=x"
+    with server.connect(head("POST", "/api/upload", kind, f"Content-Length: {LIMIT}")) as client:
+        assert client.recv(12) == b"HTTP/1.1 403"
+    wrong = "Authorization: Bearer nobody"
+    with server.connect(head("POST", "/api/upload", wrong, kind, f"Content-Length: {LIMIT}")) as client:
+        assert client.recv(12) == b"HTTP/1.1 401"
+
+
+def test_a_large_upload_is_not_in_memory(server: Server) -> None:
+    start_of_part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="big.bin"\r\n\r\n'
+    body = start_of_part + bytes(40_000_000) + b"\r\n--x--\r\n"
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    assert server.ask("POST", "/api/upload", start_of_part + b"1\r\n--x--\r\n", **kind)[0] == 201
+    before = server.memory
+    status, answer, _ = server.ask("POST", "/api/upload", body, **kind)
+    assert status == 201
+    assert json.loads(answer)[0]["size"] == 40_000.0
+    assert server.memory - before < 15_000_000
+    assert not list((server.root / ".quire/incoming").iterdir())
+
+
+def test_files_are_sent_in_whole_in_part_and_not_again(server: Server) -> None:
+    status, body, headers = server.ask("GET", "/uploads/digits.txt")
+    assert (status, body, headers["Content-Length"]) == (200, b"0123456789", "10")
+    assert headers["X-Sendfile"] is None
+    status, body, part = server.ask("GET", "/uploads/digits.txt", Range="bytes=2-4")
+    assert (status, body, part["Content-Range"], part["Content-Length"]) == (206, b"234", "bytes 2-4/10", "3")
+    assert server.ask("GET", "/uploads/digits.txt", Range="bytes=20-")[0] == 416
+    assert server.ask("GET", "/uploads/digits.txt", **{"If-None-Match": headers["ETag"]})[:2] == (304, b"")
+    status, body, of_head = server.ask("HEAD", "/uploads/digits.txt")
+    assert (status, body, of_head["Content-Length"]) == (200, b"", "10")
+    assert server.ask("GET", "/uploads/empty.txt")[:2] == (200, b"")
+
+
+def test_what_has_begun_is_finished_when_the_server_ends(tmp_path: Path) -> None:
+    running = Server(tmp_path)
+    form = b"data[title]=last"
+    with running.connect(
+        head("PUT", "/api/notes/one", FORM, f"Content-Length: {len(form)}") + form[:4]
+    ) as client:
+        time.sleep(0.2)
+        running.process.terminate()
+        time.sleep(0.5)
+        client.sendall(form[4:])
+        assert client.recv(12) == b"HTTP/1.1 200"
+    running.process.communicate(timeout=5)
+    assert running.process.returncode == 0
+    until(lambda: "last" in (running.root / "content/notes/one.md").read_text(), 1)
