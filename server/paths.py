@@ -1,6 +1,8 @@
 """Where things are in a site; and the folder .quire/, which holds accounts, keys, caches, locks."""
 
 import errno
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 FOLDER = ".quire"
@@ -11,7 +13,7 @@ UPLOADS = "content/uploads"
 
 
 def state_folder(root: Path) -> Path:
-    """The .quire/ folder of a site, with mode 0700 and ignored by git; made if it is missing.
+    """The .quire/ folder of a site, which only its owner may read and git ignores; made if it is missing.
 
     Raises OSError, also where it is a link: a link is committed with ease, and could lead to what is served.
     """
@@ -19,10 +21,19 @@ def state_folder(root: Path) -> Path:
     if folder.is_symlink():
         raise OSError(errno.ELOOP, "a link in its place", str(folder))
     folder.mkdir(mode=0o700, exist_ok=True)
+    keep_private(folder)
     ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n")
     return folder
+
+
+def keep_private(path: Path) -> None:
+    """Let only its owner do anything with a file or folder, if the owner is who runs this."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        with suppress(PermissionError):
+            path.chmod(mode & 0o700)
 
 
 def cache_folder(root: Path) -> Path | None:

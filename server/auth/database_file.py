@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from server.errors import SetupError
-from server.paths import state_folder
+from server.paths import keep_private, state_folder
 
 
 def database_file(root: Path) -> Path:
@@ -14,6 +14,7 @@ def database_file(root: Path) -> Path:
     try:
         path = state_folder(root) / "accounts.db"
         path.touch(mode=0o600)
+        keep_private(path)
     except OSError as error:
         raise SetupError(
             ".quire", None, f"can't be written: {error.strerror}", "look at its permissions"

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from server.errors import SetupError
-from server.paths import state_folder
+from server.paths import keep_private, state_folder
 
 VARIABLE = "QUIRE_JWT_SECRET"
 SHORTEST_KEY = 32
@@ -24,6 +24,7 @@ def session_key(root: Path) -> str:
         path = state_folder(root) / "jwt.key"
         if not path.exists():
             _make_key(path)
+        keep_private(path)
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         fix = "look at its permissions, or delete it, which ends all sessions"

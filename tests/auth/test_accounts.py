@@ -12,6 +12,7 @@ import pytest
 
 from server.auth import passwords
 from server.auth.accounts import Accounts
+from server.auth.sessions import Sessions
 from server.errors import SetupError
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, documents, load
@@ -153,6 +154,18 @@ def test_nobody_else_can_read_the_accounts(tmp_path: Path) -> None:
     for path in folder.glob("accounts.db*"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
     accounts.close()
+
+
+def test_what_was_found_open_is_closed_to_others(tmp_path: Path) -> None:
+    folder = tmp_path / ".quire"
+    Accounts(tmp_path).close()
+    Sessions(tmp_path, 1)
+    opened = (folder, folder / "accounts.db", folder / "jwt.key")
+    for path in opened:
+        path.chmod(0o777)
+    Accounts(tmp_path).close()
+    Sessions(tmp_path, 1)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in opened] == [0o700] * 3
 
 
 def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
