@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from server.api.wsgi_server import check_accounts
 from server.auth.accounts import Accounts
-from server.auth.sessions import Sessions
+from server.auth.session_key import session_key
 from server.commands.cli import main
 from server.errors import SetupError
 from server.site.site import Site
@@ -76,7 +76,7 @@ def api(tmp_path: Path) -> Iterator[Api]:
     write(root, {**FILES, ".hidden.yaml": "title: Hidden\n"})
     commit_all(root)
     Accounts(root).close()  # There are keys and accounts before the links are checked out.
-    Sessions(root, 1)
+    session_key(root)
     link(root, REFUSED | LOOPS)
     api = make(root, {})
     yield api

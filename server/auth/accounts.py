@@ -11,12 +11,14 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from server.auth.database import Watch, open_database, tokens_table
+from server.auth.database import Watch, open_database, site_table, tokens_table
 from server.auth.permissions import Actor
 from server.bounded import Cache, size_of
 from server.documents.timestamps import from_datetime, now
@@ -67,6 +69,12 @@ class Accounts:
         """What tells whether somebody has changed an account, for as long as this is open."""
         self._watches.append(Watch(self.engine))
         return self._watches[-1]
+
+    @cached_property
+    def site_id(self) -> str:
+        """What tells these accounts from those of any other site, for as long as there are any."""
+        with self.engine.connect() as connection:
+            return str(connection.execute(select(site_table.c.id)).scalar_one())
 
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None

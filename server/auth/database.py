@@ -1,5 +1,6 @@
 """The accounts database: its tables and how it is opened, in SQLite or wherever `accounts:` points."""
 
+import secrets
 import threading
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,14 @@ logins_table = Table(
     Column("renewed_at", String(24), nullable=False),
     Column("expires_at", String(24), nullable=False),
     Column("ends_at", String(24), nullable=False),
+)
+
+# What tells this database from all others, in one row: tokens of users are good for its users alone.
+site_table = Table(
+    "site",
+    _metadata,
+    Column("row", Integer, primary_key=True),
+    Column("id", String(32), nullable=False),
 )
 
 # How often the rows of a table were changed; whoever changes one counts first, and so is alone.
@@ -178,6 +187,8 @@ def _complete(connection: Connection) -> None:
             connection.execute(text(f"ALTER TABLE users ADD COLUMN {column}"))
     if connection.execute(select(versions_table.c.name)).first() is None:
         connection.execute(versions_table.insert(), {"name": users_table.name, "number": 1})
+    if connection.execute(select(site_table.c.id)).first() is None:
+        connection.execute(site_table.insert(), {"row": 1, "id": secrets.token_hex(16)})
     _fill_keys(connection)
     for index in _indexes:
         connection.execute(CreateIndex(index, if_not_exists=True))

@@ -25,6 +25,6 @@ def open_directory(root: Path, settings: Settings, accounts: Accounts | None = N
 
     `accounts` are those of the site, where they are open already.
     """
-    sessions = Sessions(root, settings.session.total_seconds())
     accounts = accounts or Accounts(root, settings.accounts)
+    sessions = Sessions(root, settings.session.total_seconds(), accounts.site_id)
     return Directory(accounts, Users(accounts), Logins(accounts.engine), sessions)

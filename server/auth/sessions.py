@@ -1,4 +1,4 @@
-"""JSON web tokens: proof of a login, for a while, until the password changes."""
+"""JSON web tokens: proof of a login at one site, for a while, until the password changes."""
 
 import time
 from datetime import datetime
@@ -19,22 +19,23 @@ MAX_COUNTED_BYTES = 32 * 1024 * 1024  # of some 50,000 accounts and addresses; t
 
 
 class Sessions:
-    """Makes and reads the tokens of one site."""
+    """Makes and reads the tokens of one site.
 
-    def __init__(self, root: Path, lifetime_s: float) -> None:
-        self._key, self.lifetime_s = session_key(root), lifetime_s
+    Each token names its site, as the issuer: another site with the same key has other users.
+    """
+
+    def __init__(self, root: Path, lifetime_s: float, site_id: str) -> None:
+        """Raises SetupError where there can be no key."""
+        self._key, self.lifetime_s, self._site_id = session_key(root), lifetime_s, site_id
 
     def token(self, user: User) -> str:
         """A token for a user who has just proved who it is."""
-        issued = int(time.time())
-        claims = {"id": user.id, "s": user.sessions, "iat": issued, "exp": issued + int(self.lifetime_s)}
-        return jwt.encode(claims, self._key, ALGORITHM)
+        return self._encoded({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
         """(user id, sessions number) of a sound token that has not expired, or None."""
         try:
-            options: jwt.types.Options = {"require": ["id", "s", "exp"]}
-            claims = jwt.decode(token, self._key, [ALGORITHM], options=options)
+            claims = self._decoded(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
         except (jwt.PyJWTError, ValueError, TypeError):
             return None
@@ -60,19 +61,27 @@ class Sessions:
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
 
     def _sign(self, claims: dict[str, Any], login: Login, expires: float) -> str:
-        who = {"userId": str(login.user_id), "sessionId": login.id}
-        return jwt.encode(
-            {**who, **claims, "iat": int(time.time()), "exp": int(expires)}, self._key, ALGORITHM
-        )
+        return self._encoded({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
         """What a sound token of a kind says, which has all the claims that it must have."""
         try:
-            options: jwt.types.Options = {"require": ["userId", "sessionId", "type", "exp", *more]}
-            claims: dict[str, Any] = jwt.decode(token, self._key, [ALGORITHM], options=options)
+            claims = self._decoded(token, ("userId", "sessionId", "type", *more))
         except jwt.PyJWTError:
             return None
         return claims if claims["type"] == kind else None
+
+    def _encoded(self, claims: dict[str, Any], expires: float) -> str:
+        registered = {"iss": self._site_id, "iat": int(time.time()), "exp": int(expires)}
+        return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
+
+    def _decoded(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
+        """What a token says. Raises PyJWTError for one that is not sound, expired, or of another site."""
+        options: jwt.types.Options = {"require": ["iss", "exp", *required]}
+        found: dict[str, Any] = jwt.decode(
+            token, self._key, [ALGORITHM], issuer=self._site_id, options=options
+        )
+        return found
 
 
 class Attempts:

@@ -12,7 +12,7 @@ import pytest
 
 from server.auth import passwords
 from server.auth.accounts import Accounts
-from server.auth.sessions import Sessions
+from server.auth.session_key import session_key
 from server.errors import SetupError
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, documents, load
@@ -159,12 +159,12 @@ def test_nobody_else_can_read_the_accounts(tmp_path: Path) -> None:
 def test_what_was_found_open_is_closed_to_others(tmp_path: Path) -> None:
     folder = tmp_path / ".quire"
     Accounts(tmp_path).close()
-    Sessions(tmp_path, 1)
+    session_key(tmp_path)
     opened = (folder, folder / "accounts.db", folder / "jwt.key")
     for path in opened:
         path.chmod(0o777)
     Accounts(tmp_path).close()
-    Sessions(tmp_path, 1)
+    session_key(tmp_path)
     assert [stat.S_IMODE(path.stat().st_mode) for path in opened] == [0o700] * 3
 
 
