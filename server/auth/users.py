@@ -142,7 +142,8 @@ class Users:
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
         """Change some columns of a user. Raises TakenError where another has the name or address.
 
-        A new password ends its sessions; what was mailed before a new password or address is void.
+        A new password ends its sessions, and so does a block; what was mailed before a new password or
+        address is void.
         """
         changes: dict[str, Any] = {**values, "updated_at": now(), "version": _number}
         if "username" in changes:
@@ -156,6 +157,8 @@ class Users:
             changes["password"] = hash_password(str(changes["password"]))
             changes["sessions"] = _u.sessions + 1
             changes["reset_hash"] = None
+        if changes.get("blocked"):  # They stay ended when the user is let in again.
+            changes["sessions"] = _u.sessions + 1
         with self._changing() as connection:
             _refuse_taken(connection, user_id, changes)
             connection.execute(users_table.update().where(_u.id == user_id).values(**changes))
