@@ -11,7 +11,7 @@ RULES: Mapping[str, str] = {
     "settings": "`site.yaml` can't be used, or names what is not there.",
     "schema": "A content type or component can't be used.",
     "unreadable": "A file, folder or link can't be read.",
-    "syntax": "The text is no YAML, JSON or Markdown with front matter.",
+    "syntax": "The text is no YAML, JSON, TOML or Markdown with front matter.",
     "value": "A value is not of its attribute's type.",
     "option": "A value breaks an option of its attribute: required, a length, a bound, a pattern.",
     "unknown-key": "A key that the type does not have; it is not served.",

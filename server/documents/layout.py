@@ -16,7 +16,8 @@ from server.schema.model import Schema, Type
 
 MARKDOWN = (".md", ".mdx", ".markdown")
 YAML = (".yaml", ".yml")
-ENDINGS = (*MARKDOWN, *YAML, ".json")
+TOML = ".toml"
+ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 
 @dataclass(frozen=True, slots=True)

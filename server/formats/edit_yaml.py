@@ -8,7 +8,7 @@ and compares: an edit that says anything but what it should is not used.
 import re
 from typing import Any
 
-from server.formats.edits import REMOVE, Cut, apply_cuts, same
+from server.formats.edits import REMOVE, Cut, apply_cuts, common_ends, same
 from server.formats.lines import line_end, line_start, next_line
 from server.formats.scalars import is_null
 from server.formats.syntax_tree import Node, yaml_nodes
@@ -127,7 +127,7 @@ class _YamlEditor:
 
     def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
         """Change a block list where it differs; the items before and after keep their bytes."""
-        head, tail = _common_ends(tree, value)
+        head, tail = common_ends(tree, value)
         old, new = range(head, len(tree) - tail), value[head : len(value) - tail]
         if len(old) == len(new) and all(
             self.same_shape(node.items[i], tree[i], v) for i, v in zip(old, new, strict=True)
@@ -225,18 +225,6 @@ class _YamlEditor:
 
     def cut_lines(self, start: int, end: int) -> None:
         self.cuts.append(Cut(line_start(self.text, start), next_line(self.text, max(start, end)), ""))
-
-
-def _common_ends(tree: list[Tree], value: list[Any]) -> tuple[int, int]:
-    """How many items are the same at the beginning of two lists, and how many at the end."""
-    shorter = min(len(tree), len(value))
-    head = 0
-    while head < shorter and same(tree[head], value[head]):
-        head += 1
-    tail = 0
-    while tail < shorter - head and same(tree[-1 - tail], value[-1 - tail]):
-        tail += 1
-    return head, tail
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:

@@ -47,6 +47,18 @@ def same(old: Tree, new: Any) -> bool:
     return _equal(old, new)
 
 
+def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
+    """How many items are the same at the beginning of two lists, and how many at the end."""
+    shorter = min(len(old), len(new))
+    head = 0
+    while head < shorter and same(old[head], new[head]):
+        head += 1
+    tail = 0
+    while tail < shorter - head and same(old[-1 - tail], new[-1 - tail]):
+        tail += 1
+    return head, tail
+
+
 def _equal(old: Any, new: Any) -> bool:
     """Equality that tells 1 from True and from 1.0."""
     return type(old) is type(new) and bool(old == new)

@@ -10,6 +10,7 @@ The blank line after the block and the newline at the end of the file belong to 
 text: readers get the body without them, and writers keep them.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,93 +18,26 @@ from typing import Any, cast
 from frontmatter import detect_format
 from frontmatter.default_handlers import BaseHandler
 
+from server.formats.edit_json import edit_json
 from server.formats.edit_yaml import edit_yaml
+from server.formats.json_reader import json_positions, read_json
+from server.formats.json_writer import json_text
 from server.formats.lines import newline_of
 from server.formats.positions import Positions
 from server.formats.scalars import is_null
+from server.formats.toml.edit import edit_toml
+from server.formats.toml.reader import read_toml
+from server.formats.toml.writer import toml_mapping
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import yaml_mapping
-
-
-class Handler(BaseHandler):
-    """One format of front matter: the lines around it, and how it is read, written and changed."""
-
-    CLOSING: re.Pattern[str]
-
-    def split(self, text: str) -> tuple[str, str]:
-        """A text → (front matter, all that follows the closing line), to the byte.
-
-        Raises SyntaxProblem where the block is not closed.
-        """
-        start = text.find("\n") + 1 or len(text)
-        closing = self.CLOSING.search(text, start)
-        if not closing:
-            fix = f"put a line {self.END_DELIMITER} below it"
-            raise SyntaxProblem("the front matter is not closed", 1, fix, 1)
-        return text[start : closing.start()], text[closing.end() :]
-
-    def load(self, fm: str, positions: Positions | None = None) -> dict[str, Tree]:
-        """Front matter → its mapping, with positions in the whole file. Raises SyntaxProblem."""
-        raise NotImplementedError
-
-    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
-        raise NotImplementedError
-
-
-class YamlHandler(Handler):
-    """YAML between lines of three dashes; three dots may close it, as they close a YAML document."""
-
-    FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
-    CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-    START_DELIMITER = END_DELIMITER = "---"
-
-    def load(self, fm: str, positions: Positions | None = None) -> dict[str, Tree]:
-        """Front matter → its mapping, with positions in the whole file. Raises SyntaxProblem."""
-        try:
-            data = read_yaml(fm, positions)
-        except SyntaxProblem as error:
-            line = error.line + 1 if error.line else None
-            raise SyntaxProblem(error.message, line, error.fix, error.column) from error
-        if positions is not None:
-            for at, position in positions.items():
-                positions[at] = position._replace(line=position.line + 1)
-        if is_null(data):
-            return {}
-        if not isinstance(data, dict):
-            raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines", 1)
-        return data
-
-    def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """A mapping → new front matter, without the lines around it."""
-        return yaml_mapping(metadata)
-
-    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
-        return edit_yaml(fm, self.load(fm) or None, changes, expand=expand)
-
-
-class TomlHandler(Handler):
-    """TOML between lines of three plus signs, which is recognised in order to be refused."""
-
-    FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
-    START_DELIMITER = END_DELIMITER = "+++"
-
-    def split(self, text: str) -> tuple[str, str]:
-        """Raises SyntaxProblem."""
-        raise SyntaxProblem("front matter in TOML is not read", 1, "write it as YAML between --- lines", 1)
-
-
-YAML = YamlHandler()  # what new front matter is written in
-HANDLERS: tuple[Handler, ...] = (YAML, TomlHandler())
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """A Markdown text in four parts, which joined are the text; without front matter it is all `rest`."""
 
-    handler: Handler | None
+    handler: "Handler | None"
     opening: str
     matter: str
     closing: str
@@ -118,7 +52,7 @@ class Parts:
                 body = body.removeprefix(lead)
                 break
         # Where lines end with \n alone, a \r before the last one is text.
-        newline = newline_of(self.opening or self.rest)
+        newline = newline_of(self.opening or self.closing or self.rest)
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None) -> dict[str, Tree]:
@@ -126,11 +60,148 @@ class Parts:
         return self.handler.load(self.matter, positions) if self.handler and self.matter else {}
 
 
+class Handler(BaseHandler):
+    """One format of front matter: the lines around it, and how it is read, written and changed."""
+
+    CLOSING: re.Pattern[str]
+    LINES_ABOVE = 1  # lines of the file above the first of the front matter
+
+    def parts(self, text: str) -> Parts:
+        """The parts of a text that `detect` has recognised.
+
+        Raises SyntaxProblem where the block is not closed.
+        """
+        start = text.find("\n") + 1 or len(text)
+        closing = self.CLOSING.search(text, start)
+        if not closing:
+            fix = f"put a line {self.END_DELIMITER} below it"
+            raise SyntaxProblem("the front matter is not closed", 1, fix, 1)
+        matter = text[start : closing.start()]
+        return Parts(self, text[:start], matter, closing[0], text[closing.end() :])
+
+    def split(self, text: str) -> tuple[str, str]:
+        """A text → (front matter, all that follows the closing line), as python-frontmatter asks for it."""
+        parts = self.parts(text)
+        return parts.matter, parts.rest
+
+    def load(self, fm: str, positions: Positions | None = None) -> dict[str, Tree]:
+        """Front matter → its mapping, with positions in the whole file. Raises SyntaxProblem."""
+        above = self.LINES_ABOVE
+        try:
+            data = self.read(fm, positions)
+        except SyntaxProblem as error:
+            line = error.line + above if error.line else None
+            raise SyntaxProblem(error.message, line, error.fix, error.column) from error
+        if positions is not None:
+            for at, position in positions.items():
+                positions[at] = position._replace(line=position.line + above)
+        if is_null(data):
+            return {}
+        if not isinstance(data, dict):
+            raise SyntaxProblem("front matter must be a mapping", 2, "write it as key: value lines", 1)
+        return data
+
+    def read(self, fm: str, positions: Positions | None = None) -> Tree:
+        """Front matter → its tree; `positions` as for `read_yaml`. Raises SyntaxProblem."""
+        raise NotImplementedError
+
+    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
+        """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
+        raise NotImplementedError
+
+
+class YamlHandler(Handler):
+    """YAML between lines of three dashes; three dots may close it, as they close a YAML document."""
+
+    FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
+    CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+    START_DELIMITER = END_DELIMITER = "---"
+
+    def read(self, fm: str, positions: Positions | None = None) -> Tree:
+        """Front matter → its tree; `positions` as for `read_yaml`. Raises SyntaxProblem."""
+        return read_yaml(fm, positions)
+
+    def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
+        """A mapping → new front matter, without the lines around it."""
+        return yaml_mapping(metadata)
+
+    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
+        """Front matter with other values under some keys; `changes` and `expand` as for `edit_yaml`."""
+        return edit_yaml(fm, self.load(fm) or None, changes, expand=expand)
+
+
+class TomlHandler(Handler):
+    """TOML between lines of three plus signs, which Hugo and Zola write."""
+
+    FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
+    CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+    START_DELIMITER = END_DELIMITER = "+++"
+
+    def read(self, fm: str, positions: Positions | None = None) -> Tree:
+        """Front matter → its tree; `positions` as for `read_toml`. Raises SyntaxProblem."""
+        return read_toml(fm, positions)
+
+    def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
+        """A mapping → new front matter, without the lines around it."""
+        return toml_mapping(metadata)
+
+    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
+        """Front matter with other values under some keys; `changes` and `expand` as for `edit_toml`."""
+        return edit_toml(fm, read_toml(fm), changes, expand=expand)
+
+
+class JsonHandler(Handler):
+    """A JSON object at the top of the file, which has no lines around it, as Hugo reads it."""
+
+    FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
+    CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+    LINES_ABOVE = 0
+
+    def parts(self, text: str) -> Parts:
+        """The parts of a text that `detect` has recognised. Raises SyntaxProblem for what is no JSON."""
+        try:
+            _, end = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError):
+            read_json(text)  # Raises the problem with its position.
+            raise
+        closing = self.CLOSING.match(text, end)
+        behind = closing.end() if closing else end
+        return Parts(self, "", text[:end], text[end:behind], text[behind:])
+
+    def read(self, fm: str, positions: Positions | None = None) -> Tree:
+        """Front matter → its tree; `positions` as for `read_yaml`. Raises SyntaxProblem."""
+        if positions is not None:
+            positions.update(json_positions(fm))
+        return read_json(fm)
+
+    def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
+        """A mapping → new front matter."""
+        return json_text(metadata, indent="  ")
+
+    def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
+        """Front matter with other values under some keys; `changes` as for `edit_yaml`."""
+        return edit_json(fm, read_json(fm), changes)
+
+
+class NamedHandler(Handler):
+    """Front matter that names its language behind the dashes, which is recognised in order to be refused."""
+
+    FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
+    START_DELIMITER = END_DELIMITER = "---"
+
+    def parts(self, text: str) -> Parts:
+        """Raises SyntaxProblem."""
+        language = text.partition("\n")[0].strip("- \t\r")
+        fix = "write it as YAML between --- lines, or as TOML between +++ lines"
+        raise SyntaxProblem(f"front matter in {language} behind --- is not read", 1, fix, 1)
+
+
+YAML = YamlHandler()
+TOML = TomlHandler()
+HANDLERS: tuple[Handler, ...] = (YAML, TOML, JsonHandler(), NamedHandler())
+
+
 def split(text: str) -> Parts:
     """The parts of a Markdown text. Raises SyntaxProblem for front matter that is not closed."""
     handler = cast("Handler | None", detect_format(text, HANDLERS))
-    if handler is None:
-        return Parts(None, "", "", "", text)
-    matter, rest = handler.split(text)
-    start = text.find("\n") + 1
-    return Parts(handler, text[:start], matter, text[start + len(matter) : len(text) - len(rest)], rest)
+    return handler.parts(text) if handler else Parts(None, "", "", "", text)

@@ -24,7 +24,8 @@ from server.schema.model import (
 )
 from server.spelling import suggestion
 
-FORMATS = ("md", "json", "yaml")
+FORMATS = ("md", "json", "yaml", "toml")  # of new files
+FRONT_MATTER = ("yaml", "toml")  # of new Markdown files
 _API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
@@ -129,11 +130,10 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
     info = _section(file, "info")
     options = _section(file, "options")
     singular, plural = (_api_id(file, info, key) for key in ("singularName", "pluralName"))
-    format_ = options.get("format", "md")
-    if format_ not in FORMATS:
-        raise file.refuse(
-            f'the format "{format_}" is not known', f"use {', '.join(FORMATS)}", "options", "format"
-        )
+    for option, known in (("format", FORMATS), ("frontMatter", FRONT_MATTER)):
+        if options.get(option, known[0]) not in known:
+            what = f'the {option} "{options[option]}" is not known'
+            raise file.refuse(what, f"use {', '.join(known)}", "options", option)
     return Type(
         uid=f"api::{singular}.{singular}",
         kind=kind,
@@ -144,7 +144,8 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
         draft_publish=bool(options.get("draftAndPublish", False)),
         localized=localized,
         files=_patterns(file, options, kind, localized),
-        format=format_,
+        format=options.get("format", FORMATS[0]),
+        front_matter=options.get("frontMatter", FRONT_MATTER[0]),
         body=_body(file, options, attributes),
         path=file.path,
         raw=file.data,
@@ -184,10 +185,10 @@ def _patterns(file: ConfigFile, options: Mapping[str, Any], kind: Kind, localize
             raise file.refuse(
                 f'the pattern "{pattern}" leaves the site', "write it relative to the site", *at
             )
-        if not pattern.endswith((".md", ".mdx", ".markdown", ".json", ".yaml", ".yml")):
+        if not pattern.endswith((".md", ".mdx", ".markdown", ".json", ".yaml", ".yml", ".toml")):
             raise file.refuse(
                 f'the pattern "{pattern}" has no ending that is read',
-                "end it with .md, .mdx, .json or .yaml",
+                "end it with .md, .mdx, .json, .yaml or .toml",
                 *at,
             )
         fields = re.findall(r"\{(.*?)\}", pattern)

@@ -193,6 +193,7 @@ class Type:
     localized: bool = False
     files: tuple[str, ...] = ()
     format: str = "md"
+    front_matter: str = "yaml"
     body: str | None = None
     path: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)

@@ -5,10 +5,11 @@ anchor may be shared by other attributes), the attributes concerned are written 
 fails as well, the change is refused, so that nothing can be lost.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from server.documents.layout import MARKDOWN
+from server.documents.layout import MARKDOWN, TOML
 from server.errors import ConflictError
 from server.formats import frontmatter
 from server.formats.edit_json import edit_json
@@ -17,26 +18,58 @@ from server.formats.edits import REMOVE, same
 from server.formats.json_reader import read_json
 from server.formats.json_writer import json_text
 from server.formats.lines import newline_of
+from server.formats.toml.edit import edit_toml
+from server.formats.toml.reader import read_toml
+from server.formats.toml.writer import NoNull, toml_mapping
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import yaml_mapping
 from server.storage.read import parse
 
 BOM = "\ufeff"
+# The formats of front matter that new files can have, by their names in `options.frontMatter`.
+FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "toml": frontmatter.TOML}
 
 
-def new_text(path: str, body: str | None, trees: Mapping[str, Any]) -> str:
-    """The text of a new file at `path` that says `trees`; `body` names the Markdown body's attribute."""
+def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
+    """The text of a new file at `path` that says `trees`; `body` names the Markdown body's attribute.
+
+    `matter` is the format of its front matter, one of FRONT_MATTER. Raises ConflictError for a value
+    that the format of the file has no form for.
+    """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
-    if not path.endswith(MARKDOWN):
-        return yaml_mapping(trees)
+    with _no_null(path):
+        if path.endswith(TOML):
+            return toml_mapping(_without_null(trees))
+        if not path.endswith(MARKDOWN):
+            return yaml_mapping(trees)
+        return _new_markdown(body, trees, FRONT_MATTER[matter])
+
+
+def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
     if text == "" and body:
         matter[body] = ""
-    made = f"---\n{frontmatter.YAML.export(matter)}---\n"
+    if handler is frontmatter.TOML:
+        matter = _without_null(matter)
+    made = f"{handler.START_DELIMITER}\n{handler.export(matter)}{handler.END_DELIMITER}\n"
     return made + (f"\n{text}\n" if text else "")
+
+
+def _without_null(trees: Mapping[str, Any]) -> dict[str, Any]:
+    """The trees that TOML can say: it has no null, so a key that is null is left out."""
+    return {key: tree for key, tree in trees.items() if tree is not None}
+
+
+@contextmanager
+def _no_null(path: str) -> Iterator[None]:
+    """Turn a null inside of a value, for which TOML has no form, into a ConflictError."""
+    try:
+        yield
+    except NoNull as error:
+        raise ConflictError(f"{path} can't hold the value: {error}; write the document as JSON") from error
 
 
 def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
@@ -47,7 +80,8 @@ def changed_text(path: str, text: str, body: str | None, changes: Mapping[str, A
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
     for attempt in (_edit, _edit_expanded):
-        made = attempt(path, text, body, dict(changes))
+        with _no_null(path):
+            made = attempt(path, text, body, dict(changes))
         try:
             if _says(parse(path, made, body), expected):
                 return bom + made
@@ -80,6 +114,8 @@ def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], 
     """The edited text; `expand` writes out every attribute that has an anchor or alias."""
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
+    if path.endswith(TOML):
+        return edit_toml(text, read_toml(text), changes, expand=expand)
     if not path.endswith(MARKDOWN):
         return edit_yaml(text, read_yaml(text), changes, expand=expand)
     return _edit_markdown(text, body, changes, expand=expand)
@@ -95,9 +131,11 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
         return rest
     if changes:
         matter = (parts.handler or frontmatter.YAML).edit(matter, changes, expand=expand)
-        if matter and not matter.endswith("\n"):
-            matter += newline
-    opening, closing = parts.opening or f"---{newline}", parts.closing or f"---{newline}"
+    opening, closing = parts.opening, parts.closing
+    if parts.handler is None:
+        opening = closing = f"---{newline}"
+    if opening and matter and not matter.endswith("\n"):
+        matter += newline
     if rest and not closing.endswith("\n"):
         closing += newline
     return opening + matter + closing + rest

@@ -5,11 +5,12 @@ import stat
 import time
 from pathlib import Path
 
-from server.documents.layout import MARKDOWN
+from server.documents.layout import MARKDOWN, TOML
 from server.formats import frontmatter
 from server.formats.json_reader import json_positions, read_json
 from server.formats.positions import Positions, position_at
 from server.formats.scalars import is_null
+from server.formats.toml.reader import read_toml
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.storage.files import Signature, signature
@@ -26,12 +27,19 @@ def parse(path: str, text: str, body: str | None, positions: Positions | None = 
         if body and (text_below := parts.body):
             tree[body] = text_below
         return tree
-    tree = read_json(text) if path.endswith(".json") else read_yaml(text, positions)
+    tree = read_data(path, text, positions)
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
         raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values", 1)
     return tree
+
+
+def read_data(path: str, text: str, positions: Positions | None = None) -> Tree:
+    """The tree of a file that is no Markdown, by the ending of its path; JSON leaves `positions` empty."""
+    if path.endswith(".json"):
+        return read_json(text)
+    return read_toml(text, positions) if path.endswith(TOML) else read_yaml(text, positions)
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:

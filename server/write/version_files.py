@@ -15,7 +15,7 @@ from server.write.context import Context, Values
 from server.write.request import Address
 
 NAME_BYTES = 120
-_FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml"}
+_FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 _FORBIDDEN = frozenset('/\\:*?"<>|')
 
 
@@ -79,7 +79,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     trees["createdAt"] = trees["updatedAt"] = Plain(context.now)
     if type_.draft_publish and not address.draft:
         trees["publishedAt"] = Plain(context.now)
-    context.changeset.put(path, new_text(path, type_.body, trees))
+    context.changeset.put(path, new_text(path, type_.body, trees, type_.front_matter))
 
 
 def free_path(context: Context, address: Address, document_id: str, values: Values) -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,10 @@ REFUSED = {
     "twice.md": ("---\ntitle: x\ntitle: y\n---\n", 'the key "title" stands twice', 3),
     "open.md": ("---\ntitle: x\n", "not closed", 1),
     "broken.md": ("---\ntitle: a: b\n---\n", "mapping values", 2),
-    "toml.md": ("+++\ntitle = 'x'\n+++\n", "TOML", 1),
+    "toml.md": ("+++\ntitle = 'x'\nsub = y\n+++\n", "not TOML: Invalid value", 3),
+    "twice.toml": ("a = 1\nb = 2\na = 3\n", "Cannot overwrite a value", 3),
+    "open.toml": ("a = 1\nb = [\n", "not TOML", 3),
+    "json.md": ('{"a": 1,\n"b" 2}\nBody\n', "not JSON", 2),
     "list.yaml": ("- a\n- b\n", "must be a mapping", 1),
     "two.yaml": ("a: 1\n---\nb: 2\n", "second YAML document", 2),
     "twice.json": ('{"a": 1, "a": 2}', "stands twice", None),
@@ -182,6 +186,17 @@ def test_what_is_ambiguous_is_refused_with_its_line(name: str) -> None:
         parse(name, text, BODY)
     if line:
         assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    "value", [*TEXTS, 'a """ b\nc', 'a\n"', "a\r\nb", "a\\b\n", "+++\nx", "\x7f", "x\x00y"]
+)
+@pytest.mark.parametrize("text", ['key = "x"\n', "key = 'x'\n", "key = 1\n", ""])
+def test_text_stays_text_in_toml(value: str, text: str) -> None:
+    made = changed_text("a.toml", text, None, {"key": value})
+    assert tomllib.loads(made) == {"key": value}
+    made = changed_text("a.md", f"+++\n{text}+++\n", None, {"key": value, "list": [value]})
+    assert parse("a.md", made, None) == {"key": value, "list": [value]}
 
 
 def test_json_numbers_keep_their_digits() -> None:

@@ -32,10 +32,27 @@ def test_a_body_needs_no_blank_line_and_no_last_newline(body: str, end: str) -> 
     assert split(text).body == f"b{body}b"
 
 
-PIECES = st.sampled_from(["---", "...", "+++", "\n", "\r\n", "\r", " ", "\t", "a: b", "é", "# ", "    x"])
+@given(BODIES, ENDS)
+def test_toml_and_json_leave_the_same_body(body: str, end: str) -> None:
+    for matter in (f"+++{end}title = 'x'{end}+++{end}", f'{{"title": "x"}}{end}'):
+        parts = split(f"{matter}{end}{body}{end}")
+        assert (parts.body, parts.load()) == (body, {"title": "x"})
 
 
-@given(st.sampled_from(["", "---\n", "---\r\n", "--- \n"]), st.lists(PIECES, max_size=12).map("".join))
+def test_what_only_looks_like_json_is_body() -> None:
+    for text in ("{/* MDX */}\n", '{"text"}', "{% raw %}", "{ }", "{title}"):
+        assert split(text).body == text.removesuffix("\n")
+
+
+PIECES = st.sampled_from(
+    ["---", "...", "+++", '{"a": 1', "}", "\n", "\r\n", "\r", " ", "\t", "a: b", "é", "# ", "    x"]
+)
+
+
+@given(
+    st.sampled_from(["", "---\n", "---\r\n", "--- \n", "+++\n", '{"a": {']),
+    st.lists(PIECES, max_size=12).map("".join),
+)
 def test_no_byte_is_lost(start: str, more: str) -> None:
     text = start + more
     try:
@@ -43,7 +60,7 @@ def test_no_byte_is_lost(start: str, more: str) -> None:
     except SyntaxProblem:
         return
     assert text == parts.opening + parts.matter + parts.closing + parts.rest
-    assert (parts.handler is None) == (parts.opening == "")
+    assert (parts.handler is None) == (parts.opening + parts.matter == "")
 
 
 def test_a_file_without_front_matter_is_all_body() -> None:
@@ -89,7 +106,10 @@ REFUSED = {
         "put a line",
     ),
     "a fence alone": ("---", "the front matter is not closed", 1, "put a line"),
-    "TOML": ('+++\ntitle = "x"\n+++\n', "front matter in TOML is not read", 1, "write it as YAML"),
+    "TOML that is not closed": ('+++\ntitle = "x"\n', "the front matter is not closed", 1, "put a line +++"),
+    "broken TOML": ('+++\ntitle = "x"\nsub = \'y\n+++\n', "a quote is not closed", 3, "close it"),
+    "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 3, "look at the commas"),
+    "a language behind the dashes": ("---toml\na = 1\n---\n", "front matter in toml", 1, "write it as YAML"),
     "a list": ("---\n- a\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
     "text": ("---\njust text\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
     "broken YAML": ("---\ntitle: x\nsub: a: b\n---\n", "mapping values are not allowed", 3, "put text"),

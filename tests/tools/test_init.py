@@ -398,21 +398,21 @@ def test_types_that_are_there_stay_and_others_come(tmp_path: Path) -> None:
 def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
     tree = {
         "notes/a.md": page("title: A"),
-        "notes/b.md": "+++\ntitle = 'B'\n+++\n",
+        "notes/b.md": "+++\ntitle = B\n+++\n",
         "notes/c.md": page("title: a: b"),
         "notes/d.md": b"\0",
     }
     write(tmp_path, tree)
     done = init(tmp_path)
     assert done.exit_code == 0
-    assert "notes/b.md  line 1: front matter in TOML is not read" in done.stdout
+    assert "notes/b.md  line 2: not TOML: Invalid value" in done.stdout
     assert "notes/c.md  line 2: not YAML" in done.stdout
     assert "notes/d.md  line 1: is binary" in done.stdout
     assert "3 errors" in done.stdout
 
 
 def test_nothing_but_files_that_can_not_be_read(tmp_path: Path) -> None:
-    write(tmp_path, {"notes/b.md": "+++\ntitle = 'B'\n+++\n"})
+    write(tmp_path, {"notes/b.md": "+++\ntitle = B\n+++\n"})
     done = init(tmp_path)
     assert done.exit_code == 1
     assert list(tmp_path.iterdir()) == [tmp_path / "notes"]

@@ -24,7 +24,13 @@ ATTRIBUTES = {
     "rows": {"type": "component", "component": "shared.row", "repeatable": True},
 }
 ROW = '{"attributes": {"text": {"type": "text"}, "data": {"type": "json"}, "at": {"type": "time"}}}'
-FORMATS = ("md", "yaml", "json")
+FORMATS: dict[str, dict[str, str]] = {
+    "md": {},
+    "yaml": {"format": "yaml"},
+    "json": {"format": "json"},
+    "toml": {"format": "toml"},
+    "plus": {"frontMatter": "toml"},
+}
 TRICKY = [
     "NO",
     "1.10",
@@ -74,10 +80,19 @@ documents = st.fixed_dictionaries(
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
     files: dict[str, str | bytes] = {
-        f"content-types/{format_}.json": schema(f"{format_}-note", ATTRIBUTES, drafts=True, format=format_)
-        for format_ in FORMATS
+        f"content-types/{format_}.json": schema(f"{format_}-note", ATTRIBUTES, drafts=True, **options)
+        for format_, options in FORMATS.items()
     }
     return make(tmp_path_factory.mktemp("site"), {**files, "content-types/components/shared/row.json": ROW})
+
+
+def without_null(value: Any) -> Any:
+    """A value with 0 for every null."""
+    if isinstance(value, dict):
+        return {key: without_null(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_null(item) for item in value]
+    return 0 if value is None else value
 
 
 def check(shown: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -119,6 +134,8 @@ class Number(float):
 @given(first=documents, second=documents)
 @example(first={"data": {"\n": None}}, second={"data": {"\n": False}})  # a key that needs a line of its own
 def test_what_is_written_reads_back(api: Api, format_: str, first: Any, second: Any) -> None:
+    if format_ in ("toml", "plus"):  # There is no null in TOML.
+        first, second = without_null(first), without_null(second)
     path = f"/api/{format_}-notes"
     new = api.post(path, first).data["documentId"]
     check(read(api, f"{path}/{new}?populate=*"), first)

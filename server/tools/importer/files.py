@@ -120,7 +120,8 @@ class _DocumentMerge:
         claim = self.context.layout.claim(path)
         named = claim is not None and claim.document_id == version.document_id
         own = {} if named else {"documentId": version.document_id}
-        return new_text(path, version.type.body, {**version.trees(), **own, **version.timestamps})
+        type_, trees = version.type, {**version.trees(), **own, **version.timestamps}
+        return new_text(path, type_.body, trees, type_.front_matter)
 
     def _changed(self, version: TargetVersion, found: Document, old: str) -> str:
         """A file's text with the values that differ in the source; those that it does not tell stay."""

@@ -1,0 +1,190 @@
+"""The statements of a TOML text, with their spans in indexes of its characters.
+
+The text is one that tomllib has accepted, so nothing is checked here. No library tells where the values
+of a TOML file stand: tomllib has no positions at all, tomlkit none that can be asked for.
+"""
+
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from server.formats.positions import KeyPath, Position, Positions
+
+_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_PART = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|[A-Za-z0-9_-]+')
+_DOT = re.compile(r"[ \t]*\.[ \t]*")
+_EQUALS = re.compile(r"[ \t]*=[ \t]*")
+_SCALAR = re.compile(
+    r'"""(?:\\[\s\S]|[^\\])*?"{3,5}'
+    r"|'''[\s\S]*?'{3,5}"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+    r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # A date and its time may have a space between them.
+)
+
+
+@dataclass(slots=True)
+class Value:
+    """What stands behind `=`, or in an array or inline table, from `start` to `end`; `entries` are in it."""
+
+    kind: Literal["scalar", "array", "table"]
+    start: int
+    end: int
+    entries: list["Entry"] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A key with its value, or an array's item: its path in what it is in, and where it begins."""
+
+    path: KeyPath
+    start: int
+    value: Value
+
+
+@dataclass(slots=True)
+class Statement:
+    """A key with its value, or the header of a table, which has none; `path` begins at the top.
+
+    `table` is the path of the header that it stands below. A table of a list has its index in its path.
+    """
+
+    path: KeyPath
+    start: int
+    end: int
+    value: Value | None
+    table: KeyPath
+
+
+def statements(text: str) -> list[Statement]:
+    """The statements of a TOML text in their order."""
+    found: list[Statement] = []
+    lengths: dict[KeyPath, int] = {}  # of the lists of tables
+    table: KeyPath = ()
+    at = _skip(text, 0)
+    while at < len(text):
+        start = at
+        if text[at] == "[":
+            listed = text[at + 1] == "["
+            at = _skip(text, at + 1 + listed)
+            keys, at = _keys(text, at)
+            at = text.index("]", at) + 1 + listed
+            table = _table(keys, lengths, listed=listed)
+            found.append(Statement(table, start, at, None, table))
+        else:
+            keys, at = _keys(text, at)
+            value = _value(text, _after(_EQUALS, text, at))
+            at = value.end
+            found.append(Statement((*table, *keys), start, at, value, table))
+        at = _skip(text, at)
+    return found
+
+
+def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
+    """The path of a header's table, in which each list of tables has the index of its last one."""
+    path: KeyPath = ()
+    for i, key in enumerate(keys):
+        path = (*path, key)
+        if listed and i == len(keys) - 1:
+            lengths[path] = lengths.get(path, 0) + 1
+        if path in lengths:
+            path = (*path, lengths[path] - 1)
+    return path
+
+
+def _keys(text: str, at: int) -> tuple[KeyPath, int]:
+    """The parts of a dotted key that begins at an index, and the index behind it."""
+    parts = []
+    while part := _PART.match(text, at):
+        parts.append(_key(part[0]))
+        at = part.end()
+        dot = _DOT.match(text, at)
+        if not dot:
+            break
+        at = dot.end()
+    return tuple(parts), at
+
+
+@lru_cache(maxsize=1000)
+def _key(written: str) -> str:
+    """What a key says, which may be in quotes and have escapes."""
+    return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))
+
+
+def _value(text: str, at: int) -> Value:
+    """The value that begins at an index."""
+    if text[at] == "[":
+        return _array(text, at)
+    if text[at] == "{":
+        return _inline_table(text, at)
+    return Value("scalar", at, _after(_SCALAR, text, at))
+
+
+def _array(text: str, at: int) -> Value:
+    made = Value("array", at, at)
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        item = _value(text, at)
+        made.entries.append(Entry((len(made.entries),), at, item))
+        at = _skip(text, item.end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    made.end = at + 1
+    return made
+
+
+def _inline_table(text: str, at: int) -> Value:
+    made = Value("table", at, at)
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        start = at
+        keys, at = _keys(text, at)
+        item = _value(text, _after(_EQUALS, text, at))
+        made.entries.append(Entry(keys, start, item))
+        at = _skip(text, item.end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    made.end = at + 1
+    return made
+
+
+def _skip(text: str, at: int) -> int:
+    """The index behind white space and comments."""
+    return _after(_BLANK, text, at)
+
+
+def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def positions_in(text: str) -> Positions:
+    """The position of every key and list item of a TOML text."""
+    lines = [0, *(found.end() for found in re.finditer("\n", text))]
+    positions: Positions = {}
+    for path, start, value in _everything(text):
+        line = bisect_right(lines, start)
+        column = 0
+        if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
+            column = value.start - lines[line - 1] + 1
+        for end in range(1, len(path)):  # What a dotted key or a header names on its way begins there too.
+            positions.setdefault(path[:end], Position(line, start - lines[line - 1] + 1))
+        positions[path] = Position(line, start - lines[line - 1] + 1, column)
+    return positions
+
+
+def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
+    """Every statement, and everything in its value: the path, where it begins, and its value."""
+    for statement in statements(text):
+        yield statement.path, statement.start, statement.value
+        waiting = [(statement.path, statement.value)] if statement.value else []
+        while waiting:
+            above, value = waiting.pop()
+            for entry in value.entries:
+                path = (*above, *entry.path)
+                yield path, entry.start, entry.value
+                waiting.append((path, entry.value))

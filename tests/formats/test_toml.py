@@ -1,0 +1,196 @@
+"""TOML: what it says, where everything in it stands, and changes that touch their own lines alone."""
+
+import difflib
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.formats.edits import REMOVE, same
+from server.formats.positions import Positions
+from server.formats.scalars import typed
+from server.formats.toml.edit import edit_toml
+from server.formats.toml.reader import read_toml
+from server.formats.toml.statements import positions_in
+from server.formats.toml.writer import NoNull, toml_mapping
+from server.formats.tree import Plain, SyntaxProblem, Tree
+
+DATES = {
+    "2024-01-02T03:04:05Z": "2024-01-02T03:04:05.000Z",
+    "2024-01-02 03:04:05.678+00:00": "2024-01-02T03:04:05.678Z",
+    "2024-01-02T03:04:05-07:30": "2024-01-02T03:04:05.000-07:30",
+    "2024-01-02T03:04:05": "2024-01-02T03:04:05.000",
+    "2024-01-02": "2024-01-02",
+    "03:04:05": "03:04:05.000",
+    "03:04:05.123456": "03:04:05.123456",
+}
+
+
+@pytest.mark.parametrize("written", DATES)
+def test_dates_and_times_are_text_that_an_attribute_reads(written: str) -> None:
+    found = read_toml(f"at = {written}\n")["at"]
+    assert type(found) is Plain
+    assert found == DATES[written]
+    made = edit_toml("", {}, {"at": found})
+    assert tomllib.loads(made) == tomllib.loads(f"at = {written}\n")
+
+
+def test_numbers_keep_their_digits() -> None:
+    tree = read_toml("a = 1.10\nb = 1_000\nc = 0xff\nd = 1_0.5\ne = -inf\nf = nan\n")
+    assert tree == {"a": "1.10", "b": 1000, "c": 255, "d": "10.5", "e": "-.inf", "f": ".nan"}
+    assert type(tree["a"]) is Plain
+    with pytest.raises(ValueError, match="no place in JSON"):
+        typed(tree["f"])
+
+
+TEXT = """# Comment
+title = "x"
+site.name = 'y'
+
+[extra]
+list = [
+  "a",
+  { b = 1 },
+]
+[[people]]
+name = "Ida"
+  [people.home]
+  town = "X"
+[[people]]
+name = "Nell"
+"""
+
+
+def test_everything_has_its_position() -> None:
+    positions: Positions = {}
+    read_toml(TEXT, positions)
+    assert positions == {
+        ("title",): (2, 1, 9),
+        ("site",): (3, 1, 0),
+        ("site", "name"): (3, 1, 13),
+        ("extra",): (5, 1, 0),
+        ("extra", "list"): (6, 1, 0),
+        ("extra", "list", 0): (7, 3, 0),
+        ("extra", "list", 1): (8, 3, 0),
+        ("extra", "list", 1, "b"): (8, 5, 9),
+        ("people",): (10, 1, 0),
+        ("people", 0): (10, 1, 0),
+        ("people", 0, "name"): (11, 1, 8),
+        ("people", 0, "home"): (12, 3, 0),
+        ("people", 0, "home", "town"): (13, 3, 10),
+        ("people", 1): (14, 1, 0),
+        ("people", 1, "name"): (15, 1, 8),
+    }
+
+
+REFUSED = {
+    "text without quotes": ("a = 1\ntitle = x\n", 2, 9, "put text in quotes"),
+    "a key twice": ("a = 1\na = 2\n", 2, 6, "remove one of the two"),
+    "an open quote": ('a = 1\nb = "x\nc = 2\n', 2, 5, "close it"),
+    "an open literal": ("a = 'x' # it's\nb = 'x\nc = 2\n", 2, 5, "close it"),
+    "open lines": ('a = 1\nb = """\nc = ""\n', 2, 5, "close it"),
+    "an open bracket": ("a = 1\nb = [1,\n", 3, 1, "look at"),
+    "a long number": (f"a = 1\nb = {'9' * 5000}\n", 2, None, "put it in quotes"),
+    "too deep": (f"a = {'[' * 80}{']' * 80}\n", None, None, "flatten it"),
+    "much too deep": (f"a = {'[' * 5000}{']' * 5000}\n", None, None, "flatten it"),
+    "deep by its keys": (f"{'.'.join('a' * 80)} = 1\n", None, None, "flatten it"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_can_not_be_read_is_refused_with_its_position(name: str) -> None:
+    text, line, column, fix = REFUSED[name]
+    with pytest.raises(SyntaxProblem) as caught:
+        read_toml(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert caught.value.fix.startswith(fix)
+
+
+words = st.sampled_from(["a", "b c", "é", "", "1", "#", '"', "'", "\\", "a\nb", "+++", "=", "]", "}", ", "])
+texts = words | st.text(max_size=8)
+scalars = (
+    st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+trees = st.dictionaries(texts, values, max_size=4)
+
+
+@given(trees)
+def test_what_is_written_reads_back(tree: dict[str, Any]) -> None:
+    text = toml_mapping(tree)
+    assert tomllib.loads(text) == tree
+    assert same(read_toml(text), tree)
+    assert set(positions_in(text)) >= {(key,) for key in tree}
+    assert set(paths_of(tree)) == set(positions_in(text))
+
+
+def paths_of(tree: Tree, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The path of every key and list item in a tree."""
+    inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    return [path for key, value in inner for path in [(*above, key), *paths_of(value, (*above, key))]]
+
+
+@given(trees, trees, st.sampled_from(["\n", "\r\n"]))
+def test_a_change_says_what_it_should(tree: dict[str, Any], new: dict[str, Any], newline: str) -> None:
+    text = toml_mapping(tree).replace("\n", newline)
+    changes = {key: new.get(key, REMOVE) for key in tree | new}
+    for expand in (False, True):
+        made = edit_toml(text, read_toml(text), changes, expand=expand)
+        assert same(read_toml(made), new)
+        assert "\r" not in made.replace("\r\n", "") or newline == "\n"
+
+
+@given(trees, texts, scalars)
+def test_one_value_changes_its_own_lines(tree: dict[str, Any], key: str, value: Any) -> None:
+    """Between comments before and behind every line, only the lines of the key change."""
+    before = toml_mapping({key: "before", **{k: v for k, v in tree.items() if k != key}})
+    made = edit_toml(before, read_toml(before), {key: value})
+    lines, changed = before.split("\n"), made.split("\n")
+    ops = difflib.SequenceMatcher(None, lines, changed, autojunk=False).get_opcodes()
+    assert {tag for tag, *_ in ops} <= {"equal", "replace"}
+    assert sum(i2 - i1 for tag, i1, i2, _, _ in ops if tag != "equal") <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "line", "instead"),
+    [
+        ({"title": "y"}, 'title = "x"', 'title = "y"'),
+        ({"site": {"name": "z"}}, "site.name = 'y'", "site.name = 'z'"),
+        ({"site": {"name": "y", "url": "u"}}, "site.name = 'y'", "site.name = 'y'\nsite.url = \"u\""),
+        ({"extra": {"list": ["c", {"b": 1}]}}, '  "a",', '  "c",'),
+        ({"extra": {"list": ["a", {"b": 2}]}}, "  { b = 1 },", "  { b = 2 },"),
+        ({"extra": {"list": ["a", {"b": 1}, "z"]}}, "  { b = 1 },", '  { b = 1 },\n  "z",'),
+        ({"extra": {"list": [{"b": 1}]}}, '  "a",\n', ""),
+        ({"extra": {"list": ["a", {"b": 1}], "n": 1}}, " },\n]\n", " },\n]\nn = 1\n"),
+        ({"new": True}, "site.name = 'y'\n", "site.name = 'y'\nnew = true\n"),
+        ({"new": {"a": 1}}, 'name = "Nell"\n', 'name = "Nell"\n\n[new]\na = 1\n'),
+        (
+            {"people": [{"name": "Ida", "home": {"town": "Y"}}, {"name": "Nell"}]},
+            '  town = "X"',
+            '  town = "Y"',
+        ),
+        ({"people": [{"name": "Nell"}]}, TEXT[TEXT.index("[[people") : TEXT.rindex("[[people")], ""),
+        (
+            {"people": [{"name": "Ida", "home": {"town": "X"}}, {"name": "Bo"}, {"name": "Nell"}]},
+            '  town = "X"\n',
+            '  town = "X"\n\n[[people]]\nname = "Bo"\n',
+        ),
+        ({"title": REMOVE}, 'title = "x"\n', ""),
+        ({"title": None}, 'title = "x"\n', ""),
+    ],
+)
+def test_a_change_is_made_where_it_belongs(changes: dict[str, Any], line: str, instead: str) -> None:
+    assert TEXT.count(line) == 1
+    assert edit_toml(TEXT, read_toml(TEXT), changes) == TEXT.replace(line, instead)
+
+
+def test_a_null_inside_of_a_value_has_no_form() -> None:
+    for value in ([None], {"a": None}):
+        with pytest.raises(NoNull):
+            edit_toml("", {}, {"a": value})
