@@ -9,7 +9,6 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Generic, NamedTuple, TypeVar
 
-from server.api.environ import is_v4
 from server.api.response import Environ, Representation, encoding_for
 from server.auth.permissions import Actor
 from server.bounded import Cache
@@ -56,7 +55,7 @@ def answer_cache(most: int = MAX_BYTES) -> StateCache[Key, Kept]:
     return StateCache(most, _size)
 
 
-def key_of(environ: Environ, actor: Actor) -> Key:
+def key_of(environ: Environ, actor: Actor, *, v4: bool) -> Key:
     """All that the answer to a content read depends on, the state aside.
 
     It never says who asks, only what that one may do.
@@ -67,7 +66,7 @@ def key_of(environ: Environ, actor: Actor) -> Key:
     return (
         environ["PATH_INFO"],
         query,
-        "HTTP_STRAPI_RESPONSE_FORMAT" in environ and is_v4(environ),
+        v4,
         bool(environ.get("HTTP_AUTHORIZATION")),
         access_digest(actor),
         encoding_for(environ),

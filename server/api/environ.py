@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from server.config.model import Settings
 from server.errors import ValidationError
 from server.query import qs
 
@@ -25,6 +26,7 @@ def wsgi_text(raw: str) -> str:
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
-def is_v4(environ: Mapping[str, Any]) -> bool:
-    """Whether the previous format is asked for (spec.md 4.4, 9)."""
-    return str(environ.get("HTTP_STRAPI_RESPONSE_FORMAT", "")).lower() == "v4"
+def is_v4(environ: Mapping[str, Any], settings: Settings) -> bool:
+    """Whether the previous format is wanted: by the request, else by the site (spec.md 4.4, 9)."""
+    asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
+    return settings.v4 if asked is None else str(asked).lower() == "v4"

@@ -98,13 +98,14 @@ class Front:
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
         """The answer to a read of content, as it was kept or as it is now."""
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
-        key, cache = key_of(environ, actor), self.cache.of(state)
+        v4 = is_v4(environ, state.settings)
+        key, cache = key_of(environ, actor, v4=v4), self.cache.of(state)
         kept = cache.get(key)
         if kept is not None and (kept.users is None or kept.users == self.identities.user_index().version):
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
         users, budget = self.identities.user_index, environ[BUDGET]
-        reader = Reader(state, type_, actor, v4=is_v4(environ), users=users, budget=budget)
+        reader = Reader(state, type_, actor, v4=v4, users=users, budget=budget)
         read = reader.get(params, wsgi_text(document_id) or None)
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
         if len(read.body) <= LARGEST:

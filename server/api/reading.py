@@ -21,7 +21,7 @@ from server.index.snapshot import View
 from server.index.user_index import NO_USERS, UserIndex, UserTables
 from server.query.ast import Query
 from server.query.mentions import mentions
-from server.query.parse import read_query
+from server.query.parse import read_query, with_default_populate
 from server.schema.model import PEOPLE, Type
 from server.site.site import State
 
@@ -57,6 +57,7 @@ class Reader:
 
         Raises ForbiddenError, NotFoundError, and ValidationError for parameters that can't be read.
         """
+        params = with_default_populate(params, self.type, self.state.settings)
         if document_id is not None:
             return self.document(params, document_id)
         if self.type.kind == "singleType":

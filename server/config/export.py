@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.config.model import DEFAULTS, QueryExport, TypeExport
-from server.config.values import count, section
+from server.config.values import as_parameter, count, section
 from server.formats.config_file import ConfigFile
 from server.formats.scalars import is_null
-from server.formats.tree import Tree
 from server.spelling import suggestion
 
 # Each key of a type below `export.types`, and a sentence.
@@ -32,7 +31,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
         if key == "page_size":
             parameters["pagination"] = {"pageSize": str(count(file, DEFAULTS.page_size, *at, key))}
         elif not is_null(value):
-            parameters[key] = _as_text(value)
+            parameters[key] = as_parameter(value)
     return TypeExport(parameters, _line(file, *at))
 
 
@@ -52,12 +51,3 @@ def read_query(file: ConfigFile, *at: str) -> QueryExport:
 def _line(file: ConfigFile, *at: str) -> int | None:
     position = file.position(*at)
     return position.line if position else None
-
-
-def _as_text(tree: Tree) -> Any:
-    """A tree as a query string has it: every scalar is text, or None."""
-    if isinstance(tree, dict):
-        return {str(key): _as_text(value) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [_as_text(value) for value in tree]
-    return None if is_null(tree) else str(tree)

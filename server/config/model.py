@@ -109,6 +109,23 @@ class Settings:
             "`reject`",
         ),
     )
+    populate: Mapping[str, Any] = field(
+        default_factory=dict,
+        metadata=_key(
+            "api.populate",
+            "populates",
+            "What a read populates that does not say: `article: author` ([more](querying.md#by-default)).",
+        ),
+    )
+    v4: bool = field(
+        default=False,
+        metadata=_key(
+            "api.format",
+            "format",
+            "The response format of requests that do not say: `v5`, or `v4` for clients of Strapi 4.",
+            "`v5`",
+        ),
+    )
     upload_limit: int = field(
         default=200_000_000,
         metadata=_key("api.upload_limit", "size", "The largest upload, such as `50 MB`.", "`200 MB`"),

@@ -1,6 +1,6 @@
 """Reads site.yaml into Settings, or refuses it with the line of what is wrong."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +85,16 @@ def _read(file: ConfigFile, key: Key, default: Any, wrong: list[SetupError]) -> 
     return entries
 
 
-def _choice(file: ConfigFile, default: bool, *at: str) -> bool:
-    choice = values.text(file, "", *at)
-    if choice not in ("reject", "allow"):
-        raise file.refuse(f'{at[-1]} is "{choice}"', "use reject or allow", *at)
-    return choice == "allow"
+def _one_of(first: str, second: str) -> Callable[..., bool]:
+    """What reads one of two words; whether it is the second."""
+
+    def read(file: ConfigFile, default: bool, *at: str) -> bool:
+        word = values.text(file, "", *at)
+        if word not in (first, second):
+            raise file.refuse(f'{at[-1]} is "{word}"', f"use {first} or {second}", *at)
+        return word == second
+
+    return read
 
 
 def _weight(file: ConfigFile, *at: str) -> float:
@@ -108,6 +113,10 @@ def _role(file: ConfigFile, *at: str) -> frozenset[str]:
     )
 
 
+def _populate(file: ConfigFile, *at: str) -> Any:
+    return values.as_parameter(file.get(*at))
+
+
 def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
     return values.text_or_texts(file, (), *at)
 
@@ -124,13 +133,15 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "duration": values.duration,
     "rate": values.rate,
     "flag": values.flag,
-    "choice": _choice,
+    "choice": _one_of("reject", "allow"),
+    "format": _one_of("v5", "v4"),
 }
 # What reads one entry of a section whose keys are names: (file, *path of keys) → value.
 ENTRIES: Mapping[str, Callable[..., Any]] = {
     "weights": _weight,
     "roles": _role,
     "rules": _paths,
+    "populates": _populate,
     "types": read_type,
     "queries": read_query,
 }
@@ -177,19 +188,24 @@ _CHECKS = (_check_locales, _check_page_sizes, _check_actions, _check_rules)
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """A warning for each subject of a role, and each type to export, that is no content type."""
+    """A warning for each subject of a role, and each type of a section of types, that is no content type."""
     wrong = []
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
-                what = f'role {role} names "{subject}", which is no content type'
-                fix = suggestion(subject, [*singulars, *ACTIONS]) or "fix the name"
-                position = nearest(settings.positions, ("roles", role, subject))
-                line, column = (position.line, position.column) if position else (None, None)
-                wrong.append(Problem(FILE, line, what, fix, "warning", column, "settings"))
-    for name, wanted in settings.exported_types.items():
-        if name not in singulars:
-            what = f'export.types names "{name}", which is no content type'
-            fix = suggestion(name, singulars) or "fix the name"
-            wrong.append(Problem(FILE, wanted.line, what, fix, "warning", None, "settings"))
+                known = [*singulars, *ACTIONS]
+                wrong.append(_no_type(settings, f"role {role}", known, "roles", role, subject))
+    sections = {("export", "types"): settings.exported_types, ("api", "populate"): settings.populate}
+    for at, named in sections.items():
+        unknown = (name for name in named if name not in singulars)
+        wrong.extend(_no_type(settings, ".".join(at), singulars, *at, name) for name in unknown)
     return wrong
+
+
+def _no_type(settings: Settings, where: str, known: Iterable[str], *at: str) -> Problem:
+    """The warning that the last of a path of keys is no content type."""
+    position = nearest(settings.positions, at)
+    line, column = (position.line, position.column) if position else (None, None)
+    fix = suggestion(at[-1], known) or "fix the name"
+    what = f'{where} names "{at[-1]}", which is no content type'
+    return Problem(FILE, line, what, fix, "warning", column, "settings")

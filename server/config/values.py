@@ -96,6 +96,15 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
     return written
 
 
+def as_parameter(tree: Tree) -> Any:
+    """A tree as a query string would have it: every scalar is text, or None."""
+    if isinstance(tree, dict):
+        return {str(key): as_parameter(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [as_parameter(value) for value in tree]
+    return None if is_null(tree) else str(tree)
+
+
 def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
     """A list of texts."""
     value = file.get(*at)

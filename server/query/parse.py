@@ -44,7 +44,8 @@ def read_query(
     )
     if many:
         refuse_outside(params)
-    if many and selection.populate and _paged(params) and not settings.populate_with_pagination:
+    combined = settings.populate_with_pagination or type_.singular in settings.populate
+    if many and selection.populate and _paged(params) and not combined:
         raise ValidationError(
             "populate and pagination can't be combined in one request; "
             "set api.populate_with_pagination: allow in site.yaml to allow it"
@@ -59,6 +60,13 @@ def read_query(
         _text(params.get("_q"), "_q"),
         _publication(params.get("publicationFilter")) or _has_published(params.get("hasPublishedVersion")),
     )
+
+
+def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
+    """The parameters of a read; where it says nothing of populate, with what site.yaml does."""
+    if "populate" in params or type_.singular not in settings.populate:
+        return params
+    return {**params, "populate": settings.populate[type_.singular]}
 
 
 def _paged(params: Mapping[str, Any]) -> bool:

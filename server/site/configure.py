@@ -8,9 +8,11 @@ from pathlib import Path
 
 from server.config.model import FILE, Settings
 from server.config.reader import check_subjects, read_settings
-from server.errors import SetupError
+from server.errors import SetupError, ValidationError
+from server.formats.positions import line_and_column, nearest
 from server.paths import FOLDER, TYPES
 from server.problems import Problem
+from server.query.populate import read_populate
 from server.schema.load import read_content_types
 from server.schema.model import Schema
 from server.storage.files import Signature, signature_of, walk
@@ -38,9 +40,11 @@ class Configuration:
 def configure(root: Path) -> Configuration:
     """Read the configuration of the site at `root`. Raises SetupError where it is broken."""
     mark = configuration_mark(root)  # before the reading: what changes meanwhile is read again
-    for wrong in schema_links(root):
-        raise wrong
+    for link in schema_links(root):
+        raise link
     settings, schema = read_settings(root), read_content_types(root)
+    for populate in wrong_populates(settings, schema):
+        raise populate
     return Configuration(settings, schema, tuple(check_subjects(settings, schema.subjects)), mark)
 
 
@@ -62,6 +66,19 @@ def check_state_folder(root: Path) -> None:
     if is_tracked(root, FOLDER):
         fix = f"git rm -r --cached {FOLDER}, and delete {FOLDER}/jwt.key, which others may know"
         raise SetupError(FOLDER, None, "is in git, with the keys of the site", fix)
+
+
+def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
+    """A refusal of each value of `api.populate` that no request may have."""
+    for name, value in settings.populate.items():
+        type_ = schema.subjects.get(name)
+        try:
+            if type_ is not None:
+                read_populate(schema, type_, value)
+        except ValidationError as error:
+            line, column = line_and_column(nearest(settings.positions, ("api", "populate", name)))
+            what = f"api.populate.{name}: {error.message}"
+            yield SetupError(FILE, line, what, "write it as a request would have it", column)
 
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:

@@ -35,6 +35,11 @@ SAID = {
     "api: {page_size: {max: 30}}": ("max_page_size", 30),
     "api: {page_size: {default: 300}}": ("max_page_size", 300),
     "api: {populate_with_pagination: allow}": ("populate_with_pagination", True),
+    "api: {format: v4}": ("v4", True),
+    "api: {populate: {page: '*', home: {a: {populate: [b, c]}, d: true}}}": (
+        "populate",
+        {"page": "*", "home": {"a": {"populate": ["b", "c"]}, "d": "true"}},
+    ),
     "api: {upload_limit: 3 kB}": ("upload_limit", 3000),
     "api: {upload_limit: 3}": ("upload_limit", 3),
     "api: {cors: https://a.example}": ("cors", ("https://a.example",)),

@@ -355,7 +355,8 @@ def test_types_that_do_not_fit_together(tmp_path: Path) -> None:
     assert [(p[0], p[4]) for p in places(tmp_path)] == [("content-types/note.json", "schema")] * 2
 
 
-def test_a_folder_that_is_no_site(tmp_path: Path) -> None:
+def test_a_site_without_content_types(tmp_path: Path) -> None:
+    (tmp_path / "content-types").mkdir()
     done = check(tmp_path)
     assert done.exit_code == 1
     assert "the site has no content types" in done.stdout

@@ -34,7 +34,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         if type_ is None or type_.kind != kind:
             raise _nothing_at(type_)
         actor = identities.actor(request)
-        v4, budget = is_v4(request.environ), budget_of(request)
+        v4, budget = is_v4(request.environ, state.settings), budget_of(request)
         return Reader(state, type_, actor, v4=v4, users=identities.user_index, budget=budget)
 
     @bp.before_app_request

@@ -17,7 +17,7 @@ from server.paths import TYPES
 from server.problems import Problem
 from server.schema.load import survey_content_types
 from server.schema.model import BUILT_IN, Schema
-from server.site.configure import check_state_folder, schema_links
+from server.site.configure import check_state_folder, schema_links, wrong_populates
 from server.site.loading import Progress
 from server.site.site import Site
 from server.storage.read import parsed
@@ -133,7 +133,10 @@ def _configuration(root: Path) -> list[Problem]:
     with noting(wrong):
         check_state_folder(root)
     problems = [_refused(error, "schema") for error in wrong]
-    problems += [_refused(error, "settings") for error in survey_settings(root)[1]]
+    settings, unread = survey_settings(root)
+    if not wrong:
+        unread += wrong_populates(settings, schema)
+    problems += [_refused(error, "settings") for error in unread]
     if not problems and not schema.content_types:
         fix = f"add {TYPES}/NAME.json, or let `quire init` do it"
         problems.append(Problem(TYPES, None, "the site has no content types", fix, rule="schema"))

@@ -100,6 +100,10 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
         what = f'"{path}" is no address of content'
         raise SetupError(FILE, wanted.line, what, "write it as /api/articles?sort=title")
     try:
-        return Reader(state, type_, actor).get(qs.parse(query), unquote(document_id) or None).body
+        return (
+            Reader(state, type_, actor, v4=state.settings.v4)
+            .get(qs.parse(query), unquote(document_id) or None)
+            .body
+        )
     except NotFoundError as error:
         raise SetupError(FILE, wanted.line, f'"{path}" finds nothing', "fix or remove it") from error

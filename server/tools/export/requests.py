@@ -18,6 +18,7 @@ from server.index.find import find, find_single
 from server.index.snapshot import View
 from server.query import qs
 from server.query.ast import Page, Query
+from server.query.parse import with_default_populate
 from server.schema.model import Type
 from server.site.site import State
 
@@ -87,7 +88,7 @@ class Listing:
 
     def responses(self) -> Iterator[Response]:
         """The responses: the document of a single type, or the pages of the list and its documents."""
-        renderer, selection = Renderer(self.view), self.query.selection
+        renderer, selection = Renderer(self.view, v4=self.view.settings.v4), self.query.selection
         one = {
             key: self.params[key] for key in ("locale", "status", "fields", "populate") if key in self.params
         }
@@ -144,7 +145,8 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
     # An export populates paged lists even if requests may not.
     settings = replace(state.settings, populate_with_pagination=True)
     reader = Reader(replace(state, settings=settings), type_, access.actor)
-    query = reader.query(qs.parse(qs.write(params)), many=True)
+    asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
+    query = reader.query(asked, many=True)
     view = reader.view(query)
     if type_.kind == "singleType":
         found = find_single(view, query)
