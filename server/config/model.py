@@ -137,7 +137,7 @@ class Settings:
         ),
     )
     limit_steps: int = field(
-        default=2_000_000,
+        default=1_000_000,
         metadata=_key(
             "api.limits.steps",
             "count",

@@ -90,50 +90,44 @@ def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
     if not key.steps:
         return value
-    for step in reversed(key.steps[1:]):
-        value = _once(_first_value(view, step, value, descending=key.descending))
-    reached = _first_value(view, key.steps[0], value, descending=key.descending)
+    for step in reversed(key.steps):
+        value = _first_value(view, step, value, descending=key.descending)
+    reached = value
     return lambda item, locale: None if (found := reached(item, locale)) is _NOWHERE else found
 
 
 _NOWHERE = object()  # the value of a path that ends early, which does not count, unlike null
+_UNKNOWN = object()
 
 
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """What finds, of the values of all items that a step leads to, the one that comes first in the order."""
+    """What finds, of the values of all items that a step leads to, the one that comes first in the order.
+
+    The value of an item is computed once, however many paths lead to it.
+    """
     follow, spend = _follower(view, step), view.budget.spend
+    known: dict[int, Any] = {}  # What is in a snapshot stays in memory, so that an id names one item.
 
     def first(item: Item, locale: str) -> Any:
         items = follow(item, locale)
-        spend(len(items))
-        values = [
-            found
-            for reached in items
-            if (found := value(reached, _locale_at(reached, locale))) is not _NOWHERE
-        ]
-        if not values:
-            return _NOWHERE
+        spend(1 + len(items))
+        values = []
+        for reached in items:
+            found = known.get(id(reached), _UNKNOWN)
+            if found is _UNKNOWN:
+                found = known[id(reached)] = value(reached, _locale_at(reached, locale))
+            if found is not _NOWHERE:
+                values.append(found)
+        if len(values) < 2:
+            return values[0] if values else _NOWHERE
         filled = [found for found in values if found is not None]
         if descending:
             return max(filled) if filled else None
         return min(filled) if len(filled) == len(values) else None
 
     return first
-
-
-def _once(value: Callable[[Item, str], Any]) -> Callable[[Item, str], Any]:
-    """The same function, which computes the value of an item once, however many paths lead to it."""
-    known: dict[tuple[int, str], Any] = {}
-
-    def kept(item: Item, locale: str) -> Any:
-        key = (id(item), locale)  # What is in a snapshot stays in memory, so that ids name one item.
-        if key not in known:
-            known[key] = value(item, locale)
-        return known[key]
-
-    return kept
 
 
 def _locale_at(item: Item, locale: str) -> str:
