@@ -13,7 +13,7 @@ from statistics import quantiles
 from bench.host import HOST
 from bench.serving import Serving, fetch
 
-CONNECTIONS = 4  # as many as Quire has threads: latency is then the answer's, not the queue's
+CONNECTIONS = 4  # no more than Quire has threads: latency is then the answer's, not the queue's
 
 _SCRIPT = """
 local paths, n = {}, %(start)d

@@ -32,7 +32,8 @@ from server.errors import ApiError
 
 log = logging.getLogger("quire")
 
-THREADS = 4  # that answer requests without a body; as many again answer those with one
+THREADS = 16  # that answer requests without a body; those that cost much take up nine (server.index.budget)
+WRITERS = 4  # threads that answer requests with a body
 HEAD_MS = 30_000  # how long the head of a request may take
 CONNECTIONS = 4096  # of one process; more wait until one is closed
 WAITING = 1024  # connections that nobody has taken yet
@@ -56,7 +57,7 @@ class HttpServer:
     def __init__(self, app: Front, address: tuple[str, int], folder: Callable[[], Path]) -> None:
         self._app, self._address = app, address
         self._receiver = Receiver(folder)
-        self._pool = ThreadPoolExecutor(THREADS, "answer")
+        self._pool = ThreadPoolExecutor(WRITERS, "answer")
         self._receiving: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
