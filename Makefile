@@ -35,6 +35,9 @@ docs: .venv/.ready-dev ## Run every command in the pages and compare its answer
 bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
+bench-worst: .venv/.ready-dev ## Look for the costliest requests, and measure how long others wait for them
+	$(BIN)/python -m bench worst
+
 bench-peers: .venv/.ready-dev ## Measure Quire beside other servers, which npm installs; takes minutes
 	$(BIN)/python -m bench.peer
 
@@ -64,4 +67,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients torture test-openapi check docs bench bench-peers peer-diff format clean
+.PHONY: tools help serve test test-clients torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean

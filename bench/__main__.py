@@ -1,4 +1,5 @@
-"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search.
+"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search, and
+`worst` what the costliest requests cost.
 
 Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
 so that the ratios hold on a machine that has other things to do.
@@ -25,12 +26,14 @@ from bench import (
     reading,
     search,
     starting,
+    worst,
     writing,
 )
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
 SIZES = (0, 1000, 10_000, 50_000)
+WORST = 10_000  # articles of the site that costly queries are sent to
 GROWTH = (1000, 10_000, 50_000)
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
 BEGAN = time.perf_counter()
@@ -39,7 +42,7 @@ BEGAN = time.perf_counter()
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["quire", "servers", "search"], default="quire")
+    parser.add_argument("what", nargs="?", choices=["quire", "servers", "search", "worst"], default="quire")
     parser.add_argument("--full", action="store_true", help="more turns, and reading at every size")
     parser.add_argument("--docs", help="of search: the documentation to ask questions of (bench/quality.py)")
     options = parser.parse_args()
@@ -49,6 +52,9 @@ def main() -> None:
             compare.measure(Path(folder), rounds=5 if options.full else 3)
         elif options.what == "search":
             search.measure(Path(folder), options.docs, full=options.full)
+        elif options.what == "worst":
+            make_site(Path(folder), WORST)
+            worst.measure(Path(folder), WORST, queries=5000 if options.full else 500)
         else:
             _measure(Path(folder), full=options.full)
     print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s")

@@ -1,0 +1,151 @@
+"""(g) The worst that anybody may ask for: `python -m bench worst` looks for queries that cost much.
+
+It begins with queries at random and changes those that cost most, again and again, in this process. Then
+eight at once send the worst to a server, and everybody else's requests are timed.
+"""
+
+import threading
+import time
+from pathlib import Path
+from statistics import quantiles
+from typing import NamedTuple
+
+from werkzeug.test import create_environ
+
+from bench.queries import Chance, Query
+from bench.serving import Serving, quire
+from bench.sites import Sizes, article_id
+from bench.tables import count, show, size
+from server.api.app import create_app
+from server.auth.accounts import Accounts
+from server.site.site import Site
+
+BEST = 20  # queries that are changed further, of each round
+RANDOM = 150  # to begin with
+ATTACKERS, CROWD_S = 8, 10.0
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class Cost(NamedTuple):
+    """What one query took: seconds of processor time, bytes of memory at its peak, and its answer."""
+
+    seconds: float
+    memory: int
+    status: str
+    length: int
+
+
+class Costs:
+    """Answers queries in this process as a worker does, each as if it were the first."""
+
+    def __init__(self, root: Path) -> None:
+        self.site = Site(root)
+        self.site.load()
+        self.app = create_app(self.site, Accounts(root))
+        for column in ("title", "slug", "summary", "body"):  # the texts that are searched are joined once
+            self.of(Query("articles", (f"filters[{column}][$contains]=x",)))
+
+    def of(self, query: Query) -> Cost:
+        """What it costs to answer a query; what others have left in caches does not count."""
+        snapshot, statuses = self.site.state.snapshot, []
+        for cache in (snapshot.shown.cache, snapshot.orders.cache, snapshot.fragments.cache):
+            cache.clear()
+        environ = create_environ(query.path, query_string=f"{query.string}&n={time.monotonic_ns()}")
+        RESET.write_text("5")  # the highest memory so far begins anew
+        before, began = _memory("VmRSS"), time.thread_time()
+        body = b"".join(self.app.wsgi_app(environ, lambda status, headers: statuses.append(status)))
+        seconds = time.thread_time() - began
+        return Cost(seconds, max(0, _memory("VmHWM") - before), statuses[0][:3], len(body))
+
+
+def measure(root: Path, articles: int, *, queries: int) -> None:
+    """Print the worst of so many queries, and how long others wait while they are sent."""
+    worst = search(Costs(root), queries)
+    rows = [
+        [
+            f"`{query.path}?{query.string[:50]}…` ({len(query.string):,} characters)",
+            f"{cost.seconds * 1000:,.0f} ms",
+            size(cost.memory),
+            cost.status,
+            size(cost.length),
+        ]
+        for query, cost in worst[:10]
+    ]
+    head = ["query", "processor time", "memory", "status", "answer"]
+    show(f"The worst of {count(queries)} queries, {count(articles)} articles", head, rows)
+    _crowd(root, articles, [query for query, _ in worst])
+
+
+def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
+    """The queries that cost most, those of time and of memory in turn."""
+    chance, known = Chance(1), {}
+    while len(known) < queries:
+        query = chance.query() if len(known) < RANDOM else chance.changed(chance.pick(_worst(known))[0])
+        if query not in known:
+            known[query] = costs.of(query)
+    return _worst(known)
+
+
+def _worst(known: dict[Query, Cost]) -> list[tuple[Query, Cost]]:
+    by_time = sorted(known.items(), key=lambda item: -item[1].seconds)[:BEST]
+    by_memory = sorted(known.items(), key=lambda item: -item[1].memory)[: BEST // 2]
+    return list(dict.fromkeys([*by_time[:5], *by_memory[:5], *by_time, *by_memory]))
+
+
+def _memory(name: str) -> int:
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+# --- eight at once -------------------------------------------------------------------------------
+
+
+def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
+    """Print how long simple requests take alone, and while eight others send the worst queries."""
+    with quire(root, workers=2) as serving:
+        ended = threading.Event()
+        alone = _timed(serving, Sizes(articles))
+        statuses: list[int] = []
+        crowd = [
+            threading.Thread(target=_attack, args=(serving, queries[i:] + queries[:i], ended, statuses))
+            for i in range(ATTACKERS)
+        ]
+        for thread in crowd:
+            thread.start()
+        beside = _timed(serving, Sizes(articles))
+        ended.set()
+        for thread in crowd:
+            thread.join()
+    told = ", ".join(f"{statuses.count(status)} × {status}" for status in sorted(set(statuses)))
+    rows = [
+        ["nobody else", *(f"{value * 1000:.1f} ms" for value in alone)],
+        ["eight at once", *(f"{value * 1000:.1f} ms" for value in beside)],
+    ]
+    head = ["beside", "median", "99 of 100", "longest"]
+    show("How long another waits for a document, two workers", head, rows, f"The eight were answered {told}.")
+
+
+def _timed(serving: Serving, sizes: Sizes) -> tuple[float, float, float]:
+    """The median, the 99th percentile and the longest of requests on one connection, in seconds."""
+    taken, end, number = [], time.monotonic() + CROWD_S, 0
+    while time.monotonic() < end:
+        number += 1
+        began = time.perf_counter()
+        serving.get(f"/api/articles/{article_id(number * 7919 % sizes.articles)}?populate=author&n={number}")
+        taken.append(time.perf_counter() - began)
+        time.sleep(0.01)
+    cuts = quantiles(taken, n=100)
+    return cuts[49], cuts[98], max(taken)
+
+
+def _attack(serving: Serving, queries: list[Query], ended: threading.Event, statuses: list[int]) -> None:
+    number = 0
+    while not ended.is_set():
+        query = queries[number % len(queries)]
+        number += 1
+        connection = serving.connect()
+        connection.request("GET", f"{query.path}?{query.string}&n={time.monotonic_ns()}")
+        answer = connection.getresponse()
+        answer.read()
+        statuses.append(answer.status)
+        connection.close()
