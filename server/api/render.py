@@ -165,6 +165,8 @@ class Renderer:
         self, node: Node, *, many: bool, morph: bool
     ) -> Callable[[list[Document], str, list[bytes]], None]:
         """What writes the documents that a node shows: filtered, sorted, as a list or one or null."""
+        if morph and self.v4:  # The previous format does not wrap what may be of several types.
+            return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {
             uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))
             for uid, selection in node.selections.items()

@@ -36,11 +36,13 @@ def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
     """The query of a request for documents of a type, one or `many`. Raises ValidationError."""
+    publication = _publication(params.get("publicationFilter"))
+    # Of several mistakes, the first in this order is told.
     selection = Selection(
-        read_fields(type_, params.get("fields")),
-        read_filters(schema, type_, params.get("filters")),
-        read_sort(schema, type_, params.get("sort")),
-        read_populate(schema, type_, params.get("populate")),
+        filter=read_filters(schema, type_, params.get("filters")),
+        sort=read_sort(schema, type_, params.get("sort")),
+        fields=read_fields(type_, params.get("fields")),
+        populate=read_populate(schema, type_, params.get("populate")),
     )
     if many:
         refuse_outside(params)
@@ -58,7 +60,7 @@ def read_query(
         read_status(params.get("status")) == "draft",
         frozenset(),
         _text(params.get("_q"), "_q"),
-        _publication(params.get("publicationFilter")) or _has_published(params.get("hasPublishedVersion")),
+        publication or _has_published(params.get("hasPublishedVersion")),
     )
 
 

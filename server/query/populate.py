@@ -13,8 +13,6 @@ from server.query.filters import read_filters
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
-OPTIONS = ("fields", "filters", "sort", "populate", "count")
-
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
     """The selected names, without id and documentId, which are always shown; None selects all."""
@@ -23,14 +21,15 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     names = _names(value, "fields")
     if "*" in names or not names:
         return None
-    selected: dict[str, None] = {}
-    for name in names:
-        attribute = type_.columns.get(name)
-        if attribute is None or not attribute.selectable:
+    named = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
+    for name, attribute in named.items():  # what is not there is told before what may not be seen
+        if attribute is None or not attribute.scalar:
             raise invalid_key(name, name if attribute else None, param)
-        if name not in ("id", "documentId"):
-            selected[attribute.name] = None  # the schema's own text, which whoever keeps the names shares
-    return tuple(selected)
+    for name, attribute in named.items():
+        if attribute and not attribute.selectable:
+            raise invalid_key(name, name, param)
+    # The schema's own texts, which whoever keeps the names shares.
+    return tuple(attribute.name for attribute in named.values() if attribute)
 
 
 def read_populate(schema: Schema, type_: Type, value: Any) -> tuple[Node, ...]:
@@ -79,7 +78,7 @@ class _Reader:
         if name not in type_.populatable:
             raise invalid_key(name, ".".join(path), "populate")
         attribute = type_.attributes.get(name)
-        options = _options(value, path, component=attribute is not None and attribute.type == "component")
+        options = _options(value, path)
         if options is None:
             return None
         if attribute is None:
@@ -95,19 +94,23 @@ class _Reader:
         self, type_: Type, options: Mapping[str, Any], path: AttributePath, above: AttributePath
     ) -> Selection:
         """fields, filters, sort and populate inside of populate; their errors start a path of their own."""
-        for key in options:
-            if key not in OPTIONS:
-                at = (*above, key) if key == "on" and type_.kind == "component" else above
-                raise invalid_key(key, ".".join(at), "populate")
         if not options:
             return ALL
-        nested = options.get("populate")
-        return Selection(
-            read_fields(type_, options.get("fields"), "populate"),
-            read_filters(self.schema, type_, options.get("filters"), "populate"),
-            read_sort(self.schema, type_, options.get("sort"), "populate"),
-            self.nodes(type_, nested, path if isinstance(nested, _Dotted) else (), above),
-        )
+        read: dict[str, Any] = {}
+        for key, value in options.items():  # in the order of the request: the first error is told
+            if key == "fields":
+                read["fields"] = read_fields(type_, value, "populate")
+            elif key == "filters":
+                read["filter"] = read_filters(self.schema, type_, value, "populate")
+            elif key == "sort":
+                read["sort"] = read_sort(self.schema, type_, value, "populate")
+            elif key == "populate":
+                inside = path if isinstance(value, _Dotted) else ()
+                read["populate"] = self.nodes(type_, value, inside, above)
+            elif key != "count":
+                at = (*above, key) if key == "on" and type_.kind == "component" else above
+                raise invalid_key(key, ".".join(at), "populate")
+        return Selection(**read)
 
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
@@ -128,13 +131,13 @@ class _Reader:
         """`on[category.component]=…`: only the types that it names are shown."""
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
+        for uid in value:
+            if uid not in targets and uid not in self.schema.types:
+                raise invalid_key(uid, ".".join((*path, uid)), "populate")
         found: dict[str, Selection] = {}
         for uid, item in value.items():
-            if uid in self.schema.types and uid not in targets:
-                continue  # it is there, but this attribute never holds one
-            if uid not in targets:
-                raise invalid_key(uid, ".".join((*path, uid)), "populate")
-            options = _options(item, (*path, uid))
+            # What is there, but none that this attribute ever holds, is nothing to show.
+            options = _options(item, path[:-1], inside=False) if uid in targets else None
             if options is not None:
                 found[uid] = self.selection(targets[uid], options, (*path, uid), (*path, uid))
         return found
@@ -182,15 +185,20 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _options(value: Any, path: AttributePath, *, component: bool = False) -> Mapping[str, Any] | None:
-    """What stands behind one attribute of populate: None where it is switched off."""
-    if qs.is_list(value):
-        first = str(qs.items(value)[0])
-        raise invalid_key(first, ".".join((*path, first) if component else path), "populate")
+def _options(value: Any, path: AttributePath, *, inside: bool = True) -> Mapping[str, Any] | None:
+    """What stands behind one attribute of populate: None where it is switched off.
+
+    Raises ValidationError for names in place of options, with the path of the first one; where that is
+    not to be told as `inside`, with the path of the attribute.
+    """
     if isinstance(value, dict):
         return value
     if value is True or value is None or value == "*" or read_boolean(value):
         return {}
     if read_boolean(value) is False:
         return None
-    raise invalid_key(str(value), ".".join(path), "populate")
+    listed = qs.is_list(value)
+    first = str(qs.items(value)[0] if listed else value)
+    name = first if listed else first.partition(".")[0]
+    told = (*path, name) if inside and name not in ("*", "") else path
+    raise invalid_key(name, ".".join(told), "populate")

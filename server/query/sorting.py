@@ -26,8 +26,11 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
     if value is None or value == "":
         return ()
     if isinstance(value, str):
-        return tuple(_text(schema, type_, part, param) for part in value.split(",") if part.strip())
+        parts = (part for part in value.split(",") if part.partition(":")[0].strip())
+        return tuple(_text(schema, type_, part, param) for part in parts)
     if qs.is_list(value):
+        if len({isinstance(item, str) for item in qs.items(value)}) > 1:
+            raise invalid_key("0", None, param)  # Texts and objects in one list are an object with numbers.
         return tuple(key for item in qs.items(value) for key in _read(schema, type_, item, param))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))

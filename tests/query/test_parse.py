@@ -150,3 +150,26 @@ def test_pages_outside_of_pagination_are_refused(api: Api, query: str) -> None:
     error = api.get(f"/api/pages?{query}").error
     assert (error["status"], error["name"]) == (400, "PaginationError")
     assert "pagination object" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ("fields=x&populate=x&sort=x&filters[x]=1", "filters"),
+        ("fields=x&populate=x&sort=x", "sort"),
+        ("populate=x&fields=x", "fields"),
+        ("filters[x]=1&publicationFilter=x", "publicationFilter"),
+    ],
+)
+def test_of_several_mistakes_the_same_one_is_always_told(api: Api, query: str, param: str) -> None:
+    assert api.get(f"/api/notes?{query}").error["details"]["param"] == param
+
+
+@pytest.mark.parametrize("sort", ["sort=:asc", "sort=,title", "sort=:asc,title"])
+def test_an_empty_sort_key_is_none(api: Api, sort: str) -> None:
+    assert titles(api, f"/api/notes?{sort}") == ["N"]
+
+
+def test_texts_and_objects_do_not_go_together_in_a_sort(api: Api) -> None:
+    error = api.get("/api/notes?sort[0]=title&sort[1][title]=asc").error
+    assert error["message"] == "Invalid key 0"

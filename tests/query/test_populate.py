@@ -342,6 +342,20 @@ def test_a_morph_relation_in_detail(api: Api) -> None:
     assert one(api, "populate[links][populate]=articles")["links"][1]["articles"][0]["title"] == "One"
 
 
+def test_a_morph_relation_is_not_wrapped_in_the_format_of_version_4(api: Api) -> None:
+    headers = {"Strapi-Response-Format": "v4"}
+    found = api.get("/api/articles?populate=about,links,tags&sort=title", headers=headers).data
+    one = next(item["attributes"] for item in found if item["documentId"] == "one")
+    assert (one["about"]["name"], one["links"][0]["name"]) == ("red", "Ann")
+    assert one["tags"]["data"][0]["attributes"]["name"] == "blue"
+    two = next(item["attributes"] for item in found if item["documentId"] == "two")
+    assert (two["about"], two["links"]) == (None, [])
+
+
+def test_the_documentId_of_a_component_may_be_asked_for(api: Api) -> None:
+    assert set(one(api, "populate[seo][fields]=documentId")["seo"]) == {"id"}
+
+
 def test_the_other_side_of_a_morph_relation_is_an_ordinary_one(api: Api) -> None:
     red = api.get("/api/tags/red?populate=answer,mentions").data
     assert red["answer"]["title"] == "One"
@@ -427,6 +441,12 @@ def test_a_component_that_the_zone_never_holds_shows_nothing(api: Api) -> None:
         ("populate[author][populate][articles][zzz]=1", "zzz", "author.articles"),
         ("populate[tags][0]=*", "*", "tags"),
         ("populate[seo][0]=part", "part", "seo.part"),
+        ("populate[tags][0]=zzz", "zzz", "tags.zzz"),
+        ("populate[author]=articles", "articles", "author.articles"),
+        ("populate[author]=zzz.yyy", "zzz", "author.zzz"),
+        ("populate[zone][on][shared.part]=zzz.yyy", "zzz", "zone"),
+        ("populate[author][populate]=zzz&populate[tags][fields]=yyy", "zzz", "zzz"),
+        ("populate[zone][on][shared.part][fields]=yyy&populate[zone][on][zzz]=1", "zzz", "zone.on.zzz"),
         ("populate[seo][on]=x", "on", "seo.on"),
         ("populate[zone][on]=true", "on", "zone.on"),
         ("populate[author][fields]=zzz", "zzz", None),
