@@ -1,46 +1,80 @@
-"""Uploaded files that a document is to have: `ref`, `refId` and `field` of an upload's form."""
+"""Uploaded files that a document is to have: `ref`, `refId` and `field` of an upload's form.
 
+Nothing but the one attribute changes: neither other values of a draft nor when a version was updated.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from server.auth.permissions import Actor, require
-from server.documents.document import Document, edited_status
+from server.documents.document import PUBLISHED, Document, edited_status
+from server.documents.values import Component, components_in
 from server.errors import ValidationError
-from server.schema.model import Type
-from server.storage.media import refusal
-from server.write.context import Context
-from server.write.request import Address
-from server.write.validate import Change
-from server.write.write import Writer
+from server.schema.model import Attribute, Type
+from server.write.context import Context, values_of
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A media attribute, `field`, of the document `ref_id` of the content type with the uid `ref`."""
+    """A media attribute, `field`, of what `ref_id` names: a document of the content type with the uid `ref`,
+    or a component of that uid in any document.
+    """
 
     ref: str
     ref_id: str
     field: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """A document, the attribute of it that changes, and how: its value now → its value with the files."""
+
+    document: Document
+    attribute: Attribute
+    with_files: Callable[[Any], Any]
+
+
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Give files, by their upload paths, to a document. Raises ValidationError and ForbiddenError."""
-    ref, field = attachment.ref, attachment.field
-    type_ = next((t for t in context.snapshot.schema.content_types if t.uid == ref), None)
-    attribute = type_.attributes.get(field) if type_ else None
+    """Give files, by their upload paths, to a document. Raises ValidationError and ForbiddenError.
+
+    What is published of it and its draft get them both, each beside what else it says; so do other
+    locales, where they share the attribute.
+    """
+    holder = _holder(context, attachment, new)
+    type_, attribute = holder.document.type, holder.attribute
+    require(actor, type_, "update")
+    own, given = holder.document.locale, dict[str, Any]()  # by status
+    shared = type_.localized and not attribute.localized
+    for locale in (own, *(other for other in context.settings.locales if shared and other != own)):
+        for version in filter(None, context.versions(type_, holder.document.document_id, locale)):
+            values = values_of(version)
+            if locale == own:
+                given[version.status] = holder.with_files(values[attribute.name])
+            told = version.status if version.status in given else PUBLISHED
+            values[attribute.name] = given.get(told, values[attribute.name])
+            if changes := context.changes(version, values):
+                context.rewrite(version, changes)
+
+
+def _holder(context: Context, attachment: Attachment, new: list[str]) -> _Holder:
+    type_ = context.snapshot.schema.types.get(attachment.ref)
+    attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
         raise ValidationError("ref, refId and field must name a document and its media attribute")
-    require(actor, type_, "update")
-    refused = next(filter(None, (refusal(attribute, inside) for inside in new)), "")
-    if refused:
-        raise ValidationError(f"{field} {refused}")
-    document = _document(context, type_, attachment.ref_id)
-    if document is None:
-        raise ValidationError(f"There is no document {attachment.ref_id} of {ref}")
-    current = tuple(document.get(field)) if attribute.multiple else ()
-    change = Change({field: (*current, *new) if attribute.multiple else tuple(new[:1])})
-    published, draft = context.versions(type_, document.document_id, document.locale)
-    only_draft = published is None and draft is not None
-    Writer(context).update(Address(type_, document.document_id, document.locale, only_draft), change)
+    if type_.kind == "component":
+        holder = _component_holder(context, attachment, attribute, new)
+    else:
+        document = _document(context, type_, attachment.ref_id)
+        holder = _Holder(document, attribute, lambda held: _given(attribute, held, new)) if document else None
+    if holder is None:
+        raise ValidationError(f"There is no document {attachment.ref_id} of {attachment.ref}")
+    return holder
+
+
+def _given(attribute: Attribute, held: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
+    """What a media attribute holds with more files: these behind the others, or the last in their place."""
+    return (*held, *new) if attribute.multiple else tuple(new[-1:])
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
@@ -50,3 +84,42 @@ def _document(context: Context, type_: Type, key: str) -> Document | None:
     status = edited_status(type_)
     documents = (d for locale in (default, *others) for d in context.snapshot.list(type_, locale, status))
     return next((d for d in documents if key in (d.document_id, str(d.id))), None)
+
+
+def _component_holder(
+    context: Context, attachment: Attachment, attribute: Attribute, new: list[str]
+) -> _Holder | None:
+    """The document that holds a component with a number."""
+
+    def wanted(component: Component) -> bool:
+        return component.type.uid == attachment.ref and str(component.id) == attachment.ref_id
+
+    def with_files(held: Any) -> Any:
+        changed = tuple(with_files_inside(component) for component in components_in(held))
+        return changed if isinstance(held, tuple) else next(iter(changed), None)
+
+    def with_files_inside(component: Component) -> Component:
+        values = []
+        for inner, value in zip(component.type.attributes.values(), component.values, strict=True):
+            if inner is attribute and wanted(component):
+                values.append(_given(inner, value, new))
+            else:
+                values.append(with_files(value) if inner.holds_components else value)
+        return Component(component.type, (component.id, *values))
+
+    for type_ in context.snapshot.schema.content_types:
+        holding = [a for a in type_.attributes.values() if a.holds_components]
+        for document in context.snapshot.tables[type_.uid].versions.values() if holding else ():
+            for outer in holding:
+                if any(map(wanted, _components(document.get(outer.name)))):
+                    return _Holder(document, outer, with_files)
+    return None
+
+
+def _components(held: Any) -> Iterator[Component]:
+    """The components that an attribute holds, and those inside of them."""
+    for component in components_in(held):
+        yield component
+        for inner, value in zip(component.type.attributes.values(), component.values, strict=True):
+            if inner.holds_components:
+                yield from _components(value)

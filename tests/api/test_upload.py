@@ -86,19 +86,6 @@ def test_a_media_attribute_takes_the_types_that_it_allows(api: Api) -> None:
     assert api.put("/api/posts/one", {"cover": 12345}).status == 400
 
 
-def test_an_upload_can_name_its_document(api: Api) -> None:
-    files = [(b"one", "a.txt"), (b"two", "b.txt")]
-    answer = upload(api, *files, ref="api::post.post", refId="one", field="pictures")
-    assert answer.status == 201
-    assert [f["name"] for f in api.get("/api/posts/one?populate=pictures").data["pictures"]] == [
-        "a.txt",
-        "b.txt",
-    ]
-    wrong = upload(api, (b"x", "c.txt"), ref="api::post.post", refId="nobody", field="cover")
-    assert wrong.status == 400
-    assert not any("c_" in path for path in api.files)
-
-
 def test_each_file_has_a_description(api: Api) -> None:
     two = ((b"one", "a.txt"), (b"two", "b.txt"))
     infos = ['{"name": "A", "nope": 1}', '{"caption": 5, "focalPoint": {"x": 0.5, "y": 100}}']

@@ -382,9 +382,9 @@ _UPLOAD_BODY: Schema = {
                     },
                     "ref": {
                         **_TEXT,
-                        "description": "The uid of a content type whose document gets the files.",
+                        "description": "The uid of a content type or component that gets the files.",
                     },
-                    "refId": {**_TEXT, "description": "The id or documentId of that document."},
+                    "refId": {**_TEXT, "description": "The id of it, or the documentId."},
                     "field": {**_TEXT, "description": "Its media attribute."},
                 },
             }
