@@ -11,7 +11,7 @@ from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
 from server.api.routes.users import OWN, WRITTEN
 from server.auth.permissions import Actor
 from server.auth.user import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
-from server.write.file_info import INFO
+from server.write.uploads.file_info import INFO
 
 MEDIA, ACCOUNTS, USERS, SITE = "Media", "Accounts", "Users", "Site"
 _FILE, _USER = "UploadFile", "UsersPermissionsUser"

@@ -26,9 +26,9 @@ from server.query.parse import read_query
 from server.schema.model import UPLOAD
 from server.site.site import Site, State
 from server.storage.media import upload_path
-from server.write import uploading
-from server.write.attach import Attachment
-from server.write.file_info import read_info
+from server.write.uploads import uploading
+from server.write.uploads.attach import Attachment
+from server.write.uploads.file_info import read_info
 
 Form = MultiDict[str, str]
 MAX_PARTS = 200  # files and fields of one form: each file is open while the form is read

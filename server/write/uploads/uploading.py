@@ -22,9 +22,9 @@ from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
 from server.storage.media import DESCRIPTION, REPLACED, ending_of, mime_type, true_ending, upload_path
-from server.write.attach import Attachment, attach
 from server.write.context import Context
-from server.write.file_info import CONTROL
+from server.write.uploads.attach import Attachment, attach
+from server.write.uploads.file_info import CONTROL
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _LONGEST = 80
