@@ -15,7 +15,7 @@ from server.documents.document import Document, make
 from server.documents.ids import id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS
-from server.schema.model import FILE_FIELDS, Attribute, Type
+from server.schema.model import FILE_FIELDS, Type
 from server.storage.images import MEASURED, ImageSize, is_text, kilobytes, sniff
 
 DESCRIPTION = ".yaml"
@@ -61,12 +61,6 @@ def mime_type(path: str) -> str:
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN
 
 
-def kind_of(path: str) -> str:
-    """What `allowedTypes` calls a file: `images`, `videos`, `audios` or `files`."""
-    kind = f"{mime_type(path).partition('/')[0]}s"
-    return kind if kind in ("images", "videos", "audios") else "files"
-
-
 def ending_of(mime: str) -> str:
     """The ending of files of a media type; "" for one that is not known."""
     return "" if mime == _UNKNOWN else _TYPES.guess_extension(mime, strict=False) or ""
@@ -85,13 +79,6 @@ def true_ending(content: Path, ending: str) -> str:
     if ending.lower() in MEASURED:
         return told[1] if told else ".txt" if is_text(content) else ".bin"
     return ending or (told[1] if told else "")
-
-
-def refusal(attribute: Attribute, inside: str) -> str:
-    """Why a media attribute refuses the file at an upload path, to follow its name; "" if it does not."""
-    if not attribute.allowed_types or kind_of(inside) in attribute.allowed_types:
-        return ""
-    return f"takes {', '.join(attribute.allowed_types)}, and {inside} is none of them"
 
 
 def upload_path(path: str) -> str | None:

@@ -117,24 +117,6 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
     )
 
 
-def read_media_links(value: Any, path: KeyPath, find: Callable[[Any, bool], Target | None]) -> Links:
-    """The change that a body describes of a media attribute.
-
-    `find` gives the file that an item names, or None; the second argument says whether it must exist.
-    What is connected goes to the end; an empty object clears, as it does in Strapi.
-    """
-
-    def found(items: Any, existing: bool = True) -> tuple[Target, ...]:
-        return tuple(target for i in _items(items) if (target := find(i, existing)) is not None)
-
-    if not isinstance(value, dict) or _is_item(value):
-        return Links(set=found(value))
-    refuse_operations(value, path)
-    wanted = found(value["set"]) if "set" in value else () if not value else None
-    connect = tuple(Connect(target) for target in found(value.get("connect")))
-    return Links(wanted, connect, found(value.get("disconnect"), existing=False))
-
-
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
     """Raise ValidationError for a key that is no operation on a relation."""
     for key in value:

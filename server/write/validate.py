@@ -19,16 +19,15 @@ from server.formats.positions import KeyPath
 from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import UPLOAD, Attribute, Type
-from server.storage.media import refusal, upload_path
 from server.write.body_values import default_of, read_scalar, shown
 from server.write.faults import Fault, error_of
-from server.write.relation_input import OPERATIONS, Links, read_links, read_media_links, targets_in
+from server.write.media_input import MediaInput
+from server.write.relation_input import OPERATIONS, Links, read_links, targets_in
 
 IGNORED = ("publishedAt", "locale")
 _NEW: Any = object()  # stands for what an attribute holds of a version that is only being made
 LONGEST_STRING = 255  # characters, where the schema does not say
 # What a target says beside its attributes: who and where it is, and what answers show of every one.
-OF_FILES = ("isUrlSigned", "related", "folder", "folderPath", "__type")
 OF_TARGETS = ("status", "position", "localizations", "createdBy", "updatedBy", "__type", "options")
 READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
 
@@ -98,18 +97,17 @@ class Validator:
                 raise _unknown_key(key, where, f" at {where}" if where and where != key else "")
             if attribute.type == "relation" and tree and not self._may_relate(attribute):
                 raise _unknown_key(key, ".".join(filter(None, (dotted, key))))
-            if attribute.has_targets:
+            if attribute.type == "relation":
                 self._refuse_keys_of_targets(attribute, tree, ".".join(filter(None, (dotted, key))))
             for component, item in self._components_in(attribute, tree):
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
         """Refuse a target that says what it can't have: of its attributes, it may say any, as populated."""
-        media = attribute.type == "media"
-        target = self.snapshot.schema.types.get(UPLOAD if media else attribute.target or "")
+        target = self.snapshot.schema.types.get(attribute.target or "")
         if target is None:
             return
-        known = {*target.columns, *OPERATIONS, *(OF_FILES if media else OF_TARGETS)}
+        known = {*target.columns, *OPERATIONS, *OF_TARGETS}
         for item in targets_in(tree):
             if unknown := [key for key in item if key not in known]:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
@@ -238,29 +236,9 @@ class Validator:
         )
 
     def _media(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[str, ...]:
-        def find(item: Any, existing: bool) -> str | None:
-            key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
-            named = not isinstance(item, dict) or "documentId" not in item or isinstance(key, str)
-            media = self._file(key) if named else None
-            if media is None and existing:
-                self._fail(path, f"names a file that does not exist: {shown(key)}", shown(item))
-            elif media is not None and existing and (refused := refusal(attribute, media)):
-                self._fail(path, refused, shown(item))
-            return media
-
-        links = read_media_links(tree, path, find)
-        return links.apply(() if current is _NEW else current, to_many=True)[
-            : None if attribute.multiple else 1
-        ]
-
-    def _file(self, key: Any) -> str | None:
-        """The upload path of the file with an id or documentId."""
-        files = self.snapshot.list(self.snapshot.schema.types[UPLOAD], self._default_locale(), "published")
-        found = next((f for f in files if key == f.document_id or str(key) == str(f.id)), None)
-        return upload_path(found.path) if found else None
-
-    def _default_locale(self) -> str:
-        return next((locale for locale, _ in self.snapshot.tables[UPLOAD].order), self.locales[0])
+        default = next((locale for locale, _ in self.snapshot.tables[UPLOAD].order), self.locales[0])
+        media = MediaInput(self.snapshot, default, self.faults)
+        return media.read(tree, path, () if current is _NEW else current, multiple=attribute.multiple)
 
 
 def _known_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, current: Any) -> Component | None:

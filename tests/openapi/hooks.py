@@ -19,7 +19,7 @@ OPERATORS = ("$eq", "$in", "$between", "$containsi", "$null")  # all others unde
 ABOUT_OTHERS = re.compile(
     r"must be unique|already taken|not found|does not exist|not connected|before itself|after itself"
     r"|not related to the entity"  # a component, by its id
-    r"|control character|halves of surrogate|must be a valid email|takes images|new file must be"
+    r"|control character|halves of surrogate|must be a valid email|new file must be"
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
     r"|must be authenticated|only the first|Files are empty|fileInfo|ref, refId"
     r"|must be (less|greater) than or equal to"  # a number that is written as text

@@ -1,0 +1,109 @@
+"""What a request body says of a media attribute: files, alone or in a list, or what to add and take away."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.documents.document import PUBLISHED
+from server.errors import ValidationError
+from server.formats.positions import KeyPath
+from server.index.snapshot import Snapshot
+from server.schema.model import UPLOAD
+from server.storage.media import upload_path
+from server.write.body_values import shown
+from server.write.faults import Fault
+from server.write.relation_input import OPERATIONS, refuse_operations
+
+# What the media library says of a file beside its attributes: it may be sent back, and is ignored.
+_ALSO = frozenset(
+    ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MediaInput:
+    """Reads the values of media attributes against one snapshot; `faults` gets what is wrong with them."""
+
+    snapshot: Snapshot
+    locale: str  # that of files, which have none: the site's default one
+    faults: list[Fault] = field(default_factory=list)
+
+    def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
+        """The upload paths that an attribute is to hold, which holds `current` now.
+
+        Raises ValidationError for a key that neither a file nor an operation has.
+        """
+        if isinstance(value, dict) and value and not _is_file(value):
+            files = self._changed(value, path, current)
+        else:
+            files = self._files(value, path)
+        return files if multiple else files[:1]
+
+    def _changed(self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]) -> tuple[str, ...]:
+        """What is left and added by `disconnect` and `connect`, where there is no `set`, which is all."""
+        refuse_operations(dict(value), path)
+        added, removed = (_listed(value.get(key)) for key in ("connect", "disconnect"))
+        if value.get("set") is not None or ("set" in value and not added and not removed):
+            return self._files(value["set"], path, known=False)
+        out = self._files(removed, path, known=False, must_exist=False)
+        new = self._files(added, path, known=False)
+        return (*(file for file in current if file not in {*out, *new}), *new)
+
+    def _files(
+        self, value: Any, path: KeyPath, *, known: bool = True, must_exist: bool = True
+    ) -> tuple[str, ...]:
+        """The files that a value names, each once; `known`: an object may only say what files say."""
+        found: dict[str, None] = {}
+        for item in _listed(value):
+            if known and isinstance(item, dict):
+                self._refuse_keys(item, path)
+            file = self._find(item)
+            if file is not None:
+                found[file] = None
+            elif must_exist or not _is_number(item):
+                self.faults.append(
+                    Fault(path, f"names a file that does not exist: {_name(item)}", shown(item))
+                )
+        return tuple(found)
+
+    def _refuse_keys(self, item: Mapping[str, Any], path: KeyPath) -> None:
+        for key in item:
+            if key not in self.snapshot.schema.types[UPLOAD].columns and key not in _ALSO:
+                dotted = ".".join(map(str, path))
+                details = {"key": key, "path": dotted, "source": "body"}
+                raise ValidationError(f"Invalid key {key} at {dotted}", details)
+
+    def _find(self, item: Any) -> str | None:
+        """The upload path of the file that has a number or documentId."""
+        type_ = self.snapshot.schema.types[UPLOAD]
+        key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
+        file = None
+        if _is_number(item):
+            files = self.snapshot.list(type_, self.locale, PUBLISHED)
+            file = next((file for file in files if str(file.id) == str(key)), None)
+        if (
+            file is None
+            and isinstance(key, str)
+            and not (isinstance(item, dict) and "documentId" not in item)
+        ):
+            file = self.snapshot.get(type_, key, self.locale, PUBLISHED)
+        return upload_path(file.path) if file else None
+
+
+def _is_file(value: Mapping[str, Any]) -> bool:
+    return "documentId" in value or "id" in value
+
+
+def _is_number(item: Any) -> bool:
+    """Whether an item names a file by its number."""
+    key = item.get("id") if isinstance(item, dict) and "documentId" not in item else item
+    return type(key) is int or (isinstance(key, str) and key.isascii() and key.isdecimal())
+
+
+def _listed(value: Any) -> list[Any]:
+    items = value if isinstance(value, list) else [] if value == {} else [value]
+    return [item for item in items if item is not None]
+
+
+def _name(item: Any) -> Any:
+    return shown(item.get("documentId", item.get("id")) if isinstance(item, dict) else item)
