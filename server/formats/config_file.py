@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from server.errors import SetupError
+from server.formats.conflicts import check_conflict
 from server.formats.json_reader import json_positions, read_json
 from server.formats.positions import Position, Positions, nearest
 from server.formats.scalars import is_null
@@ -52,6 +53,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
     positions: Positions = {}
     try:
         text = (root / path).read_bytes().decode("utf-8-sig")
+        check_conflict(text)
         if path.endswith(".json"):
             data, positions = read_json(text), _json_positions(text)
         else:

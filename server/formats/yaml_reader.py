@@ -23,6 +23,11 @@ def read_yaml(text: str, positions: Positions | None = None) -> Tree:
     try:
         return _Builder(positions).build(loader)
     except yaml.MarkedYAMLError as error:
+        opening = _open_quote(text, error)
+        if opening:
+            what = "not YAML: the quote that opens here is not closed"
+            fix = "close it on this line"
+            raise SyntaxProblem(what, opening.line + 1, fix, opening.column + 1) from error
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         what = f"not YAML: {error.problem or error.context}"
@@ -31,6 +36,28 @@ def read_yaml(text: str, positions: Positions | None = None) -> Tree:
         line, column, _ = position_at(text, error.position)
         what = f"not YAML: {error.reason}"
         raise SyntaxProblem(what, line, "remove that character", column) from error
+    finally:
+        loader.dispose()
+
+
+def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
+    """Where the quote opens that an error comes from: nothing closes it, or a quote on a later line does.
+
+    The text in quotes then ends on the line of the error.
+    """
+    if error.context == "while scanning a quoted scalar":
+        return error.context_mark
+    last: Any = None
+    loader = LOADER(text)
+    try:
+        while True:
+            event = loader.get_event()
+            if type(event) is yaml.ScalarEvent:
+                last = event
+    except yaml.YAMLError:
+        quoted = last is not None and last.style in ("'", '"') and last.start_mark.line < last.end_mark.line
+        ends_there = quoted and error.problem_mark and last.end_mark.line == error.problem_mark.line
+        return last.start_mark if ends_there else None
     finally:
         loader.dispose()
 

@@ -12,6 +12,7 @@ from typing import Any
 from server.documents.layout import MARKDOWN, TOML
 from server.errors import ConflictError
 from server.formats import frontmatter
+from server.formats.conflicts import has_conflict
 from server.formats.edit_json import edit_json
 from server.formats.edit_yaml import edit_yaml
 from server.formats.edits import REMOVE, same
@@ -50,8 +51,9 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str 
 def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
-    if text == "" and body:
-        matter[body] = ""
+    if body and isinstance(text, str) and _only_in_matter(text):
+        matter[body] = text
+        text = None
     if handler is frontmatter.TOML:
         matter = _without_null(matter)
     made = f"{handler.START_DELIMITER}\n{handler.export(matter)}{handler.END_DELIMITER}\n"
@@ -141,14 +143,22 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
     return opening + matter + closing + rest
 
 
+def _only_in_matter(text: str) -> bool:
+    """Whether a body must stand in the front matter: below it, an empty text would read as none.
+
+    One that shows a conflict of git would read as an unresolved one.
+    """
+    return text == "" or has_conflict(text)
+
+
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
     """The new body; a value that only front matter can hold stays in `changes`."""
     new = changes.pop(body)
-    if not isinstance(new, str) or new == "":
-        if new == "" or body in tree:
-            changes[body] = new  # Below the front matter, an empty text would read as none.
+    if not isinstance(new, str) or _only_in_matter(new):
+        if isinstance(new, str) or body in tree:
+            changes[body] = new
         return ""
     if body in tree:
         changes[body] = REMOVE

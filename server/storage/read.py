@@ -7,6 +7,7 @@ from pathlib import Path
 
 from server.documents.layout import MARKDOWN, TOML
 from server.formats import frontmatter
+from server.formats.conflicts import check_conflict, check_conflict_in_body
 from server.formats.json_reader import json_positions, read_json
 from server.formats.positions import Positions, position_at
 from server.formats.scalars import is_null
@@ -22,17 +23,29 @@ MAX_BYTES = 16 * 1024 * 1024
 def parse(path: str, text: str, body: str | None, positions: Positions | None = None) -> dict[str, Tree]:
     """The text of a document file → the tree of each attribute by its name. Raises SyntaxProblem."""
     if path.endswith(MARKDOWN):
-        parts = frontmatter.split(text)
+        parts = _split(text)
         tree = parts.load(positions)
         if body and (text_below := parts.body):
             tree[body] = text_below
         return tree
+    check_conflict(text)
     tree = read_data(path, text, positions)
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
         raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values", 1)
     return tree
+
+
+def _split(text: str) -> frontmatter.Parts:
+    """The parts of a Markdown text. Raises SyntaxProblem, also for an unresolved conflict."""
+    try:
+        parts = frontmatter.split(text)
+    except SyntaxProblem:
+        check_conflict(text)  # A conflict is why the front matter can't be told from the body.
+        raise
+    check_conflict_in_body(text, len(text) - len(parts.rest))
+    return parts
 
 
 def read_data(path: str, text: str, positions: Positions | None = None) -> Tree:

@@ -1,0 +1,72 @@
+"""Conflict markers that git leaves in a file where two changes could not be merged."""
+
+import re
+
+from server.formats.tree import SyntaxProblem
+
+_BEGINS = "<<<<<<< "
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+def check_conflict(text: str) -> None:
+    """Raise SyntaxProblem at the first unresolved conflict in a text of YAML, JSON or TOML."""
+    if _BEGINS in text:
+        _refuse(_first(text.split("\n")))
+
+
+def check_conflict_in_body(text: str, start: int = 0) -> None:
+    """Raise SyntaxProblem at the first conflict in Markdown behind `start`, but for what is fenced as code.
+
+    A page about git may show a conflict in a fenced block; front matter, before `start`, has no fences.
+    """
+    if _BEGINS in text:
+        above, below = text[:start].split("\n")[:-1], text[start:].split("\n")
+        _refuse(_first([*above, *_without_fenced(below)]))
+
+
+def has_conflict(text: str) -> bool:
+    """Whether a Markdown body would be refused for an unresolved conflict."""
+    return _BEGINS in text and _first(_without_fenced(text.split("\n"))) is not None
+
+
+def _without_fenced(lines: list[str]) -> list[str]:
+    """The lines, with "" for those in fenced blocks of code that are closed."""
+    kept = list(lines)
+    at = 0
+    while at < len(lines):
+        opened = _FENCE.match(lines[at])
+        end = _closing(lines, at, opened[1]) if opened else None
+        if end is not None:
+            kept[at : end + 1] = [""] * (end + 1 - at)
+            at = end
+        at += 1
+    return kept
+
+
+def _closing(lines: list[str], at: int, fence: str) -> int | None:
+    """The index of the line that closes a fence."""
+    for i in range(at + 1, len(lines)):
+        found = _FENCE.match(lines[i])
+        if found and found[1].startswith(fence) and not lines[i].strip().strip(fence[0]):
+            return i
+    return None
+
+
+def _first(lines: list[str]) -> int | None:
+    """The index of the line on which a conflict begins: its three markers follow each other."""
+    begins: int | None = None
+    parted = False
+    for i, line in enumerate(lines):
+        if line.startswith(_BEGINS):
+            begins, parted = i, False
+        elif begins is not None and line.rstrip("\r") == "=======":
+            parted = True
+        elif begins is not None and parted and line.startswith(">>>>>>> "):
+            return begins
+    return None
+
+
+def _refuse(index: int | None) -> None:
+    if index is not None:
+        what = "unresolved merge conflict"
+        raise SyntaxProblem(what, index + 1, "keep what is right, and remove the three lines of git", 1)
