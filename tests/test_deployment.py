@@ -12,11 +12,14 @@ from server.auth.accounts import Accounts
 from tests.git import commit_all, git
 from tests.servers import free_port, serving
 from tests.sites import STRING, collection, documents, write
-from tests.test_static_servers import ask, needs_nginx, run_nginx
+from tests.test_static_servers import MAIN, ask, needs_nginx, run_nginx
 
 PAGE = (Path(__file__).parent.parent / "docs/deployment.md").read_text()
 UNITS = re.findall(r"^`/etc/systemd/system/(\S+)`:?.*?^```ini\n(.*?)^```", PAGE, re.M | re.S)
 NGINX = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.M | re.S)
+# The server behind TLS, as one that listens without it.
+PLAIN = re.sub(r"^server \{\n    listen 80;.*?^\}\n|^ *ssl_.*?\n", "", NGINX[0], flags=re.M | re.S)
+PLAIN = PLAIN.replace("listen 443 ssl;", "listen 80;")
 SYNC = re.findall(r"^\$ cat > \.\./sync\.sh <<'END'\n(.*?)^END$", PAGE, re.M | re.S)
 FILES = {
     **collection("note", {"title": STRING}, drafts=True),
@@ -53,7 +56,7 @@ def test_nginx_in_front_keeps_what_is_public_and_nothing_else(tmp_path: Path) ->
     accounts = Accounts(root)
     token = {"Authorization": f"Bearer {accounts.create_token('desk', 'full-access')}"}
     accounts.close()
-    config = NGINX[0].replace("/var/cache/nginx/slackwater", str(folder / "cache"))
+    config = PLAIN.replace("/var/cache/nginx/slackwater", str(folder / "cache"))
     config = config.replace("127.0.0.1:1337", f"127.0.0.1:{port}")
     with serving(root, port), run_nginx(config, folder) as address:
         note = f"{address}/api/notes/a"
@@ -76,7 +79,23 @@ def test_nginx_in_front_keeps_what_is_public_and_nothing_else(tmp_path: Path) ->
         assert ask(draft)[0] == 403
         assert ask(note, **{"Strapi-Response-Format": "v4"})[1] != body
         assert ask(f"{address}/_health")[0] == 204
+        for path in ("/api/auth/local", "/api/users/me", "/api/users", "/api/connect/github"):
+            assert ask(f"{address}{path}")[2]["X-Cache"] is None, path
         assert ask(f"{address}/api/none")[2]["Cache-Control"] is None
+
+
+@needs_nginx
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_nginx_takes_the_configuration_with_tls(tmp_path: Path) -> None:
+    names = ["-keyout", "privkey.pem", "-out", "fullchain.pem", "-subj", "/CN=x"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    config = re.sub(r"/etc/letsencrypt/live/[^/]+", str(tmp_path), NGINX[0])
+    config = config.replace("/var/cache/nginx/slackwater", str(tmp_path / "cache"))
+    (tmp_path / "nginx.conf").write_text(MAIN.format(folder=tmp_path, config=config))
+    command = ["nginx", "-t", "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @needs_nginx
@@ -84,7 +103,7 @@ def test_nginx_answers_what_it_has_kept_while_quire_is_away(tmp_path: Path) -> N
     root, folder, port = tmp_path / "site", tmp_path / "nginx", free_port()
     write(root, FILES)
     folder.mkdir()
-    config = NGINX[0].replace("/var/cache/nginx/slackwater", str(folder / "cache"))
+    config = PLAIN.replace("/var/cache/nginx/slackwater", str(folder / "cache"))
     with run_nginx(config.replace("127.0.0.1:1337", f"127.0.0.1:{port}"), folder) as address:
         with serving(root, port):
             body = ask(f"{address}/api/notes")[1]

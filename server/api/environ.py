@@ -1,6 +1,8 @@
 """What a WSGI environ says of a request, read without Flask."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
 from server.config.model import Settings
@@ -24,6 +26,41 @@ def parse_query(raw: str) -> dict[str, object]:
 def wsgi_text(raw: str) -> str:
     """A part of a path, as WSGI has it (each character stands for a byte), as text."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
+
+
+def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
+    """Let an environ have the address and the scheme of the client, where trusted proxies pass them on.
+
+    Of the addresses in X-Forwarded-For, the last one counts that is no trusted proxy: all before it may
+    have been made up by the client.
+    """
+    address = environ.get("REMOTE_ADDR", "")
+    if not _is_in(address, trusted):
+        return
+    for hop in reversed(environ.get("HTTP_X_FORWARDED_FOR", "").split(",")):
+        if _address(hop.strip()) is None:
+            break
+        address = hop.strip()
+        if not _is_in(address, trusted):
+            break
+    environ["REMOTE_ADDR"] = address
+    if environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower() == "https":
+        environ["wsgi.url_scheme"] = "https"
+
+
+@lru_cache(maxsize=1024)
+def _is_in(address: str, networks: tuple[str, ...]) -> bool:
+    found = _address(address)
+    return found is not None and any(found in ip_network(network) for network in networks)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """The address that a text is; an IPv4 address that is written as IPv6 is that."""
+    try:
+        found = ip_address(text)
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def is_v4(environ: Mapping[str, Any], settings: Settings) -> bool:

@@ -11,7 +11,7 @@ from typing import cast
 
 from server.api.cache import LARGEST, Kept, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
-from server.api.environ import BUDGET, FORMAT, REFUSED, STATE, is_v4, parse_query, wsgi_text
+from server.api.environ import BUDGET, FORMAT, REFUSED, STATE, believe_proxies, is_v4, parse_query, wsgi_text
 from server.api.failure import failure
 from server.api.identities import Identities
 from server.api.reading import Reader
@@ -38,6 +38,8 @@ Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 Handle = Callable[[Environ], Answer]
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 HEALTH = "/_health"
+# What browsers keep to, once they were answered over TLS: never to ask without it again, for a year.
+HSTS = ("Strict-Transport-Security", "max-age=31536000")
 UPLOADING = "/api/upload"
 READ_VARY = ("Authorization", FORMAT)
 
@@ -57,6 +59,8 @@ class Front:
         counted: tuple[Header, ...] = ()
         try:
             environ[STATE] = state = self.site.current()
+            if state.settings.trusted_proxies:
+                believe_proxies(environ, state.settings.trusted_proxies)
             environ[BUDGET] = budget = Budget(state.settings, self.turns)
             if REFUSED in environ:
                 raise environ.pop(REFUSED)
@@ -70,6 +74,8 @@ class Front:
         finally:
             budget.close()
         headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
+        if environ.get("wsgi.url_scheme") == "https":
+            headers = (*headers, HSTS)
         return send(shown, environ, start_response, headers + counted if counted else headers)
 
     def most_bytes(self, environ: Environ) -> int:

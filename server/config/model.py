@@ -161,6 +161,15 @@ class Settings:
             "The origins whose pages may use the API, such as `https://example.org`; `*` is any.",
         ),
     )
+    trusted_proxies: tuple[str, ...] = field(
+        default=(),
+        metadata=_key(
+            "api.trusted_proxies",
+            "networks",
+            "The proxies, such as `127.0.0.1`, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
+            "none",
+        ),
+    )
     rate_limit: str = field(
         default="",
         metadata=_key("api.rate_limit", "rate", "Requests per client, such as `100 per minute`."),

@@ -125,6 +125,7 @@ def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
     "origins": values.origins,
+    "networks": values.networks,
     "url": values.text,
     "locale": values.locale,
     "locales": values.locales,

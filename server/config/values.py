@@ -7,6 +7,7 @@ It raises SetupError, with the line, for a value of another form.
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from ipaddress import ip_network
 from typing import Any
 
 from server.config.durations import read_duration
@@ -129,6 +130,18 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
             fix = "write it as https://example.org, in lower case and without a path"
             raise file.refuse(f'"{origin}" is no origin', fix, *at, i)
+    return written
+
+
+def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """Addresses or networks of machines: `10.0.0.1`, `10.0.0.0/8`, `::1`."""
+    written = text_or_texts(file, default, *at)
+    for i, network in enumerate(written):
+        try:
+            ip_network(network)
+        except ValueError as error:
+            fix = "write it as 10.0.0.1 or 10.0.0.0/8"
+            raise file.refuse(f'"{network}" is no address or network', fix, *at, i) from error
     return written
 
 

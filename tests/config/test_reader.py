@@ -48,6 +48,8 @@ SAID = {
         ("https://a.example", "https://b.example"),
     ),
     "api: {cors: ['*']}": ("cors", ("*",)),
+    "api: {trusted_proxies: 127.0.0.1}": ("trusted_proxies", ("127.0.0.1",)),
+    "api: {trusted_proxies: ['::1', 10.0.0.0/8]}": ("trusted_proxies", ("::1", "10.0.0.0/8")),
     "api: {cors: ['http://localhost:3000', 'http://[::1]:80', 'capacitor://localhost', 'null']}": (
         "cors",
         ("http://localhost:3000", "http://[::1]:80", "capacitor://localhost", "null"),
@@ -84,6 +86,8 @@ WRONG = {
     "name: [a]": [(1, '"name" must be text')],
     "api: 3": [(1, '"api" must be a mapping')],
     "api:\n  cors: {}": [(2, '"api.cors" must be a list')],
+    "api:\n  trusted_proxies: [10.0.0.1, 10.0.0.1/8]": [(2, '"10.0.0.1/8" is no address or network')],
+    "api: {trusted_proxies: proxy.example}": [(1, '"proxy.example" is no address or network')],
     "api: {page_size: {max: 0}}": [(1, '"api.page_size.max" must be a whole number above 0')],
     "api: {page_size: {max: .inf}}": [(1, '"api.page_size.max": .inf has no place in JSON')],
     "auth: {session: 30}": [(1, '"30" is no length of time')],
