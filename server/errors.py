@@ -180,6 +180,12 @@ class StorageError(ApiError):
     status, name, default = 507, "InsufficientStorageError", "The files could not be written"
 
 
+class UnavailableError(ApiError):
+    """The accounts can't be read, so that nobody can be known."""
+
+    status, name, default = 503, "ServiceUnavailableError", "The accounts can't be read; try again later"
+
+
 class BusyError(ApiError):
     """Somebody else is writing."""
 

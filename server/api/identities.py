@@ -4,16 +4,19 @@ The accounts are opened for the first request that needs them. A request of the 
 do with users needs none, so a site that only such requests are made to never loads SQLAlchemy.
 """
 
+import logging
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 from server.api.environ import STATE
-from server.api.lazy import Lazy
+from server.auth.database_file import OpenedFile, database_file
 from server.auth.permissions import Actor
 from server.config.model import Settings
-from server.errors import ForbiddenError, UnauthorizedError
+from server.errors import ForbiddenError, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex
 
 if TYPE_CHECKING:
@@ -25,6 +28,15 @@ if TYPE_CHECKING:
     from server.auth.sessions import Sessions
     from server.auth.users import Users
 
+log = logging.getLogger("quire")
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    directory: "Directory"
+    user_index: UserIndex
+    file: OpenedFile
+
 
 class Identities:
     """Everything that can say who a request is from: tokens, users, sessions; and users as documents.
@@ -34,8 +46,32 @@ class Identities:
 
     def __init__(self, root: Path, settings: Settings, accounts: "Accounts | None" = None) -> None:
         """`accounts`: those of the site at `root`, where they are open already."""
-        self.directory = Lazy(lambda: _open_directory(root, settings, accounts))
-        self.user_index = Lazy(lambda: UserIndex(self.users, root))
+        self._root, self._settings, self._accounts = root, settings, accounts
+        self._lock = RLock()
+        self._opened: _Opened | None = None
+
+    def directory(self) -> "Directory":
+        """Whom the site knows. Raises UnavailableError where the accounts can't be read."""
+        return self._current().directory
+
+    def user_index(self) -> UserIndex:
+        """The users as documents. Raises UnavailableError."""
+        return self._current().user_index
+
+    def _current(self) -> "_Opened":
+        """What is open; opened now for the first time, or since somebody has removed the database."""
+        opened = self._opened
+        if opened is not None and opened.file.is_there():
+            return opened
+        with self._lock:
+            if self._opened is None or not self._opened.file.is_there():
+                accounts = self._accounts if self._opened is None else None
+                try:
+                    self._opened = _open(self._root, self._settings, accounts)
+                except SetupError as error:
+                    log.error("%s", error)
+                    raise UnavailableError() from error
+            return self._opened
 
     @property
     def users(self) -> "Users":
@@ -102,5 +138,9 @@ def _public(permissions: frozenset[str]) -> Actor:
     return Actor("public", permissions)
 
 
-def _open_directory(root: Path, settings: Settings, accounts: "Accounts | None") -> "Directory":
-    return cast("Directory", import_module("server.auth.directory").open_directory(root, settings, accounts))
+def _open(root: Path, settings: Settings, accounts: "Accounts | None") -> _Opened:
+    """Open the accounts of a site. Raises SetupError."""
+    load = import_module("server.auth.directory").open_directory
+    directory = cast("Directory", load(root, settings, accounts))
+    path = None if settings.accounts else database_file(root)
+    return _Opened(directory, UserIndex(directory.users, root), OpenedFile(path))

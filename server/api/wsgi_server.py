@@ -51,13 +51,21 @@ def check_port(host: str, port: int) -> None:
         raise SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port") from error
 
 
-def check_accounts(site: Site) -> None:
-    """Raise SetupError where the accounts database or the key of sessions can't be used."""
+def check_accounts(site: Site) -> SetupError | None:
+    """What is wrong with the accounts, so that nobody can log in until it is repaired; content is served.
+
+    Raises SetupError where the key of sessions can't be used, or the state folder not be trusted.
+    """
     check_state_folder(site.root)
     settings = site.state.settings
     session_key(site.root)
-    if settings.accounts or not is_sound(database_file(site.root)):
-        Identities(site.root, settings).directory().accounts.close()
+    try:
+        if settings.accounts or not is_sound(database_file(site.root)):
+            directory = import_module("server.auth.directory").open_directory(site.root, settings)
+            directory.accounts.close()
+    except SetupError as error:
+        return error
+    return None
 
 
 def cores() -> int:

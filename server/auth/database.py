@@ -1,6 +1,8 @@
 """The accounts database: its tables and how it is opened, in SQLite or wherever `accounts:` points."""
 
+import logging
 import secrets
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
@@ -22,13 +24,16 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from server.auth.database_file import database_file
 from server.auth.names import name_key
-from server.errors import SetupError
+from server.errors import ApiError, SetupError, StorageError, UnavailableError
+
+log = logging.getLogger("quire")
 
 TRIES = 3
 
@@ -122,11 +127,15 @@ class Watch:
         if self._engine.dialect.name != "sqlite":
             return True
         with self._lock:
-            if self._connection is None:
-                self._connection = self._engine.raw_connection()
-            cursor = self._connection.cursor()
-            version = cursor.execute("PRAGMA data_version").fetchone()[0]
-            cursor.close()
+            try:
+                if self._connection is None:
+                    self._connection = self._engine.raw_connection()
+                cursor = self._connection.cursor()
+                version = cursor.execute("PRAGMA data_version").fetchone()[0]
+                cursor.close()
+            except (sqlite3.Error, DatabaseError):  # Whoever looks, as is due now, is told.
+                self._connection = None
+                return True
             changed, self._seen = version != self._seen, version
         return bool(changed)
 
@@ -149,6 +158,7 @@ def open_database(root: Path, url: str = "") -> Engine:
         else:
             engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), pool_pre_ping=True)
         _make_tables(engine)
+        event.listen(engine, "handle_error", _refuse)
     except ModuleNotFoundError as error:
         fix = "pip install 'quire[postgres]'"
         raise SetupError("site.yaml", None, f"the accounts database has no driver: {error}", fix) from error
@@ -156,6 +166,18 @@ def open_database(root: Path, url: str = "") -> Engine:
         message = str(error).splitlines()[0]
         raise SetupError("site.yaml", None, f"the accounts database can't be used: {message}") from error
     return engine
+
+
+def _refuse(context: ExceptionContext) -> ApiError | None:
+    """What a request is answered that meets a database which can't be used; None for any other error."""
+    error = context.sqlalchemy_exception
+    if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
+        return None
+    message = str(context.original_exception).splitlines()[0]
+    log.error("the accounts database can't be used: %s", message)
+    if any(word in message for word in ("full", "readonly", "No space")):
+        return StorageError("The account could not be written")
+    return UnavailableError()
 
 
 def _use_write_ahead_log(connection: Any, _: Any) -> None:

@@ -34,3 +34,25 @@ def is_sound(path: Path) -> bool:
             return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
     except sqlite3.Error:
         return False
+
+
+class OpenedFile:
+    """The file of an open database, None for one without: whether it is still the one at its path."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        # To close what is opened only by path ends no lock that SQLite holds on the file.
+        self._descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC) if path else -1
+
+    def is_there(self) -> bool:
+        """Whether nobody has removed the file, or put another in its place."""
+        if self._path is None:
+            return True
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
+        except OSError:
+            return False
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)

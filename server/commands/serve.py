@@ -28,7 +28,8 @@ def serve_command(root: Path, host: str, port: int, workers: int | None, reload:
     check_port(host, port)
     began = time.perf_counter()
     site = Site(root)
-    check_accounts(site)
+    if unusable := check_accounts(site):
+        click.secho(f"  ✗ {unusable}; until that is repaired, nobody can log in", fg="red")
     site.recover()
     with progress_bar("Reading files") as progress:
         site.load(progress, cores())

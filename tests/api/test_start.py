@@ -70,12 +70,11 @@ def test_each_request_loads_what_it_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"no database", b"SQLite format 3\0" + b"x" * 5000])
-def test_a_broken_accounts_database_ends_the_start(tmp_path: Path, data: bytes) -> None:
+def test_a_broken_accounts_database_is_told_at_the_start(tmp_path: Path, data: bytes) -> None:
     site = load(tmp_path, FILES)
     (tmp_path / ".quire").mkdir(exist_ok=True)
     (tmp_path / ".quire/accounts.db").write_bytes(data)
-    with pytest.raises(SetupError, match="the accounts database can't be used"):
-        check_accounts(site)
+    assert "the accounts database can't be used" in str(check_accounts(site))
 
 
 def test_a_weak_key_of_sessions_ends_the_start(tmp_path: Path) -> None:

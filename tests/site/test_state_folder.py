@@ -1,0 +1,106 @@
+"""The folder .quire/ may be deleted under a running server, and its accounts may be damaged."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.auth.accounts import Accounts
+from tests.servers import free_port, start, stop, wait
+from tests.sites import schema, write
+
+FILES: dict[str, str | bytes] = {
+    "content-types/note.json": schema("note", {"title": "string"}),
+    "site.yaml": "roles:\n  public: {note: [find, findOne, update], auth: [register, callback]}\n",
+    "content/notes/one.md": "---\ntitle: first\n---\n",
+}
+
+
+class Server:
+    """A running server with two workers; each request has a connection of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.port = root, free_port()
+        write(root, FILES)
+        accounts = Accounts(root)
+        self.token = accounts.create_token("full", "full-access")
+        accounts.close()
+        self.log = root.parent / "log"
+
+    def begin(self) -> None:
+        with self.log.open("wb") as out:
+            self.process = start(self.root, self.port, "--workers=2", output=out)
+        wait(self.process, self.port)
+
+    def ask(self, method: str, path: str, data: Any = None, token: str = "") -> tuple[int, Any]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        sent = {"Content-Type": "application/json"}
+        sent |= {"Authorization": f"Bearer {token}"} if token else {}
+        try:
+            connection.request(method, path, None if data is None else json.dumps(data), sent)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def put(self, title: str) -> int:
+        return self.ask("PUT", "/api/notes/one", {"data": {"title": title}})[0]
+
+    def register(self, name: str) -> int:
+        user = {"username": name, "email": f"{name}@example.org", "password": "secret12"}
+        return self.ask("POST", "/api/auth/local/register", user)[0]
+
+    @property
+    def titles(self) -> set[str]:
+        """What the workers show, as far as ten answers can tell."""
+        return {self.ask("GET", "/api/notes/one")[1]["data"]["title"] for _ in range(10)}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    made = Server(tmp_path / "site")
+    yield made
+    stop(made.process)
+
+
+def test_the_folder_is_made_anew_and_the_workers_stay_in_step(server: Server) -> None:
+    server.begin()
+    assert {server.ask("GET", "/api/notes", token=server.token)[0] for _ in range(10)} == {200}
+    assert server.register("before") == 200
+    shutil.rmtree(server.root / ".quire")
+    for i in range(10):
+        assert server.put(f"title {i}") == 200
+        assert server.titles == {f"title {i}"}
+    # The accounts were in it: nobody is known any more, to any worker, until somebody registers again.
+    assert {server.ask("GET", "/api/notes", token=server.token)[0] for _ in range(10)} == {401}
+    assert server.register("after") == 200
+    login = {"identifier": "after", "password": "secret12"}
+    assert {server.ask("POST", "/api/auth/local", login)[0] for _ in range(4)} == {200}
+    login["identifier"] = "before"
+    assert server.ask("POST", "/api/auth/local", login)[0] == 400
+    assert (server.root / ".quire").stat().st_mode & 0o777 == 0o700
+    assert "ERROR" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("data", [b"no database" * 1000, b"SQLite format 3\0" + b"x" * 5000])
+def test_with_damaged_accounts_content_is_served_and_nobody_can_log_in(server: Server, data: bytes) -> None:
+    for path in (server.root / ".quire").glob("accounts.db*"):
+        path.unlink()
+    (server.root / ".quire/accounts.db").write_bytes(data)
+    server.begin()
+    told = [line for line in server.log.read_text().splitlines() if "accounts database can't be used" in line]
+    assert len(told) == 1
+    assert "nobody can log in" in told[0]
+    assert server.put("written") == 200
+    assert server.titles == {"written"}
+    assert server.ask("GET", "/api/notes", token=server.token)[0] == 503
+    assert server.register("somebody") == 503
+    (server.root / ".quire/accounts.db").unlink()  # as who restores a backup does
+    accounts = Accounts(server.root)
+    token = accounts.create_token("full", "full-access")
+    accounts.close()
+    assert {server.ask("GET", "/api/notes", token=token)[0] for _ in range(10)} == {200}
