@@ -21,6 +21,15 @@ torture: .venv/.ready-dev ## Edit, check out, write and kill workers at random, 
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
+dist: .venv/.ready-dev ## Make the package, dist/quire-*.whl
+	rm -rf build dist
+	git rev-parse --short HEAD > server/commit.txt
+	$(BIN)/python -m build --wheel --outdir dist . > build.log 2>&1 || (cat build.log; false)
+	@rm -rf build build.log server/commit.txt quire.egg-info/SOURCES.txt; ls dist
+
+test-dist: dist ## Install the package into an empty environment, and serve a new site with it
+	$(BIN)/python -m tests.dist.run
+
 tools: ## Install the programs that some tests need (nginx, PostgreSQL, Node.js…), as root on Debian
 	@sh .ci/tools
 
@@ -67,4 +76,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean
+.PHONY: tools help serve test test-clients dist test-dist torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean

@@ -216,6 +216,7 @@ def test_what_was_swapped_for_a_link_is_not_opened(tmp_path: Path) -> None:
 def test_no_race_of_links_gets_a_secret_out_or_a_file_overwritten(tmp_path: Path) -> None:
     api = make(tmp_path, FILES)
     uploads, notes = tmp_path / "content/uploads", tmp_path / "content/notes"
+    session_key(tmp_path)
     secret = (tmp_path / ".quire/jwt.key").read_bytes()
     write(tmp_path, {"elsewhere/one.yaml": "title: Elsewhere\n"})
     stop = threading.Event()

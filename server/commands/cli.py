@@ -7,8 +7,6 @@ from typing import cast
 
 import click
 
-from server import __version__
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -50,9 +48,22 @@ class _Commands(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
+def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"quire {import_module('server.commands.version').describe()}")
+        ctx.exit()
+
+
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(__version__, prog_name="quire")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Say which this is.",
+)
 def main() -> None:
     """A content server whose documents are files in git."""

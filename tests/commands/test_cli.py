@@ -1,6 +1,7 @@
 """The command line: tokens, and a server that starts, says what is wrong, and ends as it should."""
 
 import os
+import platform
 import re
 import signal
 import socket
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from server import __version__
 from server.auth.accounts import Accounts
 from server.commands.cli import COMMANDS, main
+from tests.git import git
 from tests.servers import free_port, get, start, wait
 from tests.sites import STRING, collection, documents, write
 
@@ -59,6 +62,12 @@ def test_every_command_explains_itself(name: str) -> None:
     done = run(name, "--help")
     assert done.exit_code == 0
     assert done.stdout.startswith(f"Usage: main {name} ")
+
+
+def test_the_version_says_the_commit_and_the_python() -> None:
+    told = run("--version").stdout
+    commit = git(ROOT, "rev-parse", "--short", "HEAD").strip()
+    assert told == f"quire {__version__} (commit {commit}, Python {platform.python_version()})\n"
 
 
 # --- tokens --------------------------------------------------------------------------------------

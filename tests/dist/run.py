@@ -1,0 +1,58 @@
+"""`make test-dist`: the package, installed into an empty environment, makes a site and serves it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.servers import ROOT, free_port, get, wait
+
+
+# Without what would lead Python to the modules of this folder.
+OWN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def main() -> int:
+    """Install what `make dist` made, and use it as its reader would; 0 where all of that works."""
+    (wheel,) = (ROOT / "dist").glob("quire-*.whl")
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        run(sys.executable, "-m", "venv", scratch / "venv")
+        run(scratch / "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        quire = scratch / "venv/bin/quire"
+        told = run(quire, "--version", cwd=scratch)
+        commit = run("git", "rev-parse", "--short", "HEAD", cwd=ROOT).strip()
+        assert f"commit {commit}, " in told, told
+        run(quire, "init", "site", "--yes", cwd=scratch)
+        serve(quire, scratch / "site")
+    print(f"{wheel.name}: {told.strip()} was installed, made a site and served it")
+    return 0
+
+
+def run(*command: object, cwd: Path | None = None) -> str:
+    """What a command prints. Raises CalledProcessError where it fails."""
+    words = list(map(str, command))
+    return subprocess.run(words, cwd=cwd, env=OWN, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def serve(quire: Path, site: Path) -> None:
+    """Serve a site that `quire init` has made, and look at what needs files of the package."""
+    port = free_port()
+    command = [str(quire), "serve", "--site", str(site), "--port", str(port)]
+    process = subprocess.Popen(
+        command, cwd=site, env=OWN, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        wait(process, port)
+        for path in ("/", "/docs", "/docs/page.js", "/openapi.json", "/api/articles"):
+            status, body = get(port, path)
+            assert status == 200, (path, status, body)
+            assert body, path
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
