@@ -22,7 +22,7 @@ class Difference:
     """One thing that differs: where, and how.
 
     `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
-    (also more or fewer members than there).
+    (also more or fewer members than there), or itself, where only here a document relates to itself.
     """
 
     where: str
@@ -50,6 +50,7 @@ class Comparison:
         self._names = theirs, ours
         self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
         self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
+        self._inside: list[str] = []  # the documents of ours that hold what is being compared
 
     def differences(self, theirs: Answer, ours: Answer, *, unordered: bool = False) -> list[Difference]:
         """What is not the same; `unordered` where the order of the list below `data` means nothing."""
@@ -84,7 +85,9 @@ class Comparison:
         return f"{name} {_locale(found)}" if locales else name
 
     def _any(self, theirs: Any, ours: Any, where: str) -> Iterator[Difference]:
-        if isinstance(theirs, dict) and isinstance(ours, dict):
+        if theirs is None and isinstance(ours, dict) and ours.get("documentId") in self._inside[-1:]:
+            yield Difference(where, "itself", theirs, ours)
+        elif isinstance(theirs, dict) and isinstance(ours, dict):
             yield from self._objects(theirs, ours, where)
         elif isinstance(theirs, list) and isinstance(ours, list):
             yield from self._lists(theirs, ours, where)
@@ -93,6 +96,13 @@ class Comparison:
             yield Difference(where, kind, theirs, ours)
 
     def _objects(self, theirs: dict[str, Any], ours: dict[str, Any], where: str) -> Iterator[Difference]:
+        holds = isinstance(ours.get("documentId"), str)
+        self._inside += [ours["documentId"]] if holds else []
+        yield from self._members(theirs, ours, where)
+        if holds:
+            self._inside.pop()
+
+    def _members(self, theirs: dict[str, Any], ours: dict[str, Any], where: str) -> Iterator[Difference]:
         if isinstance(theirs.get("documentId"), str) and isinstance(ours.get("documentId"), str):
             self.bind(theirs["documentId"], ours["documentId"])
         for key, their in theirs.items():
@@ -141,7 +151,10 @@ class Comparison:
         if where.endswith("localizations"):
             there, here = sorted(there), sorted(here)
         more, fewer = Counter(here) - Counter(there), Counter(there) - Counter(here)
-        if more or fewer:
+        own = [self._label({"documentId": i}, ours=True, locales=False) for i in self._inside[-1:]]
+        if not fewer and len(more) == 1 and [name.partition(" ")[0] for name in more] == own:
+            yield Difference(where, "itself", there, here)
+        elif more or fewer:
             kind = "members" if more and fewer else "more members" if more else "fewer members"
             yield Difference(where, kind, there, here)
         elif there != here:
