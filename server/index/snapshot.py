@@ -12,7 +12,7 @@ from typing import Any
 from immutables import Map
 
 from server.config.model import Settings
-from server.documents.document import DRAFT, PUBLISHED, Document, default_order
+from server.documents.document import DRAFT, PUBLISHED, Document, default_order, edited_status
 from server.formats.positions import KeyPath
 from server.index.budget import Budget
 from server.index.fragments import Fragments
@@ -234,11 +234,14 @@ class View:
         return (default, *(other for other in self.settings.locales if other != default))
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """The version of a document that a relation in a document of a locale leads to."""
-        status = self.status(type_)
+        """The version of a document that a relation in a document of a locale leads to.
+
+        What has no locale itself leads to the first locale that a document has, published there or not.
+        """
+        status, edited = self.status(type_), edited_status(type_)
         for at in self.locales_of(type_, locale):
             version = self.snapshot.get(type_, document_id, at, status)
-            if version is not None:
+            if version is not None or self.snapshot.get(type_, document_id, at, edited) is not None:
                 return version
         return None
 

@@ -80,6 +80,17 @@ def read_locale(value: Any, settings: Settings) -> str:
     return "*" if value == "*" else _locale(value, settings)
 
 
+def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
+    """The locales whose versions a request deletes: one, several in a list, `*` for all of them.
+
+    A type that is not localised has the default one, whatever is asked for. Raises ValidationError.
+    """
+    if not type_.localized:
+        return (settings.default_locale,)
+    named = [read_locale(item, settings) for item in (qs.items(value) if qs.is_list(value) else [value])]
+    return settings.locales if "*" in named else tuple(dict.fromkeys(named))
+
+
 def _locale(value: Any, settings: Settings) -> str:
     """A code; one that no document has finds nothing, as recorded, and what is no code is refused."""
     if value is None or value == "":

@@ -36,8 +36,8 @@ def put_single(request: WriteRequest, context: Context) -> str:
 
 
 def delete(request: WriteRequest, context: Context) -> str:
-    """No more files of a document in a locale, or in all (`*`); returns "" where there was none."""
-    return Writer(context).delete(_matched(request, context))
+    """No more files of a document in the locales of a request; returns "" where there was none."""
+    return Writer(context).delete(_matched(request, context), request.locales)
 
 
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:

@@ -30,7 +30,7 @@ class WriteRequest:
     """A change of one version: the `data` of the body, and the `If-Match` that the version must meet.
 
     The actor may relate to what it may find; whether it may write at all has been asked before.
-    `users` are those who can be related to.
+    `users` are those who can be related to. A deletion is of all `locales`.
     """
 
     address: Address
@@ -38,3 +38,4 @@ class WriteRequest:
     data: Mapping[str, Tree] = field(default_factory=dict)
     if_match: str | None = None
     users: UserTables = NO_USERS
+    locales: tuple[str, ...] = ()

@@ -77,10 +77,9 @@ class Writer:
             self._publish_relations(address, document_id, change, new)
         return document_id
 
-    def delete(self, address: Address) -> str:
-        """No more files of a document in a locale (`*`: in any); returns its id, "" where there is none."""
+    def delete(self, address: Address, locales: tuple[str, ...]) -> str:
+        """No more files of a document in some locales; returns its id, "" where there is none."""
         document_id = address.document_id or self._single_id(address) or ""
-        locales = self.context.settings.locales if address.locale == "*" else (address.locale,)
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
                 key = (address.type.uid, document_id, locale, status)

@@ -632,3 +632,24 @@ def test_a_short_populate_can_not_lead_to_endlessly_many_attributes(make_api: Ma
     error = api.get(f"/api/as?populate={'to.' * 18}to").error
     assert (error["status"], error["name"]) == (400, "ValidationError")
     assert error["message"] == "populate leads to more than 2000 attributes; populate less"
+
+
+def test_what_has_no_locale_leads_to_the_first_that_a_document_has_published_or_not(
+    make_api: MakeApi,
+) -> None:
+    files: dict[str, Any] = {
+        **collection("place", {"name": translated(STRING)}, localized=True, drafts=True),
+        **collection("kind", {"best": relation("manyToMany", "place")}),
+        **documents("kinds", town={"best": ["begun", "french", "known"]}),
+        "site.yaml": "locales: {default: en, available: [en, fr]}",
+        "content/places/begun.draft.json": '{"name": "begun"}',
+        "content/places/begun.fr.json": '{"name": "entamé"}',
+        "content/places/french.fr.json": '{"name": "français"}',
+        "content/places/known.json": '{"name": "known"}',
+    }
+    api = make_api(files)
+    shown = {
+        s: api.get(f"/api/kinds/town?populate=best&status={s}").data["best"] for s in ("published", "draft")
+    }
+    assert [place["name"] for place in shown["published"]] == ["français", "known"]
+    assert [place["name"] for place in shown["draft"]] == ["begun", "français", "known"]

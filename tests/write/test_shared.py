@@ -110,3 +110,30 @@ def test_a_draft_that_says_1_where_true_is_published_is_kept(api: Api) -> None:
     api.put("/api/items/one", {"price": 5})
     assert api.get("/api/items/one?locale=fr&status=draft").data["extra"] is not True
     assert "one.fr.draft.md" in files(api)
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("", {"fr", "de"}),
+        ("locale=fr", {"en", "de"}),
+        ("locale[0]=en&locale[1]=fr", {"de"}),
+        ("locale[0]=*", set()),
+        ("locale=*", set()),
+    ],
+)
+def test_a_deletion_is_of_the_locales_that_it_names(api: Api, query: str, left: set[str]) -> None:
+    for locale in ("fr", "de"):
+        api.put(f"/api/items/one?locale={locale}", {"title": locale})
+        api.put(f"/api/items/one?locale={locale}&status=draft", {"title": f"{locale} draft"})
+    assert api.ask("DELETE", f"/api/items/one?{query}").status == 204
+    assert {code for code in ("en", "fr", "de") if prices(api)[f"{code} published"]} == left
+    assert {name.split(".")[1] for name in files(api)} <= {"md", *left}
+
+
+@pytest.mark.parametrize(
+    "query", ["populate=zzz", "fields=zzz", "sort=zzz", "filters[zzz]=1", "status=draft", "locale=en/fr"]
+)
+def test_a_deletion_that_asks_for_what_is_not_there_deletes_nothing(api: Api, query: str) -> None:
+    assert api.ask("DELETE", f"/api/items/one?{query}").status == 400
+    assert files(api) == {"one.md"}

@@ -10,9 +10,9 @@ from server.api.reading import Reader, Shown
 from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.auth.permissions import require
 from server.documents.document import DRAFT
-from server.errors import ApiError, MethodNotAllowedError, NotFoundError
+from server.errors import ApiError, MethodNotAllowedError, NotFoundError, ValidationError
 from server.query.ast import Query
-from server.query.parse import read_locale, read_status, written_locale
+from server.query.parse import deleted_locales, read_status, written_locale
 from server.schema.model import Type
 from server.site.site import Site
 from server.write import prepare
@@ -138,12 +138,15 @@ def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
 
 
 def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
-    """The document, or one locale of it, that is to be gone; none there is no error (spec.md 4.3.7)."""
-    locale = read_locale(parameters(request).get("locale"), ask.state.settings)
-    if not ask.type.localized:
-        locale = ask.state.settings.default_locale
-    address = Address(ask.type, document_id, locale, draft=False)
-    return WriteRequest(address, ask.actor, if_match=request.headers.get("If-Match"))
+    """The locales of a document that are to be gone; none there is no error (spec.md 4.3.7)."""
+    params = parameters(request)
+    ask.query({name: value for name, value in params.items() if name not in ("locale", "status")})
+    if ask.type.draft_publish and params.get("status") == DRAFT:
+        raise ValidationError("A draft can't be deleted alone: without status, both versions are deleted")
+    locales = deleted_locales(params.get("locale"), ask.type, ask.state.settings)
+    address = Address(ask.type, document_id, locales[0], draft=False)
+    if_match = request.headers.get("If-Match")
+    return WriteRequest(address, ask.actor, if_match=if_match, locales=locales)
 
 
 def _written(ask: Reader, query: Query, address: Address, document_id: str, status: int = 200) -> Response:
