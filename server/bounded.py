@@ -1,4 +1,4 @@
-"""A cache with a bound in bytes: what was used longest ago goes first, and keys count as values do."""
+"""What is bounded: a cache in its bytes, and how many threads at once do what costs much."""
 
 import sys
 import threading
@@ -6,15 +6,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from server.errors import BusyError
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Keeps values by key, for several threads, in at most `most` bytes.
+    """Keeps values by key, for several threads, in at most `most` bytes: keys count as values do.
 
-    `size` says about how many bytes a key and its value take. A value that is larger than the whole
-    bound is not kept.
+    What was used longest ago goes first. `size` says about how many bytes a key and its value take. A value
+    that is larger than the whole bound is not kept.
     """
 
     __slots__ = ("_kept", "_lock", "_size", "bytes", "most")
@@ -80,3 +82,34 @@ def size_of(value: Hashable) -> int:
         for part in value:
             size += size_of(part)
     return size
+
+
+class Turns:
+    """Lets one thread of a process at a time do something. Some others may wait; more are refused.
+
+    Taken by `take`, or as the context of a block.
+    """
+
+    def __init__(self, what: str, waiting: int, longest: float) -> None:
+        """`what` is asked for by too many; so many may wait, each for `longest` seconds."""
+        self._what, self._longest = what, longest
+        self._places, self._turn = threading.Semaphore(waiting + 1), threading.Lock()
+
+    def take(self) -> None:
+        """Wait for the turn. Raises BusyError where too many wait, or it takes too long."""
+        if self._places.acquire(blocking=False):
+            if self._turn.acquire(timeout=self._longest):
+                return
+            self._places.release()
+        raise BusyError(f"Too many requests at once {self._what}; try again")
+
+    def leave(self) -> None:
+        """Let the next one go on."""
+        self._turn.release()
+        self._places.release()
+
+    def __enter__(self) -> None:
+        self.take()
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()

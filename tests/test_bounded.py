@@ -1,9 +1,13 @@
-"""The cache that every other is made of: its bound holds, and what is used stays."""
+"""The cache that every other is made of: its bound holds, and what is used stays. Turns: one at a time."""
 
+import threading
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.bounded import Cache, size_of
+from server.bounded import Cache, Turns, size_of
+from server.errors import BusyError
 
 
 def text_cache(most: int) -> Cache[str, str]:
@@ -62,3 +66,40 @@ def test_a_key_is_counted_with_all_its_texts() -> None:
     long = "x" * 10_000
     assert size_of(long) > 10_000
     assert size_of(("a", (long, 1), None)) > 10_000
+
+
+# --- turns ---------------------------------------------------------------------------------------
+
+
+def test_one_at_a_time() -> None:
+    turns, inside, most = Turns("count", 20, 10), [0], [0]
+
+    def count() -> None:
+        for _ in range(200):
+            with turns:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert (inside, most) == ([0], [1])
+
+
+def test_too_many_that_wait_are_refused_at_once() -> None:
+    turns = Turns("count", 0, 10)
+    with turns, pytest.raises(BusyError, match="Too many requests at once count; try again"):
+        turns.take()
+    with turns:  # The next one has its turn.
+        pass
+
+
+def test_nobody_waits_for_ever() -> None:
+    turns = Turns("count", 1, 0.01)
+    with turns:
+        for _ in range(5):  # Each that gives up makes room for the next.
+            with pytest.raises(BusyError):
+                turns.take()

@@ -28,7 +28,7 @@ from server.api.response import (
 )
 from server.api.serving.bodies import MAX_BODY
 from server.errors import RateLimitError
-from server.index.budget import Budget, Turns
+from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
 from server.site.site import Site, State
 
@@ -50,7 +50,7 @@ class Front:
     def __init__(self, site: Site, identities: Identities, handle: Handle) -> None:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.rate_limit)
-        self.cache, self.turns = answer_cache(), Turns()
+        self.cache, self.turns = answer_cache(), turns()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""

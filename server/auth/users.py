@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import Any
 
@@ -19,11 +19,11 @@ from sqlalchemy import Connection, func, or_, select, true
 from server.auth.accounts import Accounts
 from server.auth.database import users_table, versions_table
 from server.auth.names import name_key, plain_address, plain_name
-from server.auth.passwords import check_password, hash_password
+from server.auth.passwords import check_password, hash_password, is_outdated
 from server.auth.user import Changes, User
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
-from server.errors import TakenError
+from server.errors import BusyError, TakenError
 
 RESET_HOURS, CONFIRM_HOURS = 1, 72  # So long a code in a mail can be used.
 _LARGEST_ID = 2**31 - 1
@@ -176,8 +176,18 @@ class Users:
         """The user with a name or address and this password; as slow for one who does not exist."""
         row = self._named(identifier)
         kept = row.password if row else None
-        good = check_password(kept, password)
-        return _user(row) if row and good else None
+        if not check_password(kept, password):
+            return None
+        if is_outdated(row.password):
+            with suppress(BusyError):  # Then the next login does it.
+                self._renew_hash(row, hash_password(password))
+        return _user(row)
+
+    def _renew_hash(self, row: Any, renewed: str) -> None:
+        """Keep another hash of the same password; nothing else changes for the user."""
+        unchanged = users_table.update().where(_u.id == row.id, _u.password == row.password)
+        with self.engine.begin() as connection:
+            connection.execute(unchanged.values(password=renewed))
 
     # --- codes in mails ------------------------------------------------------------------------
 

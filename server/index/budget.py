@@ -5,12 +5,12 @@ Whoever is about to look at some documents spends so many steps first, for a lis
 """
 
 import math
-import threading
 import time
 from typing import Self
 
+from server.bounded import Turns
 from server.config.model import Settings
-from server.errors import BusyError, LimitError
+from server.errors import LimitError
 
 GRANTED = 1000  # steps between two looks at the clock, which takes a system call
 COSTLY_S = 0.05  # of processor time: a request that takes more waits for its turn
@@ -18,28 +18,9 @@ WAITING = 8  # costly requests that may wait for their turn
 LONGEST_WAIT_S = 10.0
 
 
-class Turns:
-    """Lets one costly request of a process compute at a time, so that all others are answered meanwhile.
-
-    Some may wait, each of which takes up a thread; more are refused.
-    """
-
-    def __init__(self, waiting: int = WAITING, longest: float = LONGEST_WAIT_S) -> None:
-        """`longest` is the time that a request waits, in seconds."""
-        self._places, self._turn, self._longest = threading.Semaphore(waiting + 1), threading.Lock(), longest
-
-    def take(self) -> None:
-        """Wait for the turn. Raises BusyError where too many wait, or it takes too long."""
-        if self._places.acquire(blocking=False):
-            if self._turn.acquire(timeout=self._longest):
-                return
-            self._places.release()
-        raise BusyError("Too many requests that take long are being answered; try again")
-
-    def leave(self) -> None:
-        """Let the next one go on."""
-        self._turn.release()
-        self._places.release()
+def turns(waiting: int = WAITING, longest: float = LONGEST_WAIT_S) -> Turns:
+    """The turns that the costly requests of a process take: each computes alone, while some others wait."""
+    return Turns("take long", waiting, longest)
 
 
 class Budget:

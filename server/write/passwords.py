@@ -1,10 +1,13 @@
 """The passwords of a body, hashed before the write: that takes long, and a write keeps all others waiting."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from server.auth.passwords import hash_password
+from server.errors import ValidationError
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
+
+MOST = 10  # passwords in one body: each takes a tenth of a second
 
 
 class Hashed(str):
@@ -14,7 +17,46 @@ class Hashed(str):
 
 
 def hash_passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[str, Tree]:
-    """The data of a body for a type, with the hashes of its passwords in place of them."""
+    """The data of a body for a type, with the hashes of its passwords in place of them.
+
+    Raises ValidationError for more than MOST of them, BusyError where many others are being hashed.
+    """
+    passwords = sum(1 for _ in _passwords(schema, type_, data))
+    if passwords > MOST:
+        raise ValidationError(f"The body has {passwords} passwords; at most {MOST} are taken at once")
+    return _hashed_object(schema, type_, data)
+
+
+def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
+    for name, tree in data.items():
+        attribute = type_.attributes.get(name)
+        if attribute is None:
+            continue
+        if attribute.type == "password" and isinstance(tree, str):
+            yield tree
+        for held in _components(schema, attribute, tree):
+            yield from _passwords(schema, *held)
+
+
+def _components(
+    schema: Schema, attribute: Attribute, tree: Tree
+) -> Iterator[tuple[Type, Mapping[str, Tree]]]:
+    """The components that the value of an attribute has, each with its type."""
+    if attribute.holds_components:
+        for held in tree if isinstance(tree, list) else [tree]:
+            type_ = _type_of(schema, attribute, held)
+            if type_ is not None and isinstance(held, dict):
+                yield type_, held
+
+
+def _type_of(schema: Schema, attribute: Attribute, tree: Tree) -> Type | None:
+    if not isinstance(tree, dict):
+        return None
+    type_ = schema.types.get(str(attribute.component or tree.get("__component")))
+    return type_ if type_ and type_.kind == "component" else None
+
+
+def _hashed_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[str, Tree]:
     return {
         name: _hashed(schema, type_.attributes[name], tree) if name in type_.attributes else tree
         for name, tree in data.items()
@@ -25,7 +67,7 @@ def _hashed(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
         # What has odd characters in it may be no text at all: the validation says so, or hashes it.
         return Hashed(hash_password(tree)) if tree.isprintable() else tree
-    if attribute.type in ("component", "dynamiczone"):
+    if attribute.holds_components:
         if isinstance(tree, list):
             return [_hashed_component(schema, attribute, item) for item in tree]
         return _hashed_component(schema, attribute, tree)
@@ -33,7 +75,5 @@ def _hashed(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
 
 
 def _hashed_component(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
-    if not isinstance(tree, dict):
-        return tree
-    type_ = schema.types.get(str(attribute.component or tree.get("__component")))
-    return hash_passwords(schema, type_, tree) if type_ and type_.kind == "component" else tree
+    type_ = _type_of(schema, attribute, tree)
+    return _hashed_object(schema, type_, tree) if type_ and isinstance(tree, dict) else tree

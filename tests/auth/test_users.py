@@ -7,8 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
+from sqlalchemy import select
 
 from server.auth.accounts import Accounts
+from server.auth.database import users_table
 from server.auth.names import name_key, plain_name
 from server.auth.user import LONGEST, User, broken_rule
 from server.auth.users import Users
@@ -65,6 +68,27 @@ def test_one_logs_in_by_the_name_as_it_is_written_or_the_address_in_any_case(use
         assert users.with_password(identifier, "secret12") is not None, identifier
     for identifier in ("zoë", "Zoe", "ZOË", ""):
         assert users.with_password(identifier, "secret12") is None, identifier
+
+
+def test_the_hash_of_an_older_release_is_renewed_at_the_next_login(users: Users) -> None:
+    """With the sessions and timestamps of the user as they were."""
+    ann = create(users, "ann")
+    older = PasswordHasher(time_cost=2, memory_cost=16, parallelism=2).hash("secret12")
+    change = users_table.update().where(users_table.c.id == ann.id)
+    with users.engine.begin() as connection:
+        connection.execute(change.values(password=older))
+
+    def kept() -> str:
+        with users.engine.connect() as connection:
+            return str(connection.execute(select(users_table.c.password)).scalar_one())
+
+    assert users.with_password("ann", "wrong") is None
+    assert kept() == older
+    assert users.with_password("ann", "secret12") == ann
+    renewed = kept()
+    assert renewed != older
+    assert users.with_password("ann", "secret12") == ann
+    assert kept() == renewed
 
 
 def test_names_are_measured_as_they_are_kept() -> None:

@@ -65,3 +65,12 @@ def test_they_are_hashed_once(make_api: MakeApi) -> None:
         {"locks": [5]},
     ):
         assert api.post("/api/doors", broken).status == 400, broken
+
+
+def test_a_body_has_few_passwords(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    assert api.post("/api/doors", {"locks": [{"code": "x"}] * 5, "parts": []}).status == 201
+    for code in ("x", "odd\u200b"):
+        error = api.post("/api/doors", {"code": code, "locks": [{"code": code}] * 10}).error
+        assert (error["status"], error["name"]) == (400, "ValidationError")
+        assert error["message"] == "The body has 11 passwords; at most 10 are taken at once"

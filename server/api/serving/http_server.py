@@ -33,7 +33,7 @@ from server.errors import ApiError
 log = logging.getLogger("quire")
 
 THREADS = 16  # that answer requests without a body; those that cost much take up nine (server.index.budget)
-WRITERS = 4  # threads that answer requests with a body
+WRITERS = 8  # threads that answer requests with a body; passwords take up six (server.auth.passwords)
 HEAD_MS = 30_000  # how long the head of a request may take
 CONNECTIONS = 4096  # of one process; more wait until one is closed
 WAITING = 1024  # connections that nobody has taken yet
