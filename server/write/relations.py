@@ -27,7 +27,10 @@ class Relinker:
     drafts_only: bool
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
-        """Make the owners of a derived relation point at a document, or no longer."""
+        """Make the owners of a derived relation point at a document, or no longer.
+
+        Where the document is published, so is what its draft had changed of the relation before.
+        """
         owner, owning, target = self._owning(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
         wanted = links.apply(current, to_many=attribute.to_many)
@@ -36,14 +39,24 @@ class Relinker:
             self._relink(owner, owning, gone, remove=target)
         for come in (i for i in wanted if i not in current and i != own):
             self._relink(owner, owning, come, add=target)
+        if type_.draft_publish and not self.drafts_only:
+            kept = {other for other in current if other in wanted}
+            self._publish(owner, owning, target, kept, but={*current, *wanted, own} - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
         """Let what is published point at a document where the drafts do, since that is published now."""
         owner, owning, target = self._owning(type_, document_id, attribute)
+        drafts = set(self._owners(owner, owning, target, DRAFT))
+        self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())
+
+    def _publish(
+        self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
+    ) -> None:
+        """Let the published versions of owners point at a target where their drafts do, `but` for some."""
         if not owner.draft_publish:
             return
-        drafts, live = (set(self._owners(owner, owning, target, s)) for s in (DRAFT, PUBLISHED))
-        for other in sorted((drafts ^ live) - ({document_id} if owner is type_ else set())):
+        live = set(self._owners(owner, owning, target, PUBLISHED))
+        for other in sorted((drafts ^ live) - but):
             published, draft = self.context.versions(owner, other, self._locale(owner))
             if published is None:
                 continue

@@ -80,7 +80,9 @@ class Validator:
             if attribute is None:
                 continue
             if attribute.type == "relation":
-                links[name] = read_links(attribute, tree, (name,), self._resolve)
+                change = read_links(attribute, tree, (name,), self._resolve)
+                if change != Links():  # An object without operations is no change.
+                    links[name] = change
             else:
                 values[name] = self._value(attribute, tree, (name,), current[name] if current else _NEW)
         return Change(values, links, tuple(self.faults))
@@ -190,6 +192,8 @@ class Validator:
                 wanted = ", ".join(attribute.components)
                 what = "is required" if uid is None else f"must be one of the following values: {wanted}"
                 self._fail((*path, i, "__component"), what, shown(uid))
+                if uid is None and "__component" in item:
+                    self._fail((*path, i, "__component"), "must be text")
                 continue
             made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i), current))
         return _each_once(made)

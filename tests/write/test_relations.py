@@ -45,6 +45,23 @@ def test_publishing_takes_with_it_what_the_draft_moved(api: Api) -> None:
     assert files(api) == {"a.json", "b.json", "c.json"}
 
 
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (["c"], {"a": ["c"]}),  # as the draft has it already
+        ({}, {"a": ["c"]}),
+        ({"connect": ["b"]}, {"a": ["b", "c"]}),
+        ([], {}),
+    ],
+)
+def test_publishing_takes_it_with_it_where_the_relation_is_named_as_well(
+    api: Api, change: Any, left: dict[str, list[str]]
+) -> None:
+    api.put("/api/places/a?status=draft", {"near": ["c"]})
+    api.put("/api/places/a", {"near": change})
+    assert near(api, "published") == near(api, "draft") == left
+
+
 def test_what_was_moved_on_in_a_draft_is_published_with_the_one_that_has_it(api: Api) -> None:
     api.put("/api/places/c?status=draft", {"name": "C", "near": ["b"]})
     assert (near(api, "published"), near(api, "draft")) == ({"a": ["b"]}, {"c": ["b"]})
