@@ -136,10 +136,23 @@ class Comparison:
         if all(isinstance(item, dict) and item.get("documentId") for item in (*theirs, *ours)):
             yield from self._documents(theirs, ours, where)
             return
+        if all(isinstance(item, dict) and item.get("uid") for item in (*theirs, *ours)):
+            yield from self._types(theirs, ours, where)
+            return
         if len(theirs) != len(ours):
             yield Difference(where, "members", f"{len(theirs)} items", f"{len(ours)} items")
         for their, our in zip(theirs, ours, strict=False):
             yield from self._any(their, our, f"{where}[]")
+
+    def _types(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
+        """Lists of content types or components are compared by their uids, in any order."""
+        there, here = ({item["uid"]: item for item in items} for items in (theirs, ours))
+        if missing := sorted(there.keys() - here.keys()):
+            yield Difference(where, "fewer members", missing, [])
+        if extra := sorted(here.keys() - there.keys()):
+            yield Difference(where, "more members", [], extra)
+        for uid in sorted(there.keys() & here.keys()):
+            yield from self._any(there[uid], here[uid], f"{where}[]")
 
     def _documents(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
         """Lists of documents are compared by what is in them, then by order, then one by one."""

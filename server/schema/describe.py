@@ -1,49 +1,98 @@
-"""Content types and components as the clients that generate code read them (docs/clients.md)."""
+"""Content types and components as the clients that generate code read them (docs/existing-sites.md)."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from server.schema.model import Schema, Type
+from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
+from server.schema.plugins import PLUGIN_TYPES, Raw
 
 
-def describe_type(schema: Schema, type_: Type) -> dict[str, Any]:
-    """A content type: uid, API id, and its schema with the targets of relations."""
-    plugin = type_.uid.partition("::")[2].partition(".")[0] if type_.uid.startswith("plugin::") else None
-    described: dict[str, Any] = {"uid": type_.uid}
-    if plugin:
-        described["plugin"] = plugin
-    described["apiID"] = type_.singular
-    described["schema"] = {
-        "displayName": type_.display,
-        "singularName": type_.singular,
-        "pluralName": type_.plural,
-        "description": str(_section(type_.raw, "info").get("description", "")),
-        "draftAndPublish": type_.draft_publish,
-        "pluginOptions": _section(type_.raw, "pluginOptions"),
+def describe_types(schema: Schema) -> list[dict[str, Any]]:
+    """Every content type, those of plugins first: uid, API id, and its schema."""
+    plugins = [_described(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
+    return [*plugins, *(describe_type(type_) for type_ in schema.content_types)]
+
+
+def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
+    """One content type; None where there is none, and for those of plugins that are not to be seen alone."""
+    return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
+
+
+def describe_type(type_: Type) -> dict[str, Any]:
+    """A content type of the site."""
+    options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
+    info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
+    raw = {
+        "collectionName": type_.plural,
+        "pluginOptions": {},
+        **type_.raw,
         "kind": type_.kind,
-        "collectionName": str(type_.raw.get("collectionName", type_.plural)),
-        "attributes": _attributes(schema, type_),
-        "visible": plugin is None,
-        "restrictRelationsTo": None,
+        "info": {**_section(type_.raw, "info"), **info},
+        "options": options,
     }
-    return described
+    return _described(type_.uid, raw)
 
 
-def describe_component(schema: Schema, type_: Type) -> dict[str, Any]:
+def describe_component(type_: Type) -> dict[str, Any]:
     """A component: uid, category, and its schema."""
-    category = type_.uid.partition(".")[0]
+    info = _section(type_.raw, "info")
+    told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
         "uid": type_.uid,
-        "category": category,
+        "category": type_.uid.partition(".")[0],
         "apiId": type_.singular,
         "schema": {
             "displayName": type_.display,
-            "description": str(_section(type_.raw, "info").get("description", "")),
-            "icon": _section(type_.raw, "info").get("icon"),
+            "description": str(info.get("description", "")),
             "collectionName": str(type_.raw.get("collectionName", "")),
-            "pluginOptions": _section(type_.raw, "pluginOptions"),
-            "attributes": _attributes(schema, type_),
+            **{key: value for key, value in told.items() if value is not None},
+            "attributes": _attributes(_section(type_.raw, "attributes")),
         },
+    }
+
+
+def _described(uid: str, raw: Raw) -> dict[str, Any]:
+    """A content type by what its schema file says."""
+    namespace, _, name = uid.partition("::")
+    info, options = _section(raw, "info"), raw.get("pluginOptions")
+    builder = _section(options, "content-type-builder") if isinstance(options, dict) else {}
+    visible = builder.get("visible", True) is True
+    return {
+        "uid": uid,
+        **({"plugin": name.partition(".")[0]} if namespace == "plugin" else {}),
+        "apiID": info["singularName"],
+        "schema": {
+            "draftAndPublish": False,
+            **_section(raw, "options"),
+            **{key: info[key] for key in ("displayName", "singularName", "pluralName")},
+            "description": str(info.get("description", "")),
+            **({} if options is None else {"pluginOptions": options}),
+            "kind": raw["kind"],
+            "collectionName": str(raw["collectionName"]),
+            "attributes": _attributes(_section(raw, "attributes")),
+            "visible": visible,
+            "restrictRelationsTo": None if visible and uid != UPLOAD else [],
+        },
+    }
+
+
+def _with_others(schema: Schema, uid: str, raw: Raw) -> Raw:
+    """A plugin's type with the other sides of the relations that lead to it."""
+    if uid != USER:
+        return raw
+    own = raw["attributes"]
+    others = {n: _derived(a) for n, a in schema.types[USER].attributes.items() if n not in own}
+    return {**raw, "attributes": {**own, **others}}
+
+
+def _derived(attribute: Attribute) -> Raw:
+    sides = {"inversedBy": attribute.inversed_by, "mappedBy": attribute.mapped_by}
+    return {
+        "type": attribute.type,
+        "relation": attribute.relation,
+        "target": attribute.target,
+        "private": attribute.private,
+        **{key: value for key, value in sides.items() if value},
     }
 
 
@@ -52,17 +101,19 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _attributes(schema: Schema, type_: Type) -> dict[str, Any]:
-    """The attributes as the schema file has them; relations also say what the other side is called."""
-    written = _section(type_.raw, "attributes")
-    found: dict[str, Any] = {}
-    for name, attribute in type_.attributes.items():
-        described = dict(written.get(name) or {"type": attribute.type})
-        if attribute.type == "relation":
-            described["relation"] = attribute.relation
-            described["target"] = attribute.target
-            described["targetAttribute"] = attribute.inversed_by or attribute.mapped_by
-        if attribute.private:
-            described["private"] = True
-        found[name] = described
-    return found
+def _attributes(written: Raw) -> dict[str, Any]:
+    """The attributes as a schema file has them; media and relations say what they leave out as well."""
+    return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
+
+
+def _attribute(raw: Raw) -> dict[str, Any]:
+    kind = raw.get("type")
+    if kind not in ("media", "relation"):
+        return dict(raw)
+    flags = {key: bool(raw.get(key)) for key in ("required", "private")}
+    fixed = {"configurable": False} if raw.get("configurable") is False else {}
+    if kind == "relation":
+        told = {key: value for key, value in raw.items() if key != "configurable"}
+        return {**told, "targetAttribute": raw.get("inversedBy") or raw.get("mappedBy"), **fixed, **flags}
+    told = {key: raw[key] for key in ("allowedTypes", "pluginOptions") if key in raw}
+    return {"type": kind, "multiple": bool(raw.get("multiple")), **flags, **fixed, **told}
