@@ -84,8 +84,6 @@ def test_one_document(api: Api, path: str) -> None:
         "/api/files",
         "/api/none",
         "/api//notes",
-        "/api",
-        "/api/",
         "/notes",
         "/uploads/none.png",
         "/uploads/../site.yaml",
