@@ -20,10 +20,7 @@ def require_match(wanted: str | None, document: Document | None) -> None:
     current = version_of(document)
     if wanted.strip() == "*":
         return
-    named = (
-        tag.strip().strip('"').partition(".")[0]
-        for tag in wanted.split(",")
-        if not tag.strip().startswith("W/")
-    )
+    # A weak tag, W/"…", keeps what stands before its quote, so that it names no version.
+    named = (tag.strip().strip('"').partition(".")[0] for tag in wanted.split(","))
     if current not in named:
         raise PreconditionError(details={"version": current})

@@ -1,10 +1,12 @@
 """A site follows its files: whatever happens to them, `refresh` finds out and publishes one new state."""
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from server.index.snapshot import build
 from server.site.site import Site
 from tests.conftest import MakeSite
 from tests.sites import INTEGER, STRING, collection
@@ -103,3 +105,36 @@ def test_a_json_value_that_becomes_one_of_another_type_is_served(
     site.refresh()
     (note,) = site.state.snapshot.list(site.state.schema.subjects["note"], "en", "published")
     assert json.dumps(note.get("data")) == new
+
+
+def test_of_two_files_that_claim_a_document_the_first_by_path_counts(make_site: MakeSite) -> None:
+    claim = "---\ndocumentId: one\ntitle: {}\n---\n"
+    files = {"content/posts/one.md": claim.format("Second"), "content/posts/last.md": claim.format("First")}
+    site = make_site({**POST, **files})
+    assert titles(site) == {"one": "First"}  # read at the start
+    first = site.root / "content/posts/a/first.md"
+    first.parent.mkdir()
+    first.write_text(claim.format("New"))
+    site.refresh()
+    assert titles(site) == {"one": "New"}  # found later
+    (site.root / "content/posts/z.md").write_text(claim.format("Last of all"))
+    site.refresh()
+    assert titles(site) == {"one": "New"}
+    assert [problem.partition(":")[0] for problem in problems(site)] == [
+        "content/posts/last.md",
+        "content/posts/one.md",
+        "content/posts/z.md",
+    ]
+    first.unlink()
+    site.refresh()
+    assert titles(site) == {"one": "First"}
+
+
+def test_the_first_claimant_counts_in_whatever_order_files_are_read(make_site: MakeSite) -> None:
+    claim = '{{"documentId": "one", "title": "{}"}}'
+    site = make_site({**POST, **{f"content/posts/{name}.json": claim.format(name) for name in "cab"}})
+    schema, claims = site.state.schema, site.state.snapshot.claims
+    documents = [document for claiming in claims.values() for document in claiming]
+    for order in permutations(documents):
+        found = build(schema, order).list(schema.subjects["post"], "en", "published")
+        assert [document.get("title") for document in found] == ["a"]

@@ -291,6 +291,49 @@ def test_if_match_refuses_what_was_made_for_another_version(api: Api) -> None:
     assert api.get("/api/posts/hello").data["stars"] == 4
 
 
+def test_if_match_star_asks_for_any_version_but_for_one(api: Api) -> None:
+    headers = {"If-Match": " * "}
+    assert api.put("/api/posts/hello", {"stars": 4}, headers=headers).data["stars"] == 4
+    assert api.put("/api/posts/gone", {"stars": 4}, headers=headers).status == 412
+    assert api.put("/api/about", {"title": "Us"}, headers=headers).status == 412
+    assert api.ask("DELETE", "/api/posts/hello", headers=headers).status == 204
+
+
+def test_if_match_of_a_document_that_is_gone_says_so(api: Api) -> None:
+    headers = {"If-Match": api.get("/api/posts/hello").headers["ETag"]}
+    assert api.ask("DELETE", "/api/posts/hello", headers=headers).status == 204
+    for method in ("PUT", "DELETE"):
+        refused = api.ask(method, "/api/posts/hello", json={"data": {}}, headers=headers)
+        assert (refused.status, refused.error["details"]) == (412, {"version": None})
+    assert api.put("/api/posts/hello", {}).status == 404  # without If-Match
+
+
+def test_weak_tags_tell_what_is_known_but_not_what_may_be_changed(api: Api) -> None:
+    tag = api.get("/api/posts/hello").headers["ETag"]
+    assert api.get("/api/posts/hello", headers={"If-None-Match": f"W/{tag}"}).status == 304
+    assert api.put("/api/posts/hello", {"stars": 4}, headers={"If-Match": f"W/{tag}"}).status == 412
+    assert api.put("/api/posts/hello", {"stars": 4}, headers={"If-Match": f'"other", {tag}'}).status == 200
+
+
+def test_an_update_is_held_to_the_options_of_what_it_changes(api: Api) -> None:
+    """What a hand edit got wrong elsewhere keeps nobody from changing the rest."""
+    path = api.root / "content/posts/hello.md"
+    path.write_text(HELLO.replace("stars: 3", "stars: 9"))
+    api.site.refresh()
+    assert api.put("/api/posts/hello", {"title": "By the API"}).data["stars"] == 9
+    assert api.put("/api/posts/hello", {"stars": 9}).error["details"]["errors"][0]["path"] == ["stars"]
+
+
+def test_publishing_a_draft_holds_all_of_it_to_the_options(api: Api) -> None:
+    draft = HELLO.replace("stars: 3", "stars: 9")
+    (api.root / "content/posts/hello.draft.md").write_text(draft)
+    api.site.refresh()
+    assert api.get("/api/posts/hello?status=draft").data["stars"] == 9
+    assert api.put("/api/posts/hello", {"title": "By the API"}).error["details"]["errors"][0]["path"] == [
+        "stars"
+    ]
+
+
 def test_a_hand_edit_that_nobody_was_told_of_is_not_overwritten(api: Api) -> None:
     path = api.root / "content/posts/hello.md"
     path.write_text(HELLO.replace("extra: unknown", "extra: by hand").replace("stars: 3", "stars: 1"))
