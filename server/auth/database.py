@@ -12,6 +12,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Engine,
+    Float,
     Index,
     Integer,
     MetaData,
@@ -30,7 +31,7 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from server.auth.database_file import database_file
-from server.auth.names import name_key
+from server.auth.user import name_key
 from server.errors import ApiError, SetupError, StorageError, UnavailableError
 
 log = logging.getLogger("quire")
@@ -91,6 +92,15 @@ logins_table = Table(
     Column("renewed_at", String(24), nullable=False),
     Column("expires_at", String(24), nullable=False),
     Column("ends_at", String(24), nullable=False),
+)
+
+# What was tried too often, or from where an account was logged in to: times in seconds since 1970.
+attempts_table = Table(
+    "attempts",
+    _metadata,
+    Column("key", String(64), primary_key=True),
+    Column("until", Float, nullable=False, index=True),
+    Column("known_until", Float, nullable=False),
 )
 
 # What tells this database from all others, in one row: tokens of users are good for its users alone.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.auth.accounts import Accounts
+from server.auth.attempts import LOGINS, MAILS, Attempts
 from server.auth.logins import Logins
 from server.auth.sessions import Sessions
 from server.auth.users import Users
@@ -12,12 +13,17 @@ from server.config.model import Settings
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The open accounts of a site: its tokens, its users, the logins and sessions of these."""
+    """The open accounts of a site: its tokens, its users, the logins and sessions of these.
+
+    `attempts` counts logins that are tried, `mails` mails that are asked for.
+    """
 
     accounts: Accounts
     users: Users
     logins: Logins
     sessions: Sessions
+    attempts: Attempts
+    mails: Attempts
 
 
 def open_directory(root: Path, settings: Settings, accounts: Accounts | None = None) -> Directory:
@@ -26,5 +32,11 @@ def open_directory(root: Path, settings: Settings, accounts: Accounts | None = N
     `accounts` are those of the site, where they are open already.
     """
     accounts = accounts or Accounts(root, settings.accounts)
-    sessions = Sessions(root, settings.session.total_seconds(), accounts.site_id)
-    return Directory(accounts, Users(accounts), Logins(accounts.engine), sessions)
+    return Directory(
+        accounts,
+        Users(accounts),
+        Logins(accounts.engine),
+        Sessions(root, settings.session.total_seconds(), accounts.site_id),
+        Attempts(accounts.engine, "login", LOGINS),
+        Attempts(accounts.engine, "mail", MAILS),
+    )

@@ -3,7 +3,6 @@
 import time
 from datetime import datetime
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import jwt
@@ -11,11 +10,8 @@ import jwt
 from server.auth.login import Login
 from server.auth.session_key import session_key
 from server.auth.user import User
-from server.bounded import Cache, size_of
 
 ALGORITHM = "HS256"
-ATTEMPTS, WINDOW_S = 10, 15 * 60
-MAX_COUNTED_BYTES = 32 * 1024 * 1024  # of some 50,000 accounts and addresses; the oldest are forgotten
 
 
 class Sessions:
@@ -82,33 +78,3 @@ class Sessions:
             token, self._key, [ALGORITHM], issuer=self._site_id, options=options
         )
         return found
-
-
-class Attempts:
-    """Counts attempts for each account and address; too many, and the next has to wait."""
-
-    def __init__(self, most: int = ATTEMPTS, window_s: float = WINDOW_S) -> None:
-        self.most, self.window_s = most, window_s
-        self._counted: Cache[tuple[str, str], tuple[float, ...]] = Cache(MAX_COUNTED_BYTES, _size)
-        self._lock = Lock()
-
-    def exhausted(self, account: str, address: str) -> bool:
-        """Whether an account has been tried too often from an address."""
-        times = self._counted.get((account, address)) or ()
-        began = time.monotonic() - self.window_s
-        return sum(at >= began for at in times) >= self.most
-
-    def count(self, account: str, address: str) -> None:
-        """Count an attempt."""
-        key = (account, address)
-        with self._lock:
-            times = self._counted.get(key) or ()
-            self._counted.put(key, (*times, time.monotonic())[-self.most :])
-
-    def forget(self, account: str, address: str) -> None:
-        """Begin to count anew."""
-        self._counted.remove((account, address))
-
-
-def _size(key: tuple[str, str], times: tuple[float, ...]) -> int:
-    return 200 + size_of(key) + size_of(times)

@@ -1,13 +1,13 @@
-"""A user: what is known of one, which values may be set, and how the answers to logins show one.
+"""A user: what is known of one, which values may be set, when two names are the same, how answers show one.
 
 Nothing here needs the accounts database (`server.auth.users`).
 """
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.names import name_key
 from server.documents.constraints import LONGEST_EMAIL, is_email
 
 SHORTEST_NAME, SHORTEST_PASSWORD = 3, 6
@@ -72,3 +72,18 @@ def public_fields(user: User) -> dict[str, Any]:
         "updatedAt": user.updated_at,
         "publishedAt": user.created_at,
     }
+
+
+def plain_name(text: str) -> str:
+    """A user name as it is kept and logged in with: without spaces around it, in one spelling."""
+    return unicodedata.normalize("NFC", text.strip())
+
+
+def name_key(text: str) -> str:
+    """What two names share that nobody could tell apart: `Ann` and ` ann` are one name."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
+
+
+def plain_address(text: str) -> str:
+    """An e-mail address as it is kept and compared."""
+    return text.strip().lower()

@@ -18,9 +18,8 @@ from sqlalchemy import Connection, func, or_, select, true
 
 from server.auth.accounts import Accounts
 from server.auth.database import users_table, versions_table
-from server.auth.names import name_key, plain_address, plain_name
 from server.auth.passwords import check_password, hash_password, is_outdated
-from server.auth.user import Changes, User
+from server.auth.user import Changes, User, name_key, plain_address, plain_name
 from server.documents.ids import new_document_id
 from server.documents.timestamps import now
 from server.errors import BusyError, TakenError
@@ -95,9 +94,11 @@ class Users:
     def _named(self, identifier: str) -> Any:
         """The row of a name or address; an address is its owner's, whatever others call themselves."""
         name, email = plain_name(identifier), plain_address(identifier)
-        found = users_table.select().where(or_(_u.username == name, _u.email == email))
+        # Of a database that an older release made, two names may have one key, which is the older one's.
+        same = or_(_u.email == email, _u.username == name, _u.name_key == name_key(identifier))
+        best = ((_u.email == email).desc(), (_u.username == name).desc())
         with self.engine.connect() as connection:
-            return connection.execute(found.order_by((_u.email == email).desc())).first()
+            return connection.execute(users_table.select().where(same).order_by(*best)).first()
 
     def create(
         self,

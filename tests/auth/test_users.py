@@ -12,8 +12,7 @@ from sqlalchemy import select
 
 from server.auth.accounts import Accounts
 from server.auth.database import users_table
-from server.auth.names import name_key, plain_name
-from server.auth.user import LONGEST, User, broken_rule
+from server.auth.user import LONGEST, User, broken_rule, name_key, plain_name
 from server.auth.users import Users
 from server.errors import TakenError
 
@@ -62,11 +61,11 @@ def test_a_user_may_keep_and_change_the_spelling_of_a_name(users: Users) -> None
     assert (changed.username, changed.email) == ("Ann", "ann@example.org")
 
 
-def test_one_logs_in_by_the_name_as_it_is_written_or_the_address_in_any_case(users: Users) -> None:
+def test_one_logs_in_by_the_name_or_the_address_in_any_case(users: Users) -> None:
     create(users, "Zoe\u0308", "zoe@example.org")
-    for identifier in ("Zoë", " Zoë ", "Zoe\u0308", "zoe@example.org", " ZOE@Example.org"):
+    for identifier in ("Zoë", " Zoë ", "Zoe\u0308", "zoë", "ZOË", "zoe@example.org", " ZOE@Example.org"):
         assert users.with_password(identifier, "secret12") is not None, identifier
-    for identifier in ("zoë", "Zoe", "ZOË", ""):
+    for identifier in ("Zoe", "Zo", ""):
         assert users.with_password(identifier, "secret12") is None, identifier
 
 

@@ -1,6 +1,7 @@
 """/api/auth/… and /api/connect/…: logins, registration, passwords and e-mail addresses of users."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, redirect, request
@@ -13,13 +14,13 @@ from server.api.response import NOBODY
 from server.api.routes.forms import read_form, refuse_others
 from server.api.routes.login import logged_in
 from server.auth import mail
-from server.auth.names import name_key, plain_address
-from server.auth.sessions import Attempts
-from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, public_fields
+from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, name_key, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
 
-MAILS = 5  # so many, to one address and asked for from one, before the next has to wait
+if TYPE_CHECKING:
+    from server.auth.attempts import Attempts
+
 WRONG = "Invalid identifier or password"
 NO_PROVIDER = "This provider is disabled"  # as every other site to log in with is
 # The fields of each form: name, least length.
@@ -37,27 +38,30 @@ def blueprint(identities: Identities) -> Blueprint:
     """The routes below `/api/auth` and `/api/connect`."""
     bp = Blueprint("auth", __name__, url_prefix="/api")
     outbox = mail.Outbox()
-    attempts, mailed = Attempts(), Attempts(MAILS)
+
+    def count(attempts: "Attempts", account: str) -> None:
+        if not attempts.take(account, request.remote_addr or ""):
+            raise RateLimitError()
 
     def count_mail(email: str) -> None:
-        account, address = plain_address(email), request.remote_addr or ""
-        if mailed.exhausted(account, address):
-            raise RateLimitError()
-        mailed.count(account, address)
+        count(identities.directory().mails, account_of(email))
+
+    def account_of(identifier: str) -> str:
+        """What stands for the account that somebody names, or for the name where there is none."""
+        user = identities.users.named(identifier)
+        return _account(user) if user else f"name {name_key(identifier)}"
 
     @bp.post("/auth/local", strict_slashes=False)
     def login() -> Response:
         identities.permit(request, "auth", "callback")
         body = read_body(request)
         form = read_form(body, LOGIN)
-        who, address = name_key(form["identifier"]), request.remote_addr or ""
-        if attempts.exhausted(who, address):
-            raise RateLimitError()
+        attempts, account = identities.directory().attempts, account_of(form["identifier"])
+        count(attempts, account)
         user = identities.users.with_password(form["identifier"], form["password"])
         if user is None:
-            attempts.count(who, address)
             raise ValidationError(WRONG)
-        attempts.forget(who, address)
+        attempts.succeeded(account, request.remote_addr or "")
         _refuse_unready(user, state_of(request).settings)
         return logged_in(identities, request, user, body=body)
 
@@ -86,12 +90,11 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ApplicationError("You must be authenticated to reset your password")
         form = read_form(read_body(request), CHANGE)
         _same_passwords(form)
-        address = request.remote_addr or ""
-        if attempts.exhausted(user.email, address):
-            raise RateLimitError()
+        attempts = identities.directory().attempts
+        count(attempts, _account(user))
         if identities.users.with_password(user.email, form["currentPassword"]) is None:
-            attempts.count(user.email, address)
             raise ValidationError("The provided current password is invalid")
+        attempts.succeeded(_account(user), request.remote_addr or "")
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
         user = identities.users.update(user.id, {"password": form["password"]}) or user
@@ -117,6 +120,7 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ValidationError("Incorrect code provided")
         # Who has the code can read mail to the address: that confirms it.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
+        identities.directory().attempts.succeeded(_account(user), request.remote_addr or "")
         _refuse_unready(user, state_of(request).settings)
         return logged_in(identities, request, user)
 
@@ -152,6 +156,10 @@ def blueprint(identities: Identities) -> Blueprint:
         raise ApplicationError(NO_PROVIDER)
 
     return bp
+
+
+def _account(user: User) -> str:
+    return f"user {user.id}"
 
 
 def _same_passwords(form: Mapping[str, str]) -> None:

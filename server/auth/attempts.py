@@ -1,0 +1,127 @@
+"""How often what can be guessed may be tried: logins; and how often mails may be asked for.
+
+Attempts are counted in the accounts database, for all processes of a server together. Each key is one row
+with one number, the time until which it is in debt: an attempt adds to it, and time pays it off. So a key
+has some attempts at once, and then one more each time that a part of the window has passed.
+
+Counted are an account from one address, the account from all addresses, and the address for all accounts.
+An address from which the owner has logged in before is not kept waiting by what others try from elsewhere:
+an attacker is slowed down, the owner not locked out.
+"""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from sqlalchemy import Connection, Engine, select
+from sqlalchemy.exc import IntegrityError
+
+from server.auth.database import attempts_table
+
+KNOWN_S = 90 * 24 * 3600.0  # how long an address is known from which an account was logged in to
+TRIES = 3
+NETWORK = 64  # the bits of an IPv6 address that say whose it is; one customer has all the others
+_a = attempts_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many attempts there are at once, by key; all are there again after `window_s` seconds."""
+
+    pair: int
+    account: int
+    address: int
+    window_s: float = 15 * 60
+
+
+LOGINS = Limits(pair=10, account=100, address=100)
+MAILS = Limits(pair=5, account=20, address=50)
+
+
+class Attempts:
+    """Counts attempts of one kind. Safe to use from many threads and processes at once."""
+
+    def __init__(self, engine: Engine, kind: str, limits: Limits) -> None:
+        """`kind` keeps these attempts apart from others in the same database."""
+        self._engine, self._kind, self.limits = engine, kind, limits
+
+    def take(self, account: str, address: str) -> bool:
+        """Count an attempt, before it is known how it ends.
+
+        False where it is one too many; it is not counted then.
+        """
+        for _ in range(TRIES):
+            with suppress(IntegrityError):  # Another process has just made the same row.
+                return self._take(account, address)
+        return False
+
+    def _take(self, account: str, address: str) -> bool:
+        keys, now = self._keys(account, address), time.time()
+        with self._engine.begin() as connection:
+            rows = _begin(connection, now, keys)
+            debts = {}
+            for key, most in self._counted(keys, rows, now).items():
+                debts[key] = max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
+            if any(debt > now + self.limits.window_s for debt in debts.values()):
+                return False
+            for key, debt in debts.items():
+                _put(connection, key, key in rows, {"until": debt})
+        return True
+
+    def succeeded(self, account: str, address: str) -> None:
+        """Take back an attempt by who now proved to own the account, and know the address from now on."""
+        keys, now = self._keys(account, address), time.time()
+        pair = keys[0]
+        with self._engine.begin() as connection:
+            rows = _begin(connection, now, keys)
+            for key, most in self._counted(keys, rows, now).items():
+                if key in rows:
+                    _put(connection, key, True, {"until": rows[key].until - self.limits.window_s / most})
+            _put(connection, pair, pair in rows, {"until": 0.0, "known_until": now + KNOWN_S})
+
+    def _counted(self, keys: tuple[str, str, str], rows: Mapping[str, Any], now: float) -> dict[str, int]:
+        """The keys that an attempt counts for, and how many each has."""
+        pair, account, address = keys
+        counted = {pair: self.limits.pair, address: self.limits.address}
+        known = pair in rows and rows[pair].known_until > now
+        return counted if known else {**counted, account: self.limits.account}
+
+    def _keys(self, account: str, address: str) -> tuple[str, str, str]:
+        """The keys of an account from an address, of the account, and of the address."""
+        network = network_of(address)
+        named = (("pair", account, network), ("account", account), ("address", network))
+        pair, whole, place = (_hash("\0".join((self._kind, *parts))) for parts in named)
+        return pair, whole, place
+
+
+def _begin(connection: Connection, now: float, keys: tuple[str, ...]) -> dict[str, Any]:
+    """The rows of some keys, in a transaction that begins with a write, and so is alone in SQLite."""
+    connection.execute(attempts_table.delete().where(_a.until <= now, _a.known_until <= now))
+    found = select(attempts_table).where(_a.key.in_(keys)).with_for_update()
+    return {row.key: row for row in connection.execute(found)}
+
+
+def _put(connection: Connection, key: str, there: bool, values: dict[str, float]) -> None:
+    if there:
+        connection.execute(attempts_table.update().where(_a.key == key).values(**values))
+    else:
+        connection.execute(attempts_table.insert(), {"key": key, "until": 0.0, "known_until": 0.0, **values})
+
+
+def network_of(address: str) -> str:
+    """What stands for whoever has an address: the address, or the network of one of IPv6."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    found = getattr(found, "ipv4_mapped", None) or found
+    return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK), strict=False))
+
+
+def _hash(text: str) -> str:
+    """A key says neither who was tried nor from where, and is as long whatever was sent."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,172 @@
+"""How often a login may be tried: whatever the account is called, from wherever, in whichever process."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from server.auth.accounts import Accounts
+from server.auth.attempts import Attempts, Limits, network_of
+from tests.sites import STRING, Api, collection, make
+
+LIMITS = Limits(pair=3, account=5, address=8)
+SITE = "api: {trusted_proxies: [127.0.0.1]}\nroles: {public: {auth: [callback, register, changePassword]}}\n"
+ANN = {"username": "Zoë", "email": "zoe@example.org", "password": "secret12"}
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Iterator[Accounts]:
+    accounts = Accounts(tmp_path)
+    yield accounts
+    accounts.close()
+
+
+def taken(attempts: Attempts, account: str, *addresses: str) -> list[bool]:
+    return [attempts.take(account, address) for address in addresses]
+
+
+def test_an_account_is_tried_so_often_from_one_address(accounts: Accounts) -> None:
+    attempts = Attempts(accounts.engine, "login", LIMITS)
+    assert taken(attempts, "ann", *["1.1.1.1"] * 5) == [True] * 3 + [False] * 2
+    assert taken(attempts, "ann", "1.1.1.2") == [True]
+    assert taken(attempts, "bob", "1.1.1.1") == [True]
+    assert taken(Attempts(accounts.engine, "mail", LIMITS), "ann", "1.1.1.1") == [True]
+
+
+def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> None:
+    attempts = Attempts(accounts.engine, "login", LIMITS)
+    assert taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(7)]) == [True] * 5 + [False] * 2
+    assert taken(attempts, "bob", "1.1.1.6") == [True]
+
+
+def test_all_accounts_are_tried_so_often_from_one_address(accounts: Accounts) -> None:
+    attempts = Attempts(accounts.engine, "login", LIMITS)
+    assert [attempts.take(f"user {i}", "1.1.1.1") for i in range(10)] == [True] * 8 + [False] * 2
+    assert attempts.take("user 1", "1.1.1.2")
+
+
+def test_the_owner_is_not_locked_out_by_who_tries_from_elsewhere(accounts: Accounts) -> None:
+    attempts = Attempts(accounts.engine, "login", LIMITS)
+    assert attempts.take("ann", "9.9.9.9")
+    attempts.succeeded("ann", "9.9.9.9")
+    assert not all(taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(9)]))
+    assert taken(attempts, "ann", *["9.9.9.9"] * 4) == [True] * 3 + [False]
+    attempts.succeeded("ann", "9.9.9.9")
+    assert attempts.take("ann", "9.9.9.9")
+
+
+def test_logging_in_costs_nothing(accounts: Accounts) -> None:
+    attempts = Attempts(accounts.engine, "login", LIMITS)
+    for i in range(30):
+        assert attempts.take(f"user {i % 2}", "1.1.1.1")
+        attempts.succeeded(f"user {i % 2}", "1.1.1.1")
+
+
+def test_an_attempt_comes_back_with_time(accounts: Accounts) -> None:
+    attempts = Attempts(accounts.engine, "login", Limits(pair=2, account=9, address=9, window_s=0.4))
+    assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
+    time.sleep(0.25)
+    assert taken(attempts, "ann", *["1.1.1.1"] * 2) == [True, False]
+
+
+def test_of_many_at_once_no_more_than_allowed_are_let_through(tmp_path: Path) -> None:
+    opened = [Accounts(tmp_path) for _ in range(4)]  # as in four processes
+    barrier = threading.Barrier(8)
+
+    def attempt(i: int) -> bool:
+        barrier.wait()
+        return Attempts(opened[i % 4].engine, "login", LIMITS).take("ann", "1.1.1.1")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(attempt, range(8))) == [False] * 5 + [True] * 3
+    for accounts in opened:
+        accounts.close()
+
+
+def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path)
+    short = Attempts(accounts.engine, "login", Limits(pair=9, account=9, address=9, window_s=0.01))
+    for i in range(50):
+        short.take("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}")
+    time.sleep(0.05)
+    short.take("ann", "1.1.1.1")
+    accounts.close()
+    with sqlite3.connect(tmp_path / ".quire/accounts.db") as database:
+        assert database.execute("SELECT count(*), max(length(key)) FROM attempts").fetchone() == (3, 64)
+    database.close()
+    assert b"1.1.1.1" not in (tmp_path / ".quire/accounts.db").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("1.2.3.4", "1.2.3.4"),
+        ("::ffff:1.2.3.4", "1.2.3.4"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("", ""),
+        ("no address", "no address"),
+    ],
+)
+def test_whose_an_address_is(address: str, network: str) -> None:
+    assert network_of(address) == network
+
+
+# --- over HTTP ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    api = make(tmp_path, {**collection("note", {"text": STRING}), "site.yaml": SITE})
+    assert api.ask("POST", "/api/auth/local/register", "public", json=ANN).status == 200
+    yield api
+    api.accounts.close()
+
+
+def login(api: Api, identifier: str, password: str = "wrong", address: str = "1.1.1.1") -> int:
+    form = {"identifier": identifier, "password": password}
+    headers = {"X-Forwarded-For": address}
+    return api.ask("POST", "/api/auth/local", "public", json=form, headers=headers).status
+
+
+def test_all_spellings_of_an_account_are_one(api: Api) -> None:
+    spellings = ("Zoë", "zoë", " ZOË", "Zoe\u0308", "\u00a0zoë\u3000", "zoe@example.org", "ZOE@Example.org ")
+    statuses = [login(api, spelling) for spelling in spellings * 2]
+    assert statuses == [400] * 10 + [429] * 4
+    assert login(api, "Zoë", "secret12") == 429
+    assert login(api, "Zoë", "secret12", "1.1.1.2") == 200
+
+
+def test_all_spellings_of_a_name_that_nobody_has_are_one(api: Api) -> None:
+    spellings = ("nobody", " Nobody", "NOBODY\u00a0", "\u3000nobody\u3000", "ｎobody")
+    assert [login(api, spelling) for spelling in spellings * 3] == [400] * 10 + [429] * 5
+
+
+@pytest.mark.parametrize("identifier", ["zoë", "ZOË", "  zoe\u0308 ", "\u3000Zoë\u00a0", "ZOE@example.org"])
+def test_all_spellings_log_in(api: Api, identifier: str) -> None:
+    assert login(api, identifier, "secret12") == 200
+
+
+def test_many_accounts_can_not_be_tried_from_one_address(api: Api) -> None:
+    statuses = [login(api, f"user{i}") for i in range(103)]
+    assert statuses == [400] * 100 + [429] * 3
+    assert login(api, "Zoë", "secret12", "2.2.2.2") == 200
+
+
+def test_an_owner_gets_in_while_others_try_from_everywhere(api: Api) -> None:
+    assert login(api, "Zoë", "secret12", "9.9.9.9") == 200
+    statuses = [login(api, "Zoë", "wrong", f"1.1.{i}.1") for i in range(110)]
+    assert statuses.count(400) == 100
+    assert login(api, "Zoë", "secret12", "9.9.9.9") == 200
+
+
+def test_another_worker_has_counted_as_well(api: Api) -> None:
+    assert [login(api, "Zoë") for _ in range(10)] == [400] * 10
+    api.accounts.revoke_token("full")
+    other = Api.of(api.site)
+    assert login(other, "zoe@example.org", "secret12") == 429
+    other.accounts.close()
