@@ -22,7 +22,8 @@ class Difference:
     """One thing that differs: where, and how.
 
     `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
-    (also more or fewer members than there), or itself, where only here a document relates to itself.
+    (also more or fewer members than there), or itself, where only here a document relates to itself, or
+    repeated, where a list has a document several times there.
     """
 
     where: str
@@ -167,6 +168,8 @@ class Comparison:
         own = [self._label({"documentId": i}, ours=True, locales=False) for i in self._inside[-1:]]
         if not fewer and len(more) == 1 and [name.partition(" ")[0] for name in more] == own:
             yield Difference(where, "itself", there, here)
+        elif fewer and not more and set(there) == set(here):
+            yield Difference(where, "repeated", there, here)
         elif more or fewer:
             kind = "members" if more and fewer else "more members" if more else "fewer members"
             yield Difference(where, kind, there, here)
@@ -221,4 +224,4 @@ def _errors(theirs: Mapping[str, Any], body: Any) -> Iterator[Difference]:
 
 def _paths(error: Mapping[str, Any]) -> list[str]:
     listed = (error.get("details") or {}).get("errors") or []
-    return sorted(".".join(map(str, entry["path"])) for entry in listed if entry.get("path"))
+    return sorted({".".join(map(str, entry["path"])) for entry in listed if entry.get("path")})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.differential.compare import Difference
-from bench.differential.model import Attribute, Attributes, Model, shared, to_many
+from bench.differential.model import Attribute, Attributes, Model, Type, shared, to_many
 from bench.differential.request import GET, Request
 
 _REFERENCE = re.compile(r"«([a-zA-Z]+)[^»]*»")
@@ -113,11 +113,36 @@ class Shapes:
                 made.append(part)
                 continue
             told = kind(attribute)
-            if type_ and len(made) == 1 and shared(type_, attribute):
-                told = f"{told[:-1]} shared>"
+            if type_ and len(made) == 1:
+                told = f"{told[:-1]}{' shared' * shared(type_, attribute)}{self._stored(type_, attribute)}>"
             made.append(told + part.removeprefix(name))
             attributes = self._inside(attribute)
         return ".".join(made)
+
+    def _stored(self, type_: Type, attribute: Attribute) -> str:
+        """Where a derived relation is stored: by documents without the locales or the drafts of this type."""
+        owner = self._model.types.get(str(attribute.get("target"))) if attribute.get("mappedBy") else None
+        if owner is None:
+            return ""
+        plain = " by-unlocalized" * (type_.localized and not owner.localized)
+        return plain + " by-undrafted" * (type_.drafts and not owner.drafts)
+
+    def through_drafts(self, request: Request) -> bool:
+        """Whether a filter or sort key leads from a type without drafts to one with them."""
+        head = "/".join(request.path.split("/")[:3])
+        type_ = next((t for t in self._model.types.values() if t.path == head), None)
+        told = [f"{key}.{value}" for key, value in request.query if key.startswith(("filters", "sort"))]
+        return type_ is not None and any(self._leads_to_drafts(type_, _WORD.findall(text)) for text in told)
+
+    def _leads_to_drafts(self, type_: Type, names: Sequence[str]) -> bool:
+        at: Type | None = type_
+        for name in names:
+            attribute = at.attributes.get(name, {}) if at else {}
+            target = self._model.types.get(str(attribute.get("target")))
+            if at and target and target.drafts and not at.drafts:
+                return True
+            at = target or at
+        return False
 
     def _inside(self, attribute: Attribute) -> Attributes | None:
         if attribute["type"] != "dynamiczone":

@@ -192,8 +192,6 @@ class Validator:
                 wanted = ", ".join(attribute.components)
                 what = "is required" if uid is None else f"must be one of the following values: {wanted}"
                 self._fail((*path, i, "__component"), what, shown(uid))
-                if uid is None and "__component" in item:
-                    self._fail((*path, i, "__component"), "must be text")
                 continue
             made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i), current))
         return _each_once(made)
