@@ -7,7 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
@@ -30,14 +30,31 @@ def free_port() -> int:
 
 
 def start(
-    root: Path, port: int, *options: str, output: IO[bytes] | int = subprocess.PIPE, first: str = ""
+    root: Path,
+    port: int,
+    *options: str,
+    output: IO[bytes] | int = subprocess.PIPE,
+    first: str = "",
+    inside: Sequence[str] = (),
 ) -> subprocess.Popen[str]:
     """The process of `quire serve`, in a session of its own; it may not have begun to listen.
 
-    `first` is Python that it runs before, to wait less long for something, say.
+    `first` is Python that it runs before, to wait less long for something, say; `inside` the beginning of
+    a command that runs it.
     """
     code = f"{first}\nfrom server.commands.cli import main\nmain()"
-    command = [sys.executable, "-c", code, "serve", "--site", str(root), "--port", str(port), *options]
+    command = [
+        *inside,
+        sys.executable,
+        "-c",
+        code,
+        "serve",
+        "--site",
+        str(root),
+        "--port",
+        str(port),
+        *options,
+    ]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=output, stderr=output, text=True, start_new_session=True
     )

@@ -25,6 +25,8 @@ BURST_MS = 1000  # the longest burst
 LOOK_MS = 200  # how often to look whether the folders to watch are still the same
 RETRY_S = 1.0  # after a failure
 PATROL_S = 30.0  # how often everything is looked at without a report
+POLL_S = 2.0  # how often everything is looked at where the system can't watch: inotify may be used up
+POLLS = 15  # so often, before it is asked again
 DOUBT_S = 2.0  # how long a report may still be on its way of what is found so
 
 Report = Callable[[Change, float], None]  # what changed, and in how many seconds it was taken over
@@ -38,6 +40,7 @@ class Watcher:
         self.site, self.report = site, report
         self._hints = _Hints()
         self._stop = threading.Event()
+        self._polling = False  # since a time when the system could not watch
         self._threads = [
             threading.Thread(target=self._watch, args=(self._content, True), name="watch-tree", daemon=True),
             threading.Thread(target=self._watch, args=(self._top, False), name="watch-top", daemon=True),
@@ -76,6 +79,18 @@ class Watcher:
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
                 self._stop.wait(0.05)  # one of them went away: look again which there are
+            except (OSError, RuntimeError) as error:  # watchfiles raises either
+                self._poll(error)
+
+    def _poll(self, error: Exception) -> None:
+        """Look at everything now and then for a while, since the system can't watch the files."""
+        if not self._polling:
+            log.warning("the system can't watch files (%s); looking every %.0f s until it can", error, POLL_S)
+        self._polling = True
+        for _ in range(POLLS):
+            self._hints.add(None)
+            if self._stop.wait(POLL_S):
+                return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
         """Watch some folders for as long as they are the ones to watch."""
@@ -97,6 +112,7 @@ class Watcher:
             if not begun:
                 self._hints.add(None)
                 begun = True
+                self._polling = self._polling and not recursive
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:

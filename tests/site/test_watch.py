@@ -2,6 +2,8 @@
 
 import mmap
 import os
+import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ import pytest
 from server.site.site import Change
 from server.site.watch import Watcher
 from tests.git import commit_all, git
+from tests.servers import children, free_port, get, start, stop, wait
 from tests.sites import Api, make, schema, write
 from tests.waiting import until
 
@@ -344,3 +347,35 @@ def test_a_documentation_site_is_served_in_place(tmp_path: Path) -> None:
     assert images["body"].startswith("import Since from")
     assert [other["locale"] for other in images["localizations"]] == ["fr"]
     assert api.get("/api/docs/guides--cms--index?locale=fr").data["title"] == "CMS : lequel ?"
+
+
+def test_files_that_the_system_can_not_watch_are_looked_at(tmp_path: Path) -> None:
+    """In a namespace of its own, where the limits of inotify are not those of everybody."""
+    root, log, port = tmp_path / "site", tmp_path / "log", free_port()
+    write(root, FILES)
+    limit = "/proc/sys/user/max_inotify_instances"
+    soon = "from server.site import watch; watch.POLL_S, watch.POLLS, watch.PATROL_S = 0.2, 5, 1000"
+    inside = ["unshare", "--user", "--map-root-user", "sh", "-c", f'echo 0 >{limit} && exec "$@"', "sh"]
+    if not shutil.which("unshare") or subprocess.run([*inside, "true"], capture_output=True).returncode:
+        pytest.skip("no user namespaces here")
+    with log.open("wb") as out:
+        process = start(root, port, "--workers=1", output=out, first=soon, inside=inside)
+
+    def shown() -> bytes:
+        return get(port, "/api/posts?sort=title")[1]
+
+    try:
+        wait(process, port)
+        (root / "content/posts/one.md").write_text("---\ntitle: Seen\n---\n")
+        until(lambda: b'"Seen"' in shown(), 10)
+        time.sleep(2.5)
+        assert log.read_text().count("the system can't watch files") == 1
+        lift = ["nsenter", f"--target={process.pid}", "--user", "--preserve-credentials"]
+        subprocess.run([*lift, "sh", "-c", f"echo 100 >{limit}"], check=True)
+        (worker,) = children(process.pid)
+        until(lambda: "inotify" in str([os.readlink(fd) for fd in Path(f"/proc/{worker}/fd").iterdir()]), 10)
+        (root / "content/posts/one.md").write_text("---\ntitle: Reported\n---\n")
+        until(lambda: b'"Reported"' in shown(), 10)
+        assert log.read_text().count("the system can't watch files") == 1
+    finally:
+        stop(process)
