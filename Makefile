@@ -16,7 +16,7 @@ test-clients: .venv/.ready-dev ## Run existing clients from npm against a live s
 	$(BIN)/python -m tests.clients.run
 
 torture: .venv/.ready-dev ## Edit, check out, write and kill workers at random, for an hour or so
-	QUIRE_TORTURE=500 $(BIN)/pytest tests/site/test_same_states.py
+	QUIRE_TORTURE=500 $(BIN)/pytest tests/site/test_same_states.py tests/storage/test_full_disk.py
 
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run

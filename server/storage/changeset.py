@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from server.errors import ConflictError
+from server.errors import ConflictError, StorageError
 from server.storage.files import Signature, signature
 from server.storage.journal import Write
 from server.storage.links import open_file
@@ -24,7 +24,10 @@ class Changeset:
         self._sources: dict[str, Path] = {}
 
     def text(self, path: str) -> str:
-        """The text that a file will have. Raises ConflictError where there is none or it is not UTF-8."""
+        """The text that a file will have.
+
+        Raises ConflictError where there is none or it is not UTF-8, StorageError where it can't be read.
+        """
         if path in self._texts:
             text = self._texts[path]
             if text is None:
@@ -35,7 +38,7 @@ class Changeset:
         except FileNotFoundError as error:
             raise ConflictError(f"{path} was removed meanwhile; try again") from error
         except OSError as error:
-            raise ConflictError(f"{path} can't be read: {error.strerror}") from error
+            raise StorageError(f"{path} can't be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise ConflictError(f"{path} is not UTF-8; save it as UTF-8 first") from error
 
@@ -87,6 +90,8 @@ class Changeset:
                 self._signatures[path] = signature(os.stat(self.root / path))
             except FileNotFoundError:
                 self._signatures[path] = None
+            except OSError as error:
+                raise StorageError(f"{path} can't be looked at: {error.strerror}") from error
         return self._signatures[path]
 
     def _bytes(self, path: str) -> bytes:

@@ -139,7 +139,7 @@ class Journal:
                     made += make_folders(target.parent)
             self._replace_counted(staged)
             if record:
-                record.unlink()
+                _discard(record)
         except OSError as error:
             self._clean(staged, made)
             reason = error.strerror or str(error)
@@ -221,7 +221,7 @@ class Journal:
             raise
         for _, backup in undo:
             if backup:
-                backup.unlink(missing_ok=True)
+                _discard(backup)
 
     def _back_up(self, target: Path) -> Path:
         self._count += 1
@@ -274,6 +274,12 @@ def _check(write: Write, target: Path) -> None:
         )
     if found and not os.stat(target).st_mode & 0o222:
         raise OSError(errno.EACCES, "the file is read-only", str(target))
+
+
+def _discard(path: Path) -> None:
+    """Remove what a change that is done has left; where that fails, the next one does it."""
+    with suppress(OSError):
+        path.unlink()
 
 
 def _signature_of(target: Path) -> Signature | None:

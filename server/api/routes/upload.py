@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import IO, Any, TypeGuard, cast
 
 from flask import Blueprint, Response, request
 from werkzeug.datastructures import FileStorage, MultiDict
@@ -179,34 +179,37 @@ def _sweep(folder: Path) -> None:
 @contextmanager
 def _received(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
     """The files and fields of the request's form; a file goes to disk as it comes, until it is moved."""
-    state_folder(folder.parent.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
 
         def open_file(*_: Any, **__: Any) -> IO[bytes]:
-            file = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder, delete=False))
-            stack.callback(Path(file.name).unlink, missing_ok=True)
-            return file
+            file = tempfile.NamedTemporaryFile(dir=folder, delete=False)  # noqa: SIM115
+            stack.callback(_discard, file)
+            return cast(IO[bytes], file)
 
         parser = FormDataParser(
             open_file, max_form_memory_size=MAX_FIELDS, max_content_length=limit, max_form_parts=MAX_PARTS
         )
-        form, files = _parsed(parser)
-        sent = [file for file in files.getlist("files") if file.filename]
-        for file in sent:
-            file.stream.close()
+        try:
+            state_folder(folder.parent.parent)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            _, form, files = parser.parse_from_environ(request.environ)
+            sent = [file for file in files.getlist("files") if file.filename]
+            for file in sent:
+                file.stream.close()
+        except OSError as error:
+            raise StorageError(f"The upload could not be kept: {error.strerror}") from error
         yield ([] if len(sent) == 1 and _is_empty(sent[0]) else sent), form
+
+
+def _discard(file: Any) -> None:
+    """Close and remove a file that was received, if it is still there."""
+    with suppress(OSError):  # what it holds may not fit on the disk
+        file.close()
+    Path(file.name).unlink(missing_ok=True)
 
 
 def _is_empty(file: FileStorage) -> bool:
     return Path(str(file.stream.name)).stat().st_size == 0
-
-
-def _parsed(parser: FormDataParser) -> tuple[Form, Any]:
-    try:
-        return parser.parse_from_environ(request.environ)[1:]
-    except OSError as error:
-        raise StorageError(f"The upload could not be kept: {error.strerror}") from error
 
 
 def _incoming(file: FileStorage, info: Mapping[str, Any]) -> uploading.Incoming:

@@ -1,0 +1,99 @@
+"""A disk that is full, or fails, at any step of a write: the client gets 507, and nothing is lost."""
+
+import errno
+import io
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.sites import Api, make
+from tests.storage.test_journal import FILES, contents, run_disturbed
+
+TORTURE = int(os.environ.get("QUIRE_TORTURE", "0"))
+SITE = {**FILES, "content/tags/large.md": "---\nname: large\n---\n" + "text\n" * 2000}
+BIG = "a line of text\n" * 1000
+# Each a write of a kind of its own; returns the status.
+WRITES: dict[str, Callable[[Api], int]] = {
+    "several files": lambda m: m.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}).status,
+    "publish": lambda m: m.put("/api/things/two", {"body": BIG}).status,
+    "create": lambda m: m.post("/api/things", {"name": "new", "body": BIG, "tags": ["a"]}).status,
+    "delete": lambda m: m.ask("DELETE", "/api/things/two").status,
+    "upload": lambda m: (
+        m.ask("POST", "/api/upload", data={"files": (io.BytesIO(b"x" * 9000), "notes.txt")}).status
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO] if TORTURE else [errno.ENOSPC])
+def test_a_failure_at_any_step_is_507_and_leaves_what_there_was(
+    name: str, number: int, tmp_path: Path
+) -> None:
+    api = make(tmp_path / "site", SITE)
+    shutil.copytree(api.root / "content", tmp_path / "before")
+    old, step = contents(api.root), WRITES[name]
+
+    def fail() -> None:
+        raise OSError(number, os.strerror(number))
+
+    def restore() -> None:
+        shutil.rmtree(api.root / "content")
+        shutil.copytree(tmp_path / "before", api.root / "content")
+        api.site.refresh()
+
+    events, status = run_disturbed(api, step, 0, fail)
+    assert status < 300
+    assert len(events) > 3
+    for at in range(1, len(events) + 1):
+        restore()
+        _, status = run_disturbed(api, step, at, fail)
+        if status < 300:
+            assert contents(api.root) != old
+        elif status in (404, 500):
+            assert events[at - 1] == "open"  # what was written could not be read back: the next look will
+        else:
+            assert status == 507, f"{events[at - 1]} at {at}"
+            assert contents(api.root) == old, f"{events[at - 1]} at {at}"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting needs root")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_disk_with_ever_less_room_loses_nothing(small_disk: Path) -> None:
+    root, filler = small_disk / "site", small_disk / "filler"
+    root.mkdir()
+    api = make(root, SITE)
+    shown = {path.name: path.read_bytes() for path in (root / "content").rglob("*.md")}
+    statuses = []
+    for free_kb in range(120, -1, -4):
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while file.write(bytes(4096)):  # all that there is, and so much of it given back
+                continue
+        os.truncate(filler, max(0, filler.stat().st_size - free_kb * 1024))
+        for name in ("publish", "create", "several files", "upload"):
+            before = {path: path.read_bytes() for path in (root / "content").rglob("*") if path.is_file()}
+            status = WRITES[name](api)
+            statuses.append(status)
+            assert status in (200, 201, 507)
+            if status == 507:
+                after = {path: path.read_bytes() for path in (root / "content").rglob("*") if path.is_file()}
+                assert after == before
+        filler.unlink()
+    assert {200, 201, 507} == set(statuses)
+    assert WRITES["publish"](api) == 200  # there is room again
+    assert not list((root / ".quire/journal").iterdir())
+    assert (root / "content/tags/large.md").read_bytes() == shown["large.md"]
