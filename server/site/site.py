@@ -198,6 +198,13 @@ class Site:
         media = self.state.snapshot.media
         return [document.path for inside, document in media.items() if self.image_cache.missing(inside)]
 
+    def interrupted(self) -> list[str]:
+        """The files that a crash left to be written; `recover` and `load` write them."""
+        if self._journal.empty:
+            return []
+        with self._journal.writing():
+            return self._journal.interrupted()
+
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
         if self._journal.empty:

@@ -82,6 +82,11 @@ class Journal:
         except OSError:
             return True
 
+    def interrupted(self) -> list[str]:
+        """The files that a crash left to be written by `recover`; call it under the lock."""
+        steps = (step for record in self.folder.glob(f"*.{_RECORD}") for step in _read_record(record) or ())
+        return sorted(step.target for step in steps if step.staged and (self.folder / step.staged).exists())
+
     def recover(self) -> int:
         """Carry out or drop what a crash left; call it under the lock. Returns how many files it changed."""
         if self.empty:

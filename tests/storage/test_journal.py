@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from server.commands.cli import main
 from server.site.site import Site
 from server.storage.journal import Journal, Write
 from server.write.context import Context
@@ -319,3 +321,22 @@ def test_names_that_leave_the_site_are_never_written(tmp_path: Path) -> None:
     assert list((tmp_path / "outside").iterdir()) == []
     for name, status in (("..%2f..%2fx", 405), ("..", 404), ("%2e%2e", 404)):
         assert api.put(f"/api/things/{name}", {"name": "x"}).status == status
+
+
+def test_quire_check_tells_of_a_write_that_was_cut_off(tmp_path: Path) -> None:
+    api = make(tmp_path / "site", FILES)
+    shutil.copytree(api.root / "content", tmp_path / "before")
+    old, told = contents(api.root), set[str]()
+    events, _ = run_disturbed(api, STEPS["from the other side"], 0, die)
+    new = contents(api.root)
+    for at in range(1, len(events) + 1):
+        shutil.rmtree(api.root / "content")
+        shutil.copytree(tmp_path / "before", api.root / "content")
+        api.site.refresh()
+        run_disturbed(api, STEPS["from the other side"], at, die)
+        arguments = ["check", "--site", str(api.root), "--format", "json"]
+        problems = json.loads(CliRunner().invoke(main, arguments, catch_exceptions=False).stdout)["problems"]
+        paths = {problem["path"] for problem in problems if problem["rule"] == "interrupted"}
+        assert not paths or contents(api.root) == new
+        told |= paths
+    assert told == {path for path in new if new[path] != old[path]}

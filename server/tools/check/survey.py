@@ -75,8 +75,10 @@ def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
     if wrong:
         return Survey(_sorted(wrong), len({problem.path for problem in wrong}))
     site = Site(root)
+    interrupted = [_finished(path) for path in site.interrupted()]
     load(site.load)
-    return look(site, translations=translations)
+    found = look(site, translations=translations)
+    return replace(found, problems=_sorted((*found.problems, *interrupted)))
 
 
 def look(site: Site, *, translations: bool = False) -> Survey:
@@ -141,6 +143,13 @@ def _configuration(root: Path) -> list[Problem]:
         fix = f"add {TYPES}/NAME.json, or let `quire init` do it"
         problems.append(Problem(TYPES, None, "the site has no content types", fix, rule="schema"))
     return problems
+
+
+def _finished(path: str) -> Problem:
+    """A write that a killed process left, which was carried out when the site was read."""
+    fix = "look at `git diff`: all files of that change are written now"
+    what = "a write of it was cut off, and has been finished"
+    return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
 def _refused(error: SetupError, rule: str) -> Problem:
