@@ -411,6 +411,16 @@ def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
     assert "3 errors" in done.stdout
 
 
+def test_a_tree_is_read_from_inside_of_it_and_through_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "tree", {"notes/a.md": page("title: A")})
+    (tmp_path / "link").symlink_to("tree")
+    assert "note  /api/notes  1 document" in init(tmp_path / "link", "--dry-run").stdout
+    monkeypatch.chdir(tmp_path / "tree")
+    assert "note  /api/notes  1 document" in init(Path("."), "--dry-run").stdout
+
+
 def test_nothing_but_files_that_can_not_be_read(tmp_path: Path) -> None:
     write(tmp_path, {"notes/b.md": "+++\ntitle = B\n+++\n"})
     done = init(tmp_path)

@@ -46,6 +46,7 @@ class Scan:
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
     """Read the tree at `root`; `progress` is called with the number of files read, and of all."""
+    root = root.resolve()  # Files are read by their real paths.
     pages: dict[str, Page] = {}
     others: dict[str, Page] = {}
     unreadable: dict[str, str] = {}
