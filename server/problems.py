@@ -18,6 +18,7 @@ RULES: Mapping[str, str] = {
     "dangling": "A relation or a media path points to nothing; it reads as absent.",
     "duplicate-id": "Two files claim one document; the first by path is served.",
     "duplicate-value": "Two documents have one value of an attribute that is unique, or a `uid`.",
+    "draft": "A file says that it is a draft, and its type does not go by that: it is served as published.",
     "missing-id": "A file says no `documentId`, and another locale or draft of its name does.",
     "file-name": "A name says draft, or a locale, where there is none: the file is a document of its own.",
     "translation": "A document is not there in the default locale; with `--translations`, in any other.",

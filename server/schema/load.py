@@ -14,10 +14,12 @@ from server.schema.check import check_cycles, check_type
 from server.schema.model import (
     ATTRIBUTE_TYPES,
     BUILT_IN,
+    FILE_FIELDS,
     MIRROR,
     RESERVED_FIELDS,
     USER,
     Attribute,
+    DraftKey,
     Kind,
     Schema,
     Type,
@@ -146,6 +148,7 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
         files=_patterns(file, options, kind, localized),
         format=options.get("format", FORMATS[0]),
         front_matter=options.get("frontMatter", FRONT_MATTER[0]),
+        draft_key=_draft_key(file, options),
         body=_body(file, options, attributes),
         path=file.path,
         raw=file.data,
@@ -209,6 +212,20 @@ def _patterns(file: ConfigFile, options: Mapping[str, Any], kind: Kind, localize
                 *at,
             )
     return tuple(patterns)
+
+
+def _draft_key(file: ConfigFile, options: Mapping[str, Any]) -> DraftKey | None:
+    value = options.get("draftWhen")
+    if value is None:
+        return None
+    at = ("options", "draftWhen")
+    (name, wanted), *more = value.items() if isinstance(value, dict) and value else [("", None)]
+    if more or not isinstance(wanted, bool | str) or name in FILE_FIELDS:
+        fix = 'write it as {"draft": true} or {"published": false}'
+        raise file.refuse("options.draftWhen names no key with its value", fix, *at)
+    if not options.get("draftAndPublish"):
+        raise file.refuse("options.draftWhen is for types with drafts", "set options.draftAndPublish", *at)
+    return DraftKey(name, wanted)
 
 
 def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> str | None:

@@ -175,6 +175,14 @@ FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")
 RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 
+@dataclass(frozen=True, slots=True)
+class DraftKey:
+    """The key of a file, and the value of it that says that the file is a draft."""
+
+    name: str
+    value: bool | str
+
+
 @dataclass(frozen=True, eq=False)
 class Type:
     """A collection type, single type or component.
@@ -194,6 +202,7 @@ class Type:
     files: tuple[str, ...] = ()
     format: str = "md"
     front_matter: str = "yaml"
+    draft_key: DraftKey | None = None
     body: str | None = None
     path: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)

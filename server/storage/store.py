@@ -18,6 +18,7 @@ from server.documents.decode import (
     warn_unknown,
 )
 from server.documents.document import Document, make
+from server.documents.drafts import is_draft, unused_key
 from server.documents.layout import Claim, Layout
 from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
@@ -162,8 +163,9 @@ class Store:
         document_id = read_own_id(tree, claim.document_id, reading)
         reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))
         values = read_attributes(claim.type, tree, (), reading)
-        warn_unknown(claim.type, tree, (), reading, allowed=FILE_FIELDS)
-        if not claim.draft:
+        draft = claim.draft or is_draft(claim.type, tree)
+        _warn_of_keys(claim, tree, reading)
+        if not draft:
             unread = {wrong.path for wrong in reading.wrong}
             for at, sentence in broken_within(claim.type, values):
                 if at not in unread:
@@ -176,7 +178,7 @@ class Store:
             created, updated = created or derived[0], updated or derived[1]
         # Without drafts, what is made is published once and for all.
         default = updated if claim.type.draft_publish else created
-        published = None if claim.draft else read_own_timestamp(tree, "publishedAt", default, reading)
+        published = None if draft else read_own_timestamp(tree, "publishedAt", default, reading)
         problems: tuple[Problem, ...] = ()
         if reading.wrong:
             problems = problems_of(path, text, reading.wrong)
@@ -185,6 +187,19 @@ class Store:
         timestamps = (created, updated, published)
         document = make(claim.type, document_id, values, timestamps, claim.locale, path)
         return Entry(path, found, document, problems, digest, derived)
+
+
+def _warn_of_keys(claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
+    """Warn of keys that the type does not have, and of a draft that is served like the others."""
+    type_ = claim.type
+    key = type_.draft_key
+    warn_unknown(type_, tree, (), reading, allowed=(*FILE_FIELDS, key.name) if key else FILE_FIELDS)
+    unused = unused_key(type_, tree)
+    if unused and not claim.draft:
+        value = str(unused.value).lower()
+        what = f'"{unused.name}: {value}" says that this is a draft, and it is served as published'
+        fix = f'in {type_.path}, set options.draftAndPublish, and draftWhen to {{"{unused.name}": {value}}}'
+        reading.fail((unused.name,), what, fix, warning=True, rule="draft")
 
 
 def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Reading) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from server.documents.encode import changed_keys
 from server.documents.layout import Claim, Layout
 from server.documents.values import same_values
 from server.errors import ConflictError
-from server.formats.tree import SyntaxProblem
+from server.formats.tree import SyntaxProblem, Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.storage.changeset import Changeset
@@ -45,9 +45,12 @@ class Context:
         old = values_of(document)
         if same_values(old, new):
             return {}
+        return changed_keys(document.type, old, new, self.tree(document))
+
+    def tree(self, document: Document) -> dict[str, Tree]:
+        """What the file of a document says. ConflictError where it can't be read."""
         with _unreadable(document.path):
-            tree = parse(document.path, self.changeset.text(document.path), document.type.body)
-            return changed_keys(document.type, old, new, tree)
+            return parse(document.path, self.changeset.text(document.path), document.type.body)
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
         """The text of a document's file with some keys changed. ConflictError where that can't be."""

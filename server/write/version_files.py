@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from server.documents.document import Document
+from server.documents.drafts import is_draft, published_value
 from server.documents.encode import encode_attributes
 from server.documents.layout import ENDINGS, Claim
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.formats.tree import Plain
+from server.schema.model import Type
 from server.storage.document_text import new_text
 from server.write.context import Context, Values
 from server.write.request import Address
@@ -39,6 +41,7 @@ def write_draft(context: Context, update: Update) -> None:
     if draft is None and update.published is not None:
         timestamps["createdAt"] = Plain(base.created_at)
         timestamps["publishedAt"] = REMOVE
+        timestamps.update(_draft_mark(base.type))
     text = context.changed(base, {**changes, **timestamps})
     context.changeset.put(draft.path if draft else context.sibling(base.path, draft=True), text)
 
@@ -50,15 +53,29 @@ def write_published(context: Context, update: Update) -> None:
     if not changes and draft is None and published is not None:
         return
     timestamps = _timestamps(context, published or base)
-    text = context.changed(base, {**changes, **timestamps})
+    text = context.changed(base, {**changes, **timestamps, **_no_draft_mark(context, base)})
     target = context.sibling(base.path, draft=False) if draft else base.path
     if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
         target = published.path
     elif published:
         context.changeset.delete(published.path)
     context.changeset.put(target, text)
-    if draft:
+    if draft and draft.path != target:
         context.changeset.delete(draft.path)
+
+
+def _draft_mark(type_: Type) -> Values:
+    """What the file of a draft says where `options.draftWhen` names a key."""
+    return {type_.draft_key.name: type_.draft_key.value} if type_.draft_key else {}
+
+
+def _no_draft_mark(context: Context, document: Document) -> Values:
+    """What the file of a draft has to say otherwise when it is published."""
+    key = document.type.draft_key
+    if key is None or not is_draft(document.type, context.tree(document)):
+        return {}
+    published = published_value(key)
+    return {key.name: REMOVE if published is None else published}
 
 
 def _timestamps(context: Context, document: Document) -> Values:
@@ -79,6 +96,8 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     trees["createdAt"] = trees["updatedAt"] = Plain(context.now)
     if type_.draft_publish and not address.draft:
         trees["publishedAt"] = Plain(context.now)
+    if address.draft:
+        trees.update(_draft_mark(type_))
     context.changeset.put(path, new_text(path, type_.body, trees, type_.front_matter))
 
 
@@ -91,7 +110,7 @@ def free_path(context: Context, address: Address, document_id: str, values: Valu
         name = uid
     ending = _FORMATS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):
-        claim = Claim(type_, candidate, address.locale, address.draft)
+        claim = Claim(type_, candidate, address.locale, address.draft and not type_.draft_key)
         path = context.layout.path_of(claim, ending)
         free = type_.kind == "singleType" or not _is_taken(context, claim)
         if free and context.layout.claim(path) == claim:

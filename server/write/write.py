@@ -151,7 +151,8 @@ class Writer:
         values.update({a.name: theirs[a.name] for a in attributes if not a.localized})
         values = self._merged(address.type, document_id, values, change)
         self._check(address, document_id, values, change, lambda _: True)
-        path = self.context.sibling(other.path, draft=address.draft, locale=address.locale)
+        draft = address.draft and not address.type.draft_key  # The file itself says that it is one.
+        path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         if self.context.changeset.exists(path):
             raise ConflictError(f"{path} is there already, and is not this document")
         write_new(self.context, address, document_id, values, path)
