@@ -148,7 +148,12 @@ def _report(folder: Path) -> None:
     if found.site:
         state = found.site.state
         open_ = state.settings.roles["public"]
-        listed = [name for name, t in state.schema.endpoints.items() if f"{t.singular}.find" in open_]
+        sizes = {
+            name: len(state.snapshot.tables[t.uid].versions)
+            for name, t in state.schema.endpoints.items()
+            if f"{t.singular}.find" in open_
+        }
         click.echo(f"\nServe it:  quire serve{option}")
-        if listed:
-            click.echo(f"Ask it:    curl 'http://localhost:1337/api/{listed[0]}'")
+        if sizes:
+            largest = max(sizes, key=lambda name: sizes[name])
+            click.echo(f"Ask it:    curl 'http://localhost:1337/api/{largest}'")

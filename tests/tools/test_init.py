@@ -29,7 +29,7 @@ from server.tools.init.groups import Group, Member
 from server.tools.init.infer import attributes_of
 from server.tools.init.scan import Page
 from tests.sites import STRING, Api, Files, collection, write
-from tests.tools.trees import ASTRO, HUGO, JEKYLL, PLAIN, TREES, page
+from tests.tools.trees import ASTRO, HUGO, JEKYLL, PLAIN, TREES, page, rust_blog
 
 MARKDOWN = (".md", ".mdx", ".markdown")
 
@@ -207,7 +207,7 @@ def test_what_is_taken_is_served_and_nothing_else_is_touched(tmp_path: Path, nam
 def test_a_hugo_tree(tmp_path: Path) -> None:
     site = made(tmp_path, HUGO)
     assert site.state.settings.locales == ("en", "fr")
-    assert ids(site, "post", "en") == {*(f"post-{i}" for i in range(8)), "bundle"}
+    assert ids(site, "post", "en") == {f"post-{i}" for i in range(8)}  # bundle/index.md is a draft
     assert ids(site, "post", "fr") == {"post-1", "bundle"}
     assert ids(site, "section", "en") == {"posts", "authors"}
     assert ids(site, "about", "fr") == ids(site, "about", "en")
@@ -215,7 +215,6 @@ def test_a_hugo_tree(tmp_path: Path) -> None:
     assert attributes(tmp_path, "post") == {
         "title": {"type": "string", "required": True},
         "date": {"type": "date", "required": True},
-        "draft": {"type": "boolean", "required": True},
         "weight": {"type": "integer", "required": True},
         "version": {"type": "string", "required": True},
         "tags": {"type": "array", "required": True},
@@ -237,20 +236,73 @@ def test_a_hugo_tree(tmp_path: Path) -> None:
     }
     api = Api.of(site)
     assert api.get("/api/authors/nell", "public").data["zip"] == "01234"
-    assert api.get("/api/posts", "public").status == 403  # some of its files are drafts
+    assert api.get("/api/posts/post-1", "public").status == 200
+    assert api.get("/api/posts/bundle", "public").status == 404
+    assert api.get("/api/posts/bundle?status=draft").data["title"] == "Post 8"
     assert api.get("/api/posts/bundle?populate=author&locale=fr").data["author"]["name"] == "Ida"
     api.accounts.close()
+
+
+def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
+    tree = rust_blog()
+    site = made(tmp_path, tree)
+    assert {d.path for d in documents(site)} == {path for path in tree if path.endswith(".md")}
+    assert attributes(tmp_path, "page") == {
+        "path": {"type": "string", "required": True},
+        "title": {"type": "string", "required": True},
+        "authors": {"type": "array", "required": True},
+        "extra": {"type": "json", "required": True},
+        "aliases": {"type": "array"},
+        "taxonomies": {"type": "json"},
+        "body": {"type": "richtext"},
+    }
+    schema = json.loads((tmp_path / "content-types/page.json").read_text())
+    assert schema["options"] == {
+        "draftAndPublish": True,
+        "draftWhen": {"draft": True},
+        "files": "content/{name}.md",
+        "frontMatter": "toml",
+    }
+    api = Api.of(site)
+    listed = api.get("/api/pages?fields=title,extra&sort=path&pagination[pageSize]=2", "public")
+    assert listed.body["meta"]["pagination"]["total"] == 559 - 1  # one is a draft
+    path = "content/2016-02-02-post-1.md"
+    before = api.read(path)
+    assert api.put("/api/pages/2016-02-02-post-1", {"title": "Rust 1.1"}).status == 200
+    gone = set(before.splitlines()) - set(api.read(path).splitlines())
+    assert gone == {'title = "Announcing Rust 1.1.0"'}
+    new = api.post("/api/pages?status=draft", {"title": "Rust 2"}).data["documentId"]
+    assert api.read(f"content/{new}.md").startswith('+++\ntitle = "Rust 2"\n')
+    api.accounts.close()
+
+
+def documents(site: Site) -> list[Any]:
+    return [d for claim in site.state.snapshot.claims.values() for d in claim]
+
+
+def test_what_matters_most_comes_first(tmp_path: Path) -> None:
+    tree = {f"zebras/{i}.md": page(f"title: {i}") for i in range(3)} | {
+        "ants/a.md": page("title: A"),
+        "config/README.md": "# How this is set up\n",
+    }
+    write(tmp_path, tree)
+    shown = init(tmp_path).stdout
+    assert shown.index("zebra  /api/zebras") < shown.index("ant  /api/ants")
+    assert "curl 'http://localhost:1337/api/zebras'" in shown
+    assert "Not taken: config/README.md  describes its folder" in shown
+    assert not (tmp_path / "content-types/config.json").exists()
+    assert read_settings(tmp_path).populate_with_pagination
 
 
 def test_attributes_are_shared_where_locales_say_the_same(tmp_path: Path) -> None:
     post = made(tmp_path, HUGO).state.schema.subjects["post"]
     own = {name for name, a in post.attributes.items() if a.localized}
-    assert own == {"title", "body", "draft", "author"}  # a relation is each locale's own in any case
+    assert own == {"title", "body", "author"}  # a relation is each locale's own in any case
 
 
 def test_a_jekyll_tree(tmp_path: Path) -> None:
     site = made(tmp_path, JEKYLL)
-    assert len(ids(site, "post", "en")) == 7
+    assert len(ids(site, "post", "en")) == 6  # and one says published: false
     assert "2024-01-02-post-1" in ids(site, "post", "en")
     assert {name: a["type"] for name, a in attributes(tmp_path, "post").items()} == {
         "layout": "string",
@@ -259,7 +311,6 @@ def test_a_jekyll_tree(tmp_path: Path) -> None:
         "categories": "json",
         "tags": "array",
         "rating": "float",
-        "published": "boolean",
         "body": "richtext",
     }
     assert ids(site, "recipe", "en") == {"bread", "soup"}

@@ -98,4 +98,33 @@ ASTRO: Files = {
     "src/content/docs/index.mdx": page("title: Accueil"),
 }
 
+
+def rust_blog(posts: int = 746) -> Files:
+    """A tree of Zola's with the shape of the Rust blog: TOML front matter, a path, authors, two tables."""
+    files: Files = {
+        "config.toml": 'title = "Rust Blog"\nbase_url = "https://blog.example.org"\n',
+        "content/_index.md": '+++\ntitle = "Blog"\nsort_by = "date"\n[extra]\nindex_title = "News"\n+++\n',
+        "content/inside/_index.md": '+++\ntitle = "Inside"\n+++\n',
+    }
+    for i in range(posts):
+        folder, day = ("inside/" if i % 4 == 0 else ""), f"{2015 + i % 10}-{i % 12 + 1:02d}-{i % 28 + 1:02d}"
+        lines = [
+            f'path = "{folder}{day.replace("-", "/")}/post-{i}"',
+            f'title = "Announcing Rust 1.{i}.0"',
+            'authors = ["The Rust Release Team"]'
+            if i % 3
+            else 'authors = [\'Ida\', "Nell \\"N\\" Trevanion"]',
+            *([f'aliases = ["{day}-post-{i}.html"]'] if i % 2 else []),
+            *(["draft = true"] if i == 5 else []),
+            "",
+            "[extra]",
+            'team = "the release team" # who signs',
+            f"release = {'true' if i % 3 else 'false'}",
+            *(["", "[taxonomies]", 'tags = ["release"]'] if i % 5 == 0 else []),
+        ]
+        body = f"The team is happy to announce 1.{i}.0.\n\n```toml\n[dependencies]\n```\n"
+        files[f"content/{folder}{day}-post-{i}.md"] = "+++\n" + "\n".join(lines) + f"\n+++\n\n{body}"
+    return files
+
+
 TREES: Mapping[str, Files] = {"hugo": HUGO, "jekyll": JEKYLL, "plain": PLAIN, "astro": ASTRO}

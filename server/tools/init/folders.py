@@ -94,10 +94,10 @@ class TreeFolders:
         base = self.base(path)
         folder, slash, rest = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
-        if not slash:
-            return PageFolder(base, "")
         if hugo and path.rpartition("/")[2].startswith("_index."):
             return PageFolder(base, SECTIONS)
+        if not slash:
+            return PageFolder(base, "")
         if base in self._in_locales:
             # Below a folder for each locale: content/en/posts/a.md, or all of it, content/en/a.md.
             inner, slash, _ = rest.partition("/")

@@ -56,6 +56,7 @@ class Tree:
 def group(root: Path, pages: Mapping[str, Page], default: str | None = None) -> Tree:
     """The groups of a tree's pages. `default` is the locale of files that name none, if that is known."""
     left = {path: "a draft; whatever is taken is served" for path in pages if is_draft(path)}
+    left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
     folders = TreeFolders(root, tuple(path for path in pages if path not in left))
     groups: list[Group] = []
     for page_folder, paths in sorted(
@@ -81,6 +82,12 @@ def group(root: Path, pages: Mapping[str, Page], default: str | None = None) -> 
 def is_draft(path: str) -> bool:
     """Whether a page is in a folder of drafts or data."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
+
+
+def _describes(page: Page) -> bool:
+    """Whether a page is for those who look into its folder, not for readers of the site."""
+    folder, _, name = page.path.rpartition("/")
+    return bool(folder) and name.lower() == "readme.md" and not page.tree
 
 
 def _sections(page_folder: PageFolder, pages: list[Page], *, locale_folders: bool) -> list[Group]:
@@ -183,7 +190,7 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 
 def _top(root: Path, page_folder: PageFolder, pages: list[Page]) -> list[Group]:
     """The groups of pages directly in a base: single types, or one collection if they are many."""
-    plain = _plain(os.path.basename(page_folder.base) or "pages", page_folder.start, pages)
+    plain = _plain("pages", page_folder.start, pages)
     if len(pages) > SINGLES or (not page_folder.base and _alone(root, pages)):
         return [plain]
     names = sorted({member.name for member in plain.members})

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import FILE, Settings
+from server.documents.drafts import KNOWN, says
 from server.documents.ids import id_of_name
 from server.documents.layout import Layout
+from server.formats.scalars import is_null
 from server.schema.check import RESERVED
-from server.schema.model import Kind, Schema, Type
+from server.schema.model import DraftKey, Kind, Schema, Type
 from server.tools.init.groups import Group, Member, Tree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
-from server.tools.init.scan import Scan
+from server.tools.init.scan import Page, Scan
 from server.tools.init.settings import settings_text
 
 _POSTS = frozenset({"blog", "post", "posts"})
@@ -44,13 +46,31 @@ class ProposedType:
         return f"content-types/{self.singular}.json"
 
     @property
+    def draft_key(self) -> DraftKey | None:
+        """The key by which its files say whether they are drafts."""
+        return draft_key(member.page for member in self.group.members)
+
+    @property
     def has_drafts(self) -> bool:
-        """Whether some file says that it is a draft, which Quire would serve like any other."""
+        """Whether some file is a draft in another way, which Quire would serve like any other."""
         pages = [member.page for member in self.group.members]
-        said = [(page.tree.get("draft"), page.tree.get("published")) for page in pages]
-        return any(str(d).lower() == "true" or str(p).lower() == "false" for d, p in said) or any(
-            is_draft(page.path) for page in pages
-        )
+        others = [key for key in KNOWN if key != self.draft_key]
+        return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
+
+    @property
+    def toml(self) -> bool:
+        """Whether most of its files have front matter in TOML."""
+        return sum(member.page.toml for member in self.group.members) * 2 > len(self.group.members)
+
+
+def draft_key(pages: Iterable[Page]) -> DraftKey | None:
+    """The key by which some pages say whether they are drafts; all that have it say true or false."""
+    found = list(pages)
+    for key in KNOWN:
+        values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
+        if values and all(str(value).lower() in ("true", "false") for value in values):
+            return key
+    return None
 
 
 @dataclass(frozen=True)
@@ -81,7 +101,10 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     types = []
     for singular, plural, each in named:
         attributes, lost = attributes_of(each, names, f"api::{singular}.{singular}")
-        types.append(ProposedType(singular, plural, each, tuple(attributes), tuple(lost)))
+        key = draft_key(member.page for member in each.members)
+        kept = tuple(found for found in attributes if key is None or found.name != key.name)
+        types.append(ProposedType(singular, plural, each, kept, tuple(lost)))
+    types.sort(key=lambda made: (made.group.single, -len(made.group.members)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     return Proposal(tuple(types), spoken, tree.left, scan.unreadable)
 
@@ -165,10 +188,13 @@ def files_of(proposal: Proposal, name: str) -> Mapping[str, str]:
 
 def _schema(each: ProposedType) -> str:
     files = each.group.patterns
-    options: dict[str, Any] = {
-        "draftAndPublish": False,
-        "files": files[0] if len(files) == 1 else list(files),
-    }
+    key = each.draft_key
+    options: dict[str, Any] = {"draftAndPublish": key is not None}
+    if key:
+        options["draftWhen"] = {key.name: key.value}
+    options["files"] = files[0] if len(files) == 1 else list(files)
+    if each.toml:
+        options["frontMatter"] = "toml"
     schema = {
         "kind": "singleType" if each.group.single else "collectionType",
         "info": {

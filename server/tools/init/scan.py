@@ -25,11 +25,12 @@ DATA = ("src/content/", "content/")  # Data files below these are documents.
 
 @dataclass(frozen=True)
 class Page:
-    """One file: its front matter (or its data), and whether there is text below it."""
+    """One file: its front matter (or its data), whether there is text below that, and whether it is TOML."""
 
     path: str
     tree: Mapping[str, Tree]
     has_body: bool
+    toml: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,11 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
 def read_page(root: Path, path: str) -> Page:
     """One file of a tree. Raises OSError and SyntaxProblem."""
     text = read_text(root, path)[0]
-    body = frontmatter.split(text).body if path.endswith(MARKDOWN) else ""
-    return Page(path, parse(path, text, None), bool(body.strip()))
+    tree = parse(path, text, None)
+    if not path.endswith(MARKDOWN):
+        return Page(path, tree, False)
+    parts = frontmatter.split(text)
+    return Page(path, tree, bool(parts.body.strip()), parts.handler is frontmatter.TOML)
 
 
 def _is_page(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from server.documents.drafts import says
 from server.terminal import Part, Style
 from server.tools.check.report import printable
 from server.tools.init.infer import ProposedAttribute
@@ -48,6 +49,10 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
     if each.lost:
         names = printable(", ".join(each.lost))
         yield [(f"  can't be attributes, and are not served: {names}", {"fg": "yellow"})]
+    if each.draft_key:
+        key = each.draft_key
+        drafts = sum(says(member.page.tree, key) for member in each.group.members)
+        yield [(f"  {key.name}: {str(key.value).lower()} makes a draft: {drafts} of {files}", _QUIET)]
     if each.has_drafts:
         yield [
             (
