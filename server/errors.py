@@ -19,6 +19,7 @@
         ├── PayloadTooLargeError 413
         ├── RateLimitError       429
         ├── StorageError         507  the disk or the permissions of a file refuse it
+        ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another process has been writing for too long, or too many ask for much
 
 Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
@@ -181,7 +182,7 @@ class StorageError(ApiError):
 
 
 class UnavailableError(ApiError):
-    """The accounts can't be read, so that nobody can be known."""
+    """The accounts can't be read, so that no token and no user is known."""
 
     status, name, default = 503, "ServiceUnavailableError", "The accounts can't be read; try again later"
 

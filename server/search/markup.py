@@ -11,11 +11,12 @@ from typing import Any
 
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
-# Patterns and their replacements, in order. All of them take time in proportion to the text.
+# Patterns and their replacements, in order. All of them take time in proportion to the text. Groups that look
+# ahead are not possessive: with those, Python before 3.11.3 finds nothing.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
-    (re.compile(r"<!--(?:(?!<!--|-->).)*+-->|\{/\*(?:(?!/\*|\*/).)*+\*/\}", re.DOTALL), " "),  # comments
-    (re.compile(r"<(script|style)\b(?:(?!</?\1\b).)*+</\1\s?>", re.DOTALL | re.IGNORECASE), " "),
+    (re.compile(r"<!--(?:(?!<!--|-->).)*-->|\{/\*(?:(?!/\*|\*/).)*\*/\}", re.DOTALL), " "),  # comments
+    (re.compile(r"<(script|style)\b(?:(?!</?\1\b).)*</\1\s?>", re.DOTALL | re.IGNORECASE), " "),
     (re.compile(r"^(?:import|export) .*?(?:\bfrom .*|; ?|['\"] ?|)$", re.MULTILINE), " "),  # MDX
     (re.compile(r"^ ?(?:`{3,}|~{3,}|:{3,}\w*).*$", re.MULTILINE), " "),  # fences; the code between them stays
     (re.compile(r"^ ?\[[^\[\]\n]{1,500}\]: ?\S.*$", re.MULTILINE), " "),  # link definitions
