@@ -12,7 +12,12 @@ from server.formats.config_file import ConfigFile
 from server.schema.model import MIRROR, RELATIONS, USER, Attribute, Schema, Type
 from server.spelling import suggestion
 
-RESERVED = ("upload", "auth", "users", "users-permissions", "i18n", "content-type-builder", "connect")
+# The paths below /api/ that are not a type's, and the subjects of permissions that are not: who granted
+# something of a type with such a name would grant it of users, roles or files.
+RESERVED = (
+    "auth", "connect", "content-type", "content-type-builder", "i18n", "locale", "role", "upload", "uploads",
+    "user", "users", "users-permissions",
+)  # fmt: skip
 _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
@@ -29,7 +34,7 @@ def _check_api_ids(file: ConfigFile, type_: Type, schema: Schema) -> None:
     if type_.kind == "component":
         return
     for key, value in (("singularName", type_.singular), ("pluralName", type_.plural)):
-        if value in RESERVED or value == "uploads":
+        if value.casefold() in RESERVED:
             raise file.refuse(
                 f'the API id "{value}" is reserved', "reserved are " + ", ".join(RESERVED), "info", key
             )

@@ -144,7 +144,7 @@ def _names(each: Group, taken: Iterable[str]) -> tuple[str, str]:
         singular = _singular(plural)
         if singular == plural:
             plural = f"{singular}es" if singular.endswith("s") else f"{singular}s"
-    used = {*taken, *RESERVED, "uploads", "user", "file"}
+    used = {*taken, *RESERVED, "file"}
     stem, number = singular, 1
     while singular in used or plural in used:
         number += 1

@@ -1,0 +1,33 @@
+"""Names that a type may not have, since something else of the API has them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from server.config.model import ACTIONS
+from server.errors import SetupError
+from server.schema.check import RESERVED
+from server.site.site import Site
+from tests.sites import STRING, collection, make, schema, write
+
+NAMES = sorted({*ACTIONS, *RESERVED, "User", "ROLE", "Content-Type"} - {""})
+
+
+@pytest.mark.parametrize("key", ["singularName", "pluralName"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_type_can_not_have_the_name_of_something_else(tmp_path: Path, name: str, key: str) -> None:
+    text = re.sub(rf'"{key}": "[^"]*"', f'"{key}": "{name}"', schema("note", {"title": STRING}))
+    write(tmp_path, {"content-types/note.json": text})
+    with pytest.raises(SetupError, match=rf'^content-types/note.json:\d+: the API id "{name}" is reserved'):
+        Site(tmp_path)
+
+
+def test_every_path_and_subject_of_the_api_is_reserved(tmp_path: Path) -> None:
+    api = make(tmp_path, collection("note", {"title": STRING}))
+    parts = {
+        str(rule).split("/")[2] for rule in api.app.url_map.iter_rules() if str(rule).startswith("/api/")
+    }
+    named = {part for part in parts if part and not part.startswith("<")}
+    assert {*named, *ACTIONS} - {""} <= set(RESERVED)
+    assert len(named) > 5
