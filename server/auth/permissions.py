@@ -59,6 +59,8 @@ def subject_of(uid: str) -> str:
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """The query as the actor may ask it (spec.md 4.5, 7.3); `own_draft`: it has just written that draft.
 
+    Of such a draft, whoever may not read drafts is shown the ids alone.
+
     What it may not `find` is not populated; filtering or sorting through it is refused; drafts of
     the type asked for need `readDraft`, whether shown or compared with what is published, as do those
     of populated types where they are compared; shown, those are left out where that is not granted.
@@ -66,8 +68,9 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     readable: set[str] = set()
     if query.draft or query.publication in ABOUT_DRAFTS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
-        if own_draft and query.type.draft_publish:
-            readable.add(query.type.uid)
+        if own_draft and query.type.draft_publish and query.type.uid not in readable:
+            # What was there before may be another's, so that the answer says only which document it is.
+            return replace(query, selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
             raise ForbiddenError()
     selection = _narrow_selection(query.selection, actor, "filters", "sort")

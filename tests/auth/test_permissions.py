@@ -1,10 +1,11 @@
 """Who may see what: actions, populate, filters and sorting through what the caller may not find."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation
+from tests.sites import STRING, Answer, Api, collection, component, documents, load, make, relation
 
 ARTICLE = {
     "title": STRING,
@@ -58,6 +59,46 @@ roles:
   public: {article: [find, findOne], author: [find], magazine: [find]}
 """,
 }
+
+
+DRAFTS = {
+    **collection("note", {"title": STRING, "secret": STRING}, drafts=True),
+    **collection("plan", {"title": STRING, "secret": STRING}, drafts=True, single=True),
+    "content/notes/a.draft.json": '{"title": "A", "secret": "not yet"}',
+    "content/notes/b.json": '{"title": "B"}',
+    "content/notes/b.draft.json": '{"title": "B", "secret": "not yet"}',
+    "content/plan.draft.json": '{"title": "P", "secret": "not yet"}',
+}
+WRITES = ("create", "update", "delete", "find", "findOne")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "&populate=*", "&fields=secret", "&publicationFilter=modified", "&sort=secret"]
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PUT", "notes/a"), ("PUT", "notes/b"), ("PUT", "plan"), ("POST", "notes"), ("DELETE", "notes/a")],
+)
+def test_who_writes_a_draft_and_may_not_read_drafts_is_shown_its_ids(
+    tmp_path: Path, method: str, path: str, query: str
+) -> None:
+    api = make(tmp_path, DRAFTS)
+    api.token("writer", may=[f"{name}.{action}" for name in ("note", "plan") for action in WRITES])
+    api.token("editor", may=[f"{name}.{a}" for name in ("note", "plan") for a in (*WRITES, "readDraft")])
+    body = {"json": {"data": {"title": "New"}}} if method != "DELETE" else {}
+    for who in ("writer", "editor"):
+        for headers in ({}, {"Strapi-Response-Format": "v4"}):
+            url = f"/api/{path}?status=draft{query}"
+            answer = api.ask(method, url, who, headers=headers, **body)
+            if method == "DELETE":
+                assert "not yet" not in answer.text
+                continue
+            shown = answer.data.get("attributes", answer.data)
+            assert answer.status in (200, 201), answer.body
+            assert ("secret" in shown) is (who == "editor"), (who, answer.body)
+            assert "not yet" not in answer.text or who == "editor"
+            assert answer.data["id"]
+    api.accounts.close()
 
 
 @pytest.fixture(scope="module")
