@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.values import same_values
 from server.index.predicates import Test
 from server.index.snapshot import View
 from server.schema.model import Type
@@ -19,7 +20,9 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
     def modified(document: Document) -> bool:
         live, draft = (version(document, s, document.locale) for s in (PUBLISHED, DRAFT))
-        return live is not None and draft is not None and live.values != draft.values
+        if live is None or draft is None or live is draft:
+            return False
+        return not same_values(live.values, draft.values)
 
     def anywhere(document: Document) -> bool:
         return any(version(document, PUBLISHED, locale) for locale in locales)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.ids import new_document_id
+from server.documents.values import same_values
 from server.errors import ConflictError, NotFoundError
 from server.formats.positions import KeyPath
 from server.schema.model import Type
@@ -70,7 +71,7 @@ class Writer:
         write = write_draft if address.draft else write_published
         write(self.context, Update(published, draft, base, new))
         before = old if address.draft or published is None else values_of(published)
-        changed = {name: new[name] for name in new if new[name] != before[name] or name in touched}
+        changed = {n: v for n, v in new.items() if n in touched or not same_values(v, before[n])}
         share(self.context, address, document_id, changed)
         self._link_back(address, document_id, change, new)
         if address.type.draft_publish and not address.draft:

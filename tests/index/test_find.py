@@ -167,6 +167,15 @@ def test_every_publication_filter_is_known() -> None:
     assert tested == set(PUBLICATION_FILTERS)
 
 
+def test_a_draft_that_says_1_where_true_is_published_is_modified(make_api: MakeApi) -> None:
+    page = collection("page", {"extra": {"type": "json"}}, drafts=True)
+    versions = {"a": "true", "a.draft": "1", "b": "true", "b.draft": "true"}
+    files = {f"content/pages/{name}.json": f'{{"extra": {value}}}' for name, value in versions.items()}
+    api = make_api({**page, **files})
+    assert api.get("/api/pages?publicationFilter=modified").ids == ["a"]
+    assert api.get("/api/pages?publicationFilter=unmodified").ids == ["b"]
+
+
 def test_publication_filters_leave_a_type_without_drafts_alone(notes: Api) -> None:
     assert len(notes.get("/api/notes?publicationFilter=modified").ids) == len(NOTES)
 

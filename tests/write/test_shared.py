@@ -11,6 +11,7 @@ ITEM: dict[str, Any] = {
     "title": translated(STRING),
     "slug": {"type": "uid", "targetField": "title"},
     "price": INTEGER,
+    "sold": {"type": "json"},
     "extra": translated({"type": "json"}),
     "box": {"type": "component", "component": "x.box"},
     "shop": {**relation("manyToOne", "shop"), "pluginOptions": {"i18n": {"localized": False}}},
@@ -137,3 +138,10 @@ def test_a_deletion_is_of_the_locales_that_it_names(api: Api, query: str, left: 
 def test_a_deletion_that_asks_for_what_is_not_there_deletes_nothing(api: Api, query: str) -> None:
     assert api.ask("DELETE", f"/api/items/one?{query}").status == 400
     assert files(api) == {"one.md"}
+
+
+def test_publishing_1_where_true_was_published_reaches_all_locales(api: Api) -> None:
+    api.put("/api/items/one?locale=fr", {"title": "Un", "sold": True})
+    api.put("/api/items/one?status=draft", {"sold": 1})
+    api.put("/api/items/one", {"title": "New"})
+    assert api.get("/api/items/one?locale=fr").data["sold"] is not True
