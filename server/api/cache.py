@@ -23,7 +23,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 # Path, query, whether in the previous format, whether with credentials, what may be seen, encoding.
-Key = tuple[str, str | bytes, bool, bool, bytes, str]
+CacheKey = tuple[str, str | bytes, bool, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
@@ -43,19 +43,19 @@ class StateCache(Generic[K, V]):
         return cache
 
 
-class Kept(NamedTuple):
+class CachedAnswer(NamedTuple):
     """An answer, and the version of the users that it is about, if it is about any."""
 
     answer: Representation
     users: int | None
 
 
-def answer_cache(most: int = MAX_BYTES) -> StateCache[Key, Kept]:
+def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
     """A cache of answers; one of more than LARGEST bytes is not for it."""
     return StateCache(most, _size)
 
 
-def key_of(environ: Environ, actor: Actor, *, v4: bool) -> Key:
+def key_of(environ: Environ, actor: Actor, *, v4: bool) -> CacheKey:
     """All that the answer to a content read depends on, the state aside.
 
     It never says who asks, only what that one may do.
@@ -84,6 +84,6 @@ def _access_digest(everything: bool, reading: bool, permissions: frozenset[str])
     return blake2b(text.encode(), digest_size=32).digest()
 
 
-def _size(key: Key, kept: Kept) -> int:
+def _size(key: CacheKey, kept: CachedAnswer) -> int:
     body = len(kept.answer.body) if isinstance(kept.answer.body, bytes) else 0
     return len(key[0]) + len(key[1]) + body + OVERHEAD

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import cast
 
-from server.api.cache import LARGEST, Kept, answer_cache, key_of
+from server.api.cache import LARGEST, CachedAnswer, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
 from server.api.environ import BUDGET, FORMAT, REFUSED, STATE, believe_proxies, is_v4, parse_query, wsgi_text
 from server.api.failure import failure
@@ -115,7 +115,7 @@ class Front:
         read = reader.get(params, wsgi_text(document_id) or None)
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
         if len(read.body) <= LARGEST:
-            cache.put(key, Kept(shown, read.users))
+            cache.put(key, CachedAnswer(shown, read.users))
         return shown
 
 

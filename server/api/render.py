@@ -17,7 +17,7 @@ import orjson
 from server.documents.document import LOCALE, Document
 from server.documents.values import Component, components_in
 from server.index.find import Listing
-from server.index.fragments import Kept
+from server.index.fragments import CachedBytes
 from server.index.predicates import all_of, compile_filter, weight_of
 from server.index.publication import publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
@@ -43,7 +43,7 @@ class Renderer:
     def __init__(self, view: View, *, v4: bool = False, known: Hashable = None) -> None:
         self.view, self.v4, self.known = view, v4, known
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
-        self._parts: dict[tuple[str, ...] | None, Kept] = {}
+        self._parts: dict[tuple[str, ...] | None, CachedBytes] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
         """One document as a JSON object."""

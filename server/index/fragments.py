@@ -1,4 +1,4 @@
-"""Rendered parts of documents, within a bound: what many responses show is rendered once."""
+"""CachedBytes parts of documents, within a bound: what many responses show is rendered once."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -13,7 +13,7 @@ _OVERHEAD = 200  # What an entry takes, about, besides its bytes.
 
 Item = Document | Component
 # Gives the bytes of an item: those that are kept, or what the second argument makes of it now.
-Kept = Callable[[Any, Callable[[Any], bytes]], bytes]
+CachedBytes = Callable[[Any, Callable[[Any], bytes]], bytes]
 
 
 class Fragments:
@@ -29,7 +29,7 @@ class Fragments:
     def __init__(self, most: int = MAX_BYTES) -> None:
         self.cache: Cache[Hashable, _Group] = Cache(most, _size)
 
-    def of(self, shown: Hashable) -> Kept:
+    def of(self, shown: Hashable) -> CachedBytes:
         """The function that gives the bytes of an item of which `shown` is shown."""
         group = self.cache.get(shown)
         if group is None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from server.bounded import Cache, size_of
 from server.index.ordering import Column, Order
-from server.index.tables import Change
+from server.index.tables import Difference
 
 MAX_BYTES = 256 * 1024 * 1024
 # Every write changes the orders that are kept. They count as at least so much, so that there are at
@@ -51,7 +51,7 @@ class Orders:
             self.cache.put(key, order)
         return order
 
-    def changed(self, changes: Mapping[str, Change]) -> "Orders":
+    def changed(self, changes: Mapping[str, Difference]) -> "Orders":
         """The orders by columns, of types whose documents have changed; `changes` is by uid."""
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():

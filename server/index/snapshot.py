@@ -21,7 +21,7 @@ from server.index.orders import ColumnKey, JoinedOrders, Orders
 from server.index.tables import (
     NO_DOCUMENTS,
     NO_SLOTS,
-    Change,
+    Difference,
     Localization,
     Table,
     Target,
@@ -135,7 +135,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
     tables = dict(snapshot.tables)
-    changes: dict[str, Change] = {}
+    changes: dict[str, Difference] = {}
     by_type: dict[str, list[Localization]] = defaultdict(list)
     for uid, document_id, locale in sorted(touched):
         by_type[uid].append((document_id, locale))

@@ -21,7 +21,7 @@ Localization = tuple[str, str]  # documentId, locale
 LocaleStatus = tuple[str, str]
 Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
 
-Change = tuple[list[Document], list[Document]]  # the versions removed and added
+Difference = tuple[list[Document], list[Document]]  # the versions removed and added
 Edges = Map[tuple[Target, str, str], Order]
 Unique = Map[tuple[str, Any, str], tuple[Document, ...]]
 
@@ -138,7 +138,7 @@ def apply_table(
     table: Table,
     claims: Map[VersionKey, tuple[Document, ...]],
     localizations: list[Localization],
-) -> tuple[Table, Change]:
+) -> tuple[Table, Difference]:
     """The table after the claims to some documents in some locales have changed.
 
     Returns what has changed as well.
@@ -242,9 +242,9 @@ def _apply_unique(unique: Unique, removed: list[Document], added: list[Document]
     return changed.finish()
 
 
-def _grouped(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Change]:
+def _grouped(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
     """What has changed, by each of the keys of the documents."""
-    groups: dict[Any, Change] = defaultdict(lambda: ([], []))
+    groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
             for key in keys(document):

@@ -28,11 +28,11 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
         return EVERYTHING
     if not isinstance(value, dict | list):
         raise ValidationError("The filters parameter must be an object or an array")
-    return _Reader(schema, param).group(type_, value, (), False)
+    return _FilterParser(schema, param).group(type_, value, (), False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _FilterParser:
     """Reads one parameter; `negated` says whether an odd number of `$not` stands above."""
 
     schema: Schema

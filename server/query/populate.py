@@ -34,7 +34,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 
 def read_populate(schema: Schema, type_: Type, value: Any) -> tuple[Node, ...]:
     """The nodes that any form of `populate` asks for. Raises ValidationError."""
-    return _Reader(schema).nodes(type_, value, ())
+    return _PopulateParser(schema).nodes(type_, value, ())
 
 
 def _names(value: Any, param: str) -> list[str]:
@@ -49,7 +49,7 @@ class _Dotted(dict[str, Any]):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PopulateParser:
     """Reads one parameter. `count` is the number of nodes so far: through relations to several types, a
     short parameter may stand for very many."""
 

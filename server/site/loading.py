@@ -21,7 +21,7 @@ from server.site.git_state import GitState, look_at_git
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.image_cache import ImageCache
 from server.storage.media import upload_path
-from server.storage.parse_cache import Kept, ParseCache, pack, unpack
+from server.storage.parse_cache import CachedEntry, ParseCache, pack, unpack
 from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
 
@@ -58,7 +58,7 @@ def _read_all(
     store: Store,
     found: Walk,
     cache: ParseCache | None,
-    kept: Mapping[str, Kept],
+    kept: Mapping[str, CachedEntry],
     progress: Progress | None,
     cores: int,
 ) -> dict[str, Entry]:
@@ -84,10 +84,10 @@ def _read_all(
 
 
 def _sift(
-    store: Store, kept: Mapping[str, Kept], paths: Iterable[str], found: Mapping[str, Signature]
-) -> tuple[list[Kept], list[str]]:
+    store: Store, kept: Mapping[str, CachedEntry], paths: Iterable[str], found: Mapping[str, Signature]
+) -> tuple[list[CachedEntry], list[str]]:
     """What is kept of some files and still right, and the paths of those that must be read."""
-    used: list[Kept] = []
+    used: list[CachedEntry] = []
     left: list[str] = []
     for path in sorted(paths):
         one = _still_right(store, kept.get(path), path, found.get(path))
@@ -98,7 +98,9 @@ def _sift(
     return used, left
 
 
-def _still_right(store: Store, kept: Kept | None, path: str, found: Signature | None) -> Kept | None:
+def _still_right(
+    store: Store, kept: CachedEntry | None, path: str, found: Signature | None
+) -> CachedEntry | None:
     """What is kept of a file, if that and what else it was made of are as they were."""
     if kept is None or found is None:
         return None
@@ -112,7 +114,7 @@ def _still_right(store: Store, kept: Kept | None, path: str, found: Signature | 
     except (OSError, SyntaxProblem):
         return None
     same = digest_of(data) == entry.digest
-    return Kept(replace(entry, signature=found), time.time_ns()) if same else None
+    return CachedEntry(replace(entry, signature=found), time.time_ns()) if same else None
 
 
 def _read(store: Store, paths: list[str], cores: int) -> Iterator[tuple[bytes, list[Entry]]]:
@@ -135,7 +137,7 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
     """The entries of some files, and a block of those that can be kept."""
     at = time.time_ns()
     entries = [entry for path in paths if (entry := store.read(path)) is not None]
-    return pack(Kept(e, at) for e in entries if _keepable(e)), entries
+    return pack(CachedEntry(e, at) for e in entries if _keepable(e)), entries
 
 
 def _keepable(entry: Entry) -> bool:
@@ -156,4 +158,4 @@ def _begin(store: Store) -> None:
 
 def _read_in_child(paths: list[str]) -> tuple[bytes, bytes]:
     block, entries = _read_part(_store, paths)
-    return block, pack(Kept(entry, 0) for entry in entries if not _keepable(entry))
+    return block, pack(CachedEntry(entry, 0) for entry in entries if not _keepable(entry))

@@ -14,7 +14,7 @@ from server.problems import Problem
 from server.schema.model import BUILT_IN, Schema, Type
 from server.site.configure import Configuration
 from server.site.git_state import GitChange
-from server.storage.parse_cache import Kept, pack, unpack
+from server.storage.parse_cache import CachedEntry, pack, unpack
 from server.storage.store import Entry
 
 
@@ -44,7 +44,7 @@ def encode(record: Record) -> bytes:
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
     gone = [path for path, entry in record.entries.items() if entry is None]
-    entries = pack(Kept(entry, 0) for entry in record.entries.values() if entry is not None)
+    entries = pack(CachedEntry(entry, 0) for entry in record.entries.values() if entry is not None)
     out = BytesIO()
     plain = replace(record, entries={}, configuration=configuration)
     _Pickler(out, protocol=5).dump((plain, gone, entries))

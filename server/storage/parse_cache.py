@@ -34,7 +34,7 @@ RACY_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedEntry:
     """The entry of one file, and when it was read (nanoseconds since 1970)."""
 
     entry: Entry
@@ -46,7 +46,7 @@ class Kept:
         return self.entry.signature is not None and self.entry.signature[0] + RACY_NS < self.at
 
 
-def pack(kept: Iterable[Kept]) -> bytes:
+def pack(kept: Iterable[CachedEntry]) -> bytes:
     """Some entries as a block of the cache."""
     rows = []
     for one in kept:
@@ -60,12 +60,12 @@ def pack(kept: Iterable[Kept]) -> bytes:
     return out.getvalue()
 
 
-def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[Kept]:
+def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
     """The entries of a block. Raises ValueError for what `pack` did not write."""
     try:
         for path, signature, held, more, at in _Unpickler(block, types).load():
             document = None if held is None else Document(held[0], held[1], held[2], path)
-            yield Kept(Entry(path, signature, document, *more), at)
+            yield CachedEntry(Entry(path, signature, document, *more), at)
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError("not a block of the cache") from error
 
@@ -99,13 +99,13 @@ class ParseCache:
         self._length = 0
         self._blocks = 0
 
-    def load(self, types: Mapping[str, Type]) -> dict[str, Kept]:
+    def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """The entries by path, up to the first block that is damaged."""
         try:
             data = self.path.read_bytes()
         except OSError:
             return {}
-        found: dict[str, Kept] = {}
+        found: dict[str, CachedEntry] = {}
         at = len(self._head) if data.startswith(self._head) else 0
         while at and at < len(data):
             length = int.from_bytes(data[at : at + 8], "big")

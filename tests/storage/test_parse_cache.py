@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from server.site.site import Site
-from server.storage.parse_cache import Kept, pack, unpack
+from server.storage.parse_cache import CachedEntry, pack, unpack
 from tests.sites import schema, write
 
 NOTE = schema(
@@ -152,7 +152,7 @@ def test_what_is_packed_is_unpacked(root: Path) -> None:
     site = Site(root)
     site.load()
     entries = list(site._replica.contents.entries.values())
-    kept = [Kept(entry, 5) for entry in entries]
+    kept = [CachedEntry(entry, 5) for entry in entries]
     again = list(unpack(pack(kept), site.state.schema.types))
     assert [(k.entry.path, k.entry.signature, k.entry.problems, k.at) for k in again] == [
         (e.path, e.signature, e.problems, 5) for e in entries
