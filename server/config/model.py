@@ -46,7 +46,7 @@ class QueryExport:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SettingKey:
     """One key of site.yaml: its dotted name, what it holds (of `reader.READERS`), and what it is for.
 
     `otherwise` says what counts where it is not there, if the default has to be told in words.
@@ -63,244 +63,189 @@ class Key:
         return tuple(self.name.split("."))
 
 
-def _key(name: str, holds: str, sentence: str, otherwise: str = "") -> Mapping[str, Key]:
-    return {"key": Key(name, holds, sentence, otherwise)}
+def _setting(default: object, name: str, holds: str, sentence: str, otherwise: str = "") -> Any:
+    """A field of Settings and the key of site.yaml that sets it, whose parts follow the default."""
+    key = {"key": SettingKey(name, holds, sentence, otherwise)}
+    if isinstance(default, dict):  # Each Settings has its own.
+        return field(default_factory=default.copy, metadata=key)
+    return field(default=default, metadata=key)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """site.yaml with its defaults filled in. `roles` maps a role to its permissions, `article.find`."""
 
-    name: str = field(default="Quire", metadata=_key("name", "text", "What the site is called."))
-    default_locale: str = field(
-        default="en",
-        metadata=_key(
-            "locales.default",
-            "locale",
-            "The locale of files whose name has none.",
-            "the first of `locales.available`, else `en`",
-        ),
+    name: str = _setting("Quire", "name", "text", "What the site is called.")
+    default_locale: str = _setting(
+        "en",
+        "locales.default",
+        "locale",
+        "The locale of files whose name has none.",
+        "the first of `locales.available`, else `en`",
     )
-    locales: tuple[str, ...] = field(
-        default=("en",),
-        metadata=_key(
-            "locales.available",
-            "locales",
-            "Every locale that documents can have.",
-            "`locales.default` alone",
-        ),
+    locales: tuple[str, ...] = _setting(
+        ("en",),
+        "locales.available",
+        "locales",
+        "Every locale that documents can have.",
+        "`locales.default` alone",
     )
-    page_size: int = field(
-        default=25,
-        metadata=_key("api.page_size.default", "count", "Documents on a page when the request does not say."),
+    page_size: int = _setting(
+        25, "api.page_size.default", "count", "Documents on a page when the request does not say."
     )
-    max_page_size: int = field(
-        default=100,
-        metadata=_key(
-            "api.page_size.max", "count", "The most documents on a page; larger requests get this many."
-        ),
+    max_page_size: int = _setting(
+        100, "api.page_size.max", "count", "The most documents on a page; larger requests get this many."
     )
-    populate_with_pagination: bool = field(
-        default=False,
-        metadata=_key(
-            "api.populate_with_pagination",
-            "choice",
-            "`reject` (spec.md 4.4) or `allow` populate and pagination in one request.",
-            "`reject`",
-        ),
+    populate_with_pagination: bool = _setting(
+        False,
+        "api.populate_with_pagination",
+        "choice",
+        "`reject` (spec.md 4.4) or `allow` populate and pagination in one request.",
+        "`reject`",
     )
-    populate: Mapping[str, Any] = field(
-        default_factory=dict,
-        metadata=_key(
-            "api.populate",
-            "populates",
-            "What a read populates that does not say: `article: author` ([more](querying.md#by-default)).",
-        ),
+    populate: Mapping[str, Any] = _setting(
+        {},
+        "api.populate",
+        "populates",
+        "What a read populates that does not say: `article: author` ([more](querying.md#by-default)).",
     )
-    v4: bool = field(
-        default=False,
-        metadata=_key(
-            "api.format",
-            "format",
-            "The response format of requests that do not say: `v5`, or `v4` for clients of Strapi 4.",
-            "`v5`",
-        ),
+    v4: bool = _setting(
+        False,
+        "api.format",
+        "format",
+        "The response format of requests that do not say: `v5`, or `v4` for clients of Strapi 4.",
+        "`v5`",
     )
-    upload_limit: int = field(
-        default=200_000_000,
-        metadata=_key("api.upload_limit", "size", "The largest upload, such as `50 MB`.", "`200 MB`"),
+    upload_limit: int = _setting(
+        200_000_000, "api.upload_limit", "size", "The largest upload, such as `50 MB`.", "`200 MB`"
     )
-    limit_size: int = field(
-        default=16_000_000,
-        metadata=_key(
-            "api.limits.size", "size", "The largest answer to a read, before compression.", "`16 MB`"
-        ),
+    limit_size: int = _setting(
+        16_000_000, "api.limits.size", "size", "The largest answer to a read, before compression.", "`16 MB`"
     )
-    limit_steps: int = field(
-        default=1_000_000,
-        metadata=_key(
-            "api.limits.steps",
-            "count",
-            "How often one request may look at a document ([more](reliability.md)).",
-        ),
+    limit_steps: int = _setting(
+        1_000_000,
+        "api.limits.steps",
+        "count",
+        "How often one request may look at a document ([more](reliability.md)).",
     )
-    limit_time: timedelta = field(
-        default=timedelta(seconds=2),
-        metadata=_key(
-            "api.limits.time",
-            "duration",
-            "The processor time that one request may take, such as `10s`.",
-            "`2s`",
-        ),
+    limit_time: timedelta = _setting(
+        timedelta(seconds=2),
+        "api.limits.time",
+        "duration",
+        "The processor time that one request may take, such as `10s`.",
+        "`2s`",
     )
-    cors: tuple[str, ...] = field(
-        default=("*",),
-        metadata=_key(
-            "api.cors",
-            "origins",
-            "The origins whose pages may use the API, such as `https://example.org`; `*` is any.",
-        ),
+    cors: tuple[str, ...] = _setting(
+        ("*",),
+        "api.cors",
+        "origins",
+        "The origins whose pages may use the API, such as `https://example.org`; `*` is any.",
     )
-    trusted_proxies: tuple[str, ...] = field(
-        default=(),
-        metadata=_key(
-            "api.trusted_proxies",
-            "networks",
-            "The proxies, such as `127.0.0.1`, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
-            "none",
-        ),
+    trusted_proxies: tuple[str, ...] = _setting(
+        (),
+        "api.trusted_proxies",
+        "networks",
+        "The proxies, such as `127.0.0.1`, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
+        "none",
     )
-    rate_limit: str = field(
-        default="",
-        metadata=_key("api.rate_limit", "rate", "Requests per client, such as `100 per minute`."),
+    rate_limit: str = _setting("", "api.rate_limit", "rate", "Requests per client, such as `100 per minute`.")
+    session: timedelta = _setting(
+        timedelta(days=30), "auth.session", "duration", "How long a login lasts, such as `12h`.", "`30d`"
     )
-    session: timedelta = field(
-        default=timedelta(days=30),
-        metadata=_key("auth.session", "duration", "How long a login lasts, such as `12h`.", "`30d`"),
+    refresh_tokens: bool = _setting(
+        False,
+        "auth.refresh",
+        "flag",
+        "Whether a login gives a short-lived token and one that renews it ([more](access.md#sessions)).",
     )
-    refresh_tokens: bool = field(
-        default=False,
-        metadata=_key(
-            "auth.refresh",
-            "flag",
-            "Whether a login gives a short-lived token and one that renews it ([more](access.md#sessions)).",
-        ),
+    access_token: timedelta = _setting(
+        timedelta(minutes=10),
+        "auth.access_token",
+        "duration",
+        "With `auth.refresh`: how long the short-lived token lasts.",
+        "`10m`",
     )
-    access_token: timedelta = field(
-        default=timedelta(minutes=10),
-        metadata=_key(
-            "auth.access_token",
-            "duration",
-            "With `auth.refresh`: how long the short-lived token lasts.",
-            "`10m`",
-        ),
+    idle_session: timedelta = _setting(
+        timedelta(days=14),
+        "auth.idle",
+        "duration",
+        "With `auth.refresh`: how long a session lasts that nobody refreshes.",
+        "`14d`",
     )
-    idle_session: timedelta = field(
-        default=timedelta(days=14),
-        metadata=_key(
-            "auth.idle",
-            "duration",
-            "With `auth.refresh`: how long a session lasts that nobody refreshes.",
-            "`14d`",
-        ),
+    refresh_cookie: bool = _setting(
+        False,
+        "auth.cookie",
+        "flag",
+        "With `auth.refresh`: whether the refresh token is a cookie that scripts can't read.",
     )
-    refresh_cookie: bool = field(
-        default=False,
-        metadata=_key(
-            "auth.cookie",
-            "flag",
-            "With `auth.refresh`: whether the refresh token is a cookie that scripts can't read.",
-        ),
+    confirm_email: bool = _setting(
+        False,
+        "auth.confirm_email",
+        "flag",
+        "Whether a new user must confirm the e-mail address before the first login.",
     )
-    confirm_email: bool = field(
-        default=False,
-        metadata=_key(
-            "auth.confirm_email",
-            "flag",
-            "Whether a new user must confirm the e-mail address before the first login.",
-        ),
+    auth_url: str = _setting(
+        "",
+        "auth.url",
+        "text",
+        "The address of the page that mails lead to, to set a password or confirm an address.",
     )
-    auth_url: str = field(
-        default="",
-        metadata=_key(
-            "auth.url",
-            "text",
-            "The address of the page that mails lead to, to set a password or confirm an address.",
-        ),
+    mail_host: str = _setting(
+        "", "mail.host", "text", "The SMTP server; where there is none, mails go to the log."
     )
-    mail_host: str = field(
-        default="",
-        metadata=_key("mail.host", "text", "The SMTP server; where there is none, mails go to the log."),
+    mail_port: int = _setting(25, "mail.port", "count", "Its port.")
+    mail_user: str = _setting(
+        "", "mail.user", "text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD."
     )
-    mail_port: int = field(default=25, metadata=_key("mail.port", "count", "Its port."))
-    mail_user: str = field(
-        default="",
-        metadata=_key("mail.user", "text", "The user to log in as; the password is in QUIRE_MAIL_PASSWORD."),
+    mail_tls: bool = _setting(False, "mail.tls", "flag", "Whether to use STARTTLS.")
+    mail_from: str = _setting("no-reply@localhost", "mail.from", "text", "The sender's address.")
+    ignored: Mapping[str, tuple[str, ...]] = _setting(
+        {},
+        "check.ignore",
+        "rules",
+        "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text.",
     )
-    mail_tls: bool = field(default=False, metadata=_key("mail.tls", "flag", "Whether to use STARTTLS."))
-    mail_from: str = field(
-        default="no-reply@localhost", metadata=_key("mail.from", "text", "The sender's address.")
+    accounts: str = _setting(
+        "",
+        "accounts",
+        "url",
+        "The accounts database; several machines can share one at `postgresql://…`.",
+        "SQLite in `.quire/accounts.db`",
     )
-    ignored: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict,
-        metadata=_key(
-            "check.ignore",
-            "rules",
-            "Warnings that `quire check` leaves out: `rule: [paths]`, `*` for any text.",
-        ),
+    search_index: bool = _setting(
+        True,
+        "search.index",
+        "flag",
+        "Whether search keeps an index; without one, each search looks at all documents.",
     )
-    accounts: str = field(
-        default="",
-        metadata=_key(
-            "accounts",
-            "url",
-            "The accounts database; several machines can share one at `postgresql://…`.",
-            "SQLite in `.quire/accounts.db`",
-        ),
+    search_weights: Mapping[str, float] = _setting(
+        {},
+        "search.weights",
+        "weights",
+        "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out.",
     )
-    search_index: bool = field(
-        default=True,
-        metadata=_key(
-            "search.index",
-            "flag",
-            "Whether search keeps an index; without one, each search looks at all documents.",
-        ),
+    roles: Mapping[str, frozenset[str]] = _setting(
+        {"public": frozenset(), "authenticated": frozenset()},
+        "roles",
+        "roles",
+        "What each role may do: `role: {subject: [actions]}`.",
+        "`public` and `authenticated`, which may do nothing",
     )
-    search_weights: Mapping[str, float] = field(
-        default_factory=dict,
-        metadata=_key(
-            "search.weights",
-            "weights",
-            "What a word counts in an attribute: `title: 6`, `article.summary: 3`; 0 leaves it out.",
-        ),
+    exported_types: Mapping[str, TypeExport] = _setting(
+        {},
+        "export.types",
+        "types",
+        "What `quire export` asks of each type: `article: {populate: author}` ([more](static.md)).",
     )
-    roles: Mapping[str, frozenset[str]] = field(
-        default_factory=lambda: {"public": frozenset(), "authenticated": frozenset()},
-        metadata=_key(
-            "roles",
-            "roles",
-            "What each role may do: `role: {subject: [actions]}`.",
-            "`public` and `authenticated`, which may do nothing",
-        ),
-    )
-    exported_types: Mapping[str, TypeExport] = field(
-        default_factory=dict,
-        metadata=_key(
-            "export.types",
-            "types",
-            "What `quire export` asks of each type: `article: {populate: author}` ([more](static.md)).",
-        ),
-    )
-    exported_queries: Mapping[str, QueryExport] = field(
-        default_factory=dict,
-        metadata=_key(
-            "export.queries", "queries", "Further requests that it exports: `NAME: /api/articles?…`."
-        ),
+    exported_queries: Mapping[str, QueryExport] = _setting(
+        {}, "export.queries", "queries", "Further requests that it exports: `NAME: /api/articles?…`."
     )
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
 
 DEFAULTS = Settings()
 # The key behind each field that has one.
-FIELDS: Mapping[str, Key] = {f.name: f.metadata["key"] for f in fields(Settings) if "key" in f.metadata}
-KEYS: Mapping[str, Key] = {key.name: key for key in FIELDS.values()}
+FIELDS: Mapping[str, SettingKey] = {
+    f.name: f.metadata["key"] for f in fields(Settings) if "key" in f.metadata
+}
+KEYS: Mapping[str, SettingKey] = {key.name: key for key in FIELDS.values()}

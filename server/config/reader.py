@@ -6,7 +6,7 @@ from typing import Any
 
 from server.config import values
 from server.config.export import read_query, read_type
-from server.config.model import ACTIONS, DEFAULTS, FIELDS, FILE, KEYS, Key, Settings
+from server.config.model import ACTIONS, DEFAULTS, FIELDS, FILE, KEYS, SettingKey, Settings
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.positions import nearest
@@ -74,7 +74,7 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
 _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
 
 
-def _read(file: ConfigFile, key: Key, default: Any, wrong: list[SetupError]) -> Any:
+def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
     """The value of a key; of a section whose keys are names, the default entries and those of the file."""
     if key.holds in READERS:
         return READERS[key.holds](file, default, *key.path)
