@@ -20,6 +20,7 @@ from server.search.status import DAMAGED, FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
 from server.search.writer_process import DamagedIndex, WriterProcess
+from server.site.background import Background
 from server.site.site import Site, State
 
 log = logging.getLogger("quire")
@@ -37,57 +38,50 @@ SLOW_S = 2.0  # a build that takes longer reports its progress, at first in such
 Report = Callable[[str], None]
 
 
-class Sync:
-    """One thread that brings the index up to date whenever the site has changed."""
+class Sync(Background):
+    """One thread that brings the index up to date whenever the site has changed.
+
+    What has not been committed when it is stopped is indexed at the next start.
+    """
 
     def __init__(self, site: Site, report: Report = log.info) -> None:
         self.site, self.report = site, report
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="search-sync", daemon=True)
+        super().__init__("search-sync", self._run)
         self.leads = threading.Event()  # this process has the lock
         self.done = threading.Event()  # there is nothing left to index, or somebody else has the lock
         self.progress: tuple[int, int] = (0, 0)  # versions looked at, of so many
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop the thread. What has not been committed is indexed at the next start."""
-        self._stop.set()
-        self._thread.join(timeout=5)
-
-    def _run(self) -> None:
+    def _run(self, stop: threading.Event) -> None:
         failures = 0
-        while not self._stop.is_set():
+        while not stop.is_set():
             began = time.monotonic()
             try:
                 folder = state_folder(self.site.root) / FOLDER
                 folder.mkdir(mode=0o700, exist_ok=True)
                 with _locked(folder / "lock") as lock:
                     if lock is not None:
-                        self._lead(folder, lock)
+                        self._lead(folder, lock, stop)
             except DamagedIndex:
                 log.warning("the search index is damaged; it is built anew")
                 continue
             except Exception as error:
-                if self._stop.is_set():
+                if stop.is_set():
                     return
                 failures = 0 if time.monotonic() - began > LONGEST_WAIT_S else failures
                 log.warning("the search index can't be written: %s", error or type(error).__name__)
                 self.done.set()
-                self._stop.wait(min(FIRST_WAIT_S * 2**failures, LONGEST_WAIT_S))
+                stop.wait(min(FIRST_WAIT_S * 2**failures, LONGEST_WAIT_S))
                 failures += 1
             else:
                 self.done.set()
-                self._stop.wait(RETRY_S)
+                stop.wait(RETRY_S)
 
-    def _lead(self, folder: Path, lock: int) -> None:
+    def _lead(self, folder: Path, lock: int, stop: threading.Event) -> None:
         self.done.clear()
         self.leads.set()
         try:
             with WriterProcess(folder, lock) as writer:
-                _Session(self, writer, folder).run(self._stop)
+                _Session(self, writer, folder).run(stop)
         finally:
             self.leads.clear()
 
