@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from tests.conformance.compare import dig
+
 GET = "«get»"
 PUBLIC = "public"  # who asks without a token
 _REFERENCE = re.compile(r"«([^»]+)»")
@@ -58,20 +60,10 @@ def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any
     if isinstance(value, list):
         return [fill(item, names, get) for item in value]
     if isinstance(value, dict) and GET in value:
-        return dig(get(fill(value[GET], names, get)), value["at"])
+        return dig(get(fill(value[GET], names, get)), value["at"], None)
     if isinstance(value, dict):
         return {fill(key, names, get): fill(item, names, get) for key, item in value.items()}
     return value
-
-
-def dig(body: Any, where: str) -> Any:
-    """The value at a dotted path, or None."""
-    for key in where.split("."):
-        try:
-            body = body[int(key)] if isinstance(body, list) else body[key]
-        except (KeyError, IndexError, TypeError, ValueError):
-            return None
-    return body
 
 
 def flatten(name: str, tree: Any) -> Query:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from bench.differential.causes import Example, Findings
 from bench.differential.judging import Judge, Verdict
 from bench.differential.looking import look
-from bench.differential.request import Answer, Request, curl, dig
+from bench.differential.request import Answer, Request, curl
 from bench.differential.shrink import shrink
 from bench.differential.steps import Maker, Step
 from bench.differential.values import Chance
 from bench.differential.world import World
+from tests.conformance.compare import dig
 
 _STEPS = 8  # of a conversation, at most
 _ATTEMPTS = 12  # to make a step that shows a disagreement smaller
@@ -107,7 +108,7 @@ class Writing:
         """Learn what each server calls something."""
         pair = self._judge.pair
         for server, answer in ((pair.theirs, theirs), (pair.ours, ours)):
-            value = dig(answer.body, where)
+            value = dig(answer.body, where, None)
             if value is not None:
                 server.names[name] = value
 

@@ -45,13 +45,13 @@ def fill(value: Any, variables: Mapping[str, Any]) -> Any:
     return value
 
 
-def dig(body: Any, where: str) -> Any:
-    """The value at a dotted path, or ABSENT."""
+def dig(body: Any, where: str, default: Any = ABSENT) -> Any:
+    """The value at a dotted path; the default where there is none."""
     for key in where.split("."):
         try:
             body = body[int(key)] if isinstance(body, list) else body[key]
         except (KeyError, IndexError, TypeError, ValueError):
-            return ABSENT
+            return default
     return body
 
 
