@@ -120,7 +120,7 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
     """Raise ValidationError for a key that is no operation on a relation."""
     for key in value:
-        if key not in OPERATIONS:
+        if key not in (*OPERATIONS, "options"):  # These change nothing here.
             dotted = ".".join(map(str, path))
             details = {"key": key, "path": dotted, "source": "body"}
             raise ValidationError(f"Invalid key {key} at {dotted}", details)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
+from server.documents.document import DRAFT, PUBLISHED
 from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
 from server.errors import ApplicationError, ValidationError
@@ -63,6 +64,9 @@ class Validator:
     locales: tuple[str, ...]
     may_find: Callable[[str], bool]
     faults: list[Fault] = field(default_factory=list)
+    drafts: bool = (
+        False  # whether the type that is read has them: then it is the status of the write that counts
+    )
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
@@ -73,6 +77,7 @@ class Validator:
         ids mean nothing. Raises ValidationError for keys and targets that are not there.
         """
         self._refuse_keys(type_, data, ())
+        self.drafts = type_.draft_publish
         values: dict[str, Any] = {}
         links: dict[str, Links] = {}
         for name, tree in data.items():
@@ -214,7 +219,8 @@ class Validator:
         if not isinstance(document_id, str) or not document_id or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
             raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
-        if existing and not self._exists(uid, document_id):
+        status = item.get("status") if isinstance(item, dict) and not self.drafts else None
+        if existing and not self._exists(uid, document_id, published=status == "published"):
             raise ValidationError(
                 f'Document with id "{document_id}", locale "null" not found',
                 {"path": ".".join(map(str, path))},
@@ -227,14 +233,15 @@ class Validator:
         versions = table.versions.values() if table else ()
         return next((d.document_id for d in versions if d.id == number), None)
 
-    def _exists(self, uid: str, document_id: str) -> bool:
+    def _exists(self, uid: str, document_id: str, *, published: bool) -> bool:
+        """Whether there is a document, or even a published one."""
         table = self.snapshot.tables.get(uid)
         if table is None:
             return False
         return any(
             (document_id, locale, status) in table.versions
             for locale in self.locales
-            for status in ("published", "draft")
+            for status in ((PUBLISHED,) if published else (PUBLISHED, DRAFT))
         )
 
     def _media(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[str, ...]:

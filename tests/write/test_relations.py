@@ -135,3 +135,11 @@ def test_a_unique_value_is_compared_with_what_is_published(api: Api) -> None:
         assert error["details"]["errors"][0]["path"] == ["code"]
     assert api.put("/api/places/b", {"name": "still b"}).status == 200
     assert api.put("/api/places/a", {"code": "one"}).status == 200
+
+
+def test_a_target_can_be_asked_to_be_published(api: Api) -> None:
+    api.post("/api/places?status=draft", {"name": "begun"})
+    (begun,) = [p["documentId"] for p in api.get("/api/places?status=draft").data if p["name"] == "begun"]
+    for status, answered in (("published", 400), ("draft", 200)):
+        place = {"connect": [{"documentId": begun, "status": status}], "options": {"strict": True}}
+        assert api.put("/api/signs/s", {"place": place}).status == answered
