@@ -25,6 +25,7 @@ from server.auth.database_file import database_file, is_sound
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError
+from server.index.find import prepare_texts
 from server.paths import incoming_folder
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
@@ -94,6 +95,7 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     log = ChangeLog()
     site.share(log)
+    prepare_texts(site.state.snapshot)
 
     def work() -> None:
         HttpServer(_start(site, log, ready, report), listen, partial(incoming_folder, site.root)).run()

@@ -1,16 +1,22 @@
 """`quire serve`: serves a site, and reports on the terminal what it reads and what is wrong."""
 
+import multiprocessing
+import signal
 import sys
 import time
+from collections.abc import Sequence
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import click
 
 from server.api.wsgi_server import check_accounts, check_port, cores, serve, worker_count
+from server.problems import Problem
 from server.site.site import Change, Site
 from server.terminal import check_site, one_line_errors, progress_bar, site_option
 
 SHOWN_PROBLEMS = 10
+LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, and tells of them.
 
 
 @click.command("serve")
@@ -37,10 +43,19 @@ def serve_command(root: Path, host: str, port: int, workers: int | None, reload:
     count = worker_count(workers, site.state.settings)
     if workers and count < workers:
         click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
-    serve(site, (host, port), count, lambda: _report_ready(site, seconds, host, port), _report_change)
+    forking = multiprocessing.get_context("fork")
+    ready = forking.Event()
+    forking.Process(target=_report_ready, args=(site, seconds, host, port, ready), daemon=True).start()
+    serve(site, (host, port), count, ready.set, _report_change)
 
 
-def _report_ready(site: Site, seconds: float, host: str, port: int) -> None:
+def _report_ready(site: Site, seconds: float, host: str, port: int, ready: Event) -> None:
+    """Print what there is and what is wrong with it, once a worker is ready.
+
+    It looks at every document, which makes a copy of the memory that they take. So it runs in a process of
+    its own, whose copy is gone when it ends.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     state = site.state
     counts = []
     for type_ in state.schema.content_types:
@@ -50,16 +65,18 @@ def _report_ready(site: Site, seconds: float, host: str, port: int) -> None:
             counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
     files = len(state.snapshot.media)
     types = len(state.schema.content_types)
+    problems = site.problems
+    if not ready.wait(LONGEST_START_S):
+        return
     click.echo(f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s")
     click.echo(f"  {', '.join(counts) or 'no documents yet'}" + (f", {files} uploads" if files else ""))
-    _report_problems(site)
+    _report_problems(problems)
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"  http://{shown}:{port}/   (Ctrl-C stops it)")
     sys.stdout.flush()
 
 
-def _report_problems(site: Site) -> None:
-    problems = site.problems
+def _report_problems(problems: Sequence[Problem]) -> None:
     errors = [p for p in problems if p.severity == "error"]
     for problem in errors[:SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red")

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from server.documents.document import Document, default_order
+from server.documents.document import PUBLISHED, Document, default_order
 from server.index.ordering import bits_of
 from server.index.planner import Planner
 from server.index.predicates import Test, all_of, compile_filter, passing_test, weight_of
 from server.index.publication import publication_test
-from server.index.snapshot import View, locale_inside
+from server.index.snapshot import Snapshot, View, locale_inside
 from server.index.sort import order_for, sorter
+from server.index.text_search import prepare
 from server.query.ast import EVERYTHING, And, Compare, Filter, Or, Query
 from server.query.operators import OPERATORS
 from server.schema.model import Attribute
@@ -132,6 +133,18 @@ def _text_filter(query: Query) -> Filter:
     parts = [Compare(a, at[a.name], contains, text) for a in _searched(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
     return Or((*parts, by_id))
+
+
+def prepare_texts(snapshot: Snapshot) -> None:
+    """Join the texts that `_q` and `$contains` look into, of what is published.
+
+    Done before processes are forked, this is done once for all, and they share the memory that it takes.
+    """
+    for type_ in snapshot.schema.content_types:
+        searched = [a.name for a in type_.attributes.values() if not a.private and a.type in SEARCHED]
+        for (_, status), order in snapshot.tables[type_.uid].order.items():
+            for name in searched if status == PUBLISHED else ():
+                prepare(order, type_.position[name])
 
 
 def _searched(query: Query) -> list[Attribute]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from server.documents.document import Document
 from server.index.budget import Budget
 from server.index.ordering import Order, bits_of
+from server.index.sorted_chunks import Notes
 from server.query.operators import text_of
 
 _SEPARATOR = "\0"  # in no document, since no text file may contain it
@@ -21,14 +22,25 @@ def containing(order: Order, at: int, text: str, budget: Budget) -> int:
         return 0
     matching: list[Document] = []
     for chunk, notes in order.chunks:
-        joined = notes.get(("text", at))
-        if joined is None:
-            joined = notes["text", at] = _join(chunk, at)
+        joined = _joined(chunk, notes, at)
         budget.spend(len(joined[0]) >> _SEARCHED_IN_A_STEP)
         found = [chunk[i] for i in _positions(joined, text)]
         budget.spend(len(found))
         matching.extend(found)
     return bits_of(matching)
+
+
+def prepare(order: Order, at: int) -> None:
+    """Join the texts of a column before anybody searches them."""
+    for chunk, notes in order.chunks:
+        _joined(chunk, notes, at)
+
+
+def _joined(chunk: tuple[Document, ...], notes: Notes, at: int) -> Joined:
+    joined: Joined | None = notes.get(("text", at))
+    if joined is None:
+        joined = notes["text", at] = _join(chunk, at)
+    return joined
 
 
 def _join(chunk: tuple[Document, ...], at: int) -> Joined:

@@ -8,7 +8,7 @@ from server.documents.document import Document, default_order, make
 from server.index import sorted_chunks
 from server.index.budget import Budget
 from server.index.ordering import Order, bits_of
-from server.index.text_search import containing
+from server.index.text_search import containing, prepare
 from server.schema.model import Attribute, Type
 
 NOTE = Type("api::note.note", "collectionType", "note", "notes", "Note", {"text": Attribute("text", "text")})
@@ -41,6 +41,16 @@ def test_it_finds_every_document_whose_text_contains_another(texts: list[str | N
     sought = text.casefold()
     expected = bits_of(d for d, one in zip(documents, texts, strict=True) if sought in (one or "").casefold())
     assert containing(order, AT, sought, Budget()) == expected
+
+
+def test_texts_that_were_joined_before_are_searched_in_the_same_way() -> None:
+    order = Order.presorted(
+        [note(i, text) for i, text in enumerate(["Low tide", None, "TIDES"])], default_order
+    )
+    prepare(order, AT)
+    assert containing(order, AT, "tide", Budget()) == bits_of(d for d in order if d.row[AT])
+    later = order.changed([], [note(3, "tidal")])
+    assert containing(later, AT, "tid", Budget()) == bits_of(d for d in later if d.row[AT])
 
 
 def test_no_text_reaches_from_one_document_into_the_next() -> None:

@@ -6,6 +6,7 @@ supervisor itself ends, its workers end with it.
 """
 
 import logging
+import multiprocessing
 import os
 import select
 import signal
@@ -108,6 +109,7 @@ class Supervisor:
 
     def _reap(self, *, ending: bool = False) -> None:
         """Take note of the workers that have ended; tell of each, unless all are to end."""
+        multiprocessing.active_children()  # This lets go of others that have ended.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:
