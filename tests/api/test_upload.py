@@ -104,8 +104,12 @@ def test_each_file_has_a_description(api: Api) -> None:
         ("5", []),
         ('{"name": {}}', ["name"]),
         ('{"caption": "a\\u0000b"}', ["caption"]),
-        ('{"focalPoint": {"x": 101, "y": 2}}', ["focalPoint"]),
-        ('{"focalPoint": {"x": 1}}', ["focalPoint"]),
+        ('{"focalPoint": {"x": 101, "y": 2}}', ["focalPoint", "x"]),
+        ('{"focalPoint": {"x": 1}}', ["focalPoint", "y"]),
+        ('{"focalPoint": {"x": true, "y": 1}}', ["focalPoint", "x"]),
+        (f'{{"focalPoint": {{"x": 1, "y": {10**400}}}}}', ["focalPoint", "y"]),
+        ('{"focalPoint": {"x": 1e999, "y": 0}}', ["focalPoint", "x"]),
+        ('{"focalPoint": 5}', ["focalPoint"]),
     ],
 )
 def test_a_wrong_description_is_refused_by_its_path(api: Api, info: str, path: list[str]) -> None:

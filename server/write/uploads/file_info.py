@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from server.documents.readers import Unreadable
 from server.errors import ValidationError
 from server.formats.json_reader import read_json
 from server.formats.positions import KeyPath
@@ -14,28 +13,32 @@ from server.write.faults import Fault, error_of
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     """A text that a client said; what else JSON has for one value is text as JSON writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str | int) or CONTROL.search(str(value)):
-        raise Unreadable("text without control characters")
-    return str(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, str | int) and not CONTROL.search(text):
+        return text
+    faults.append(Fault(path, "must be text without control characters"))
+    return None
 
 
-def _percent(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | Plain) and 0 <= float(value) <= 100
-
-
-def _point(value: Any) -> dict[str, Any]:
+def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
     """The point of a picture that matters most, in percent of its width and height."""
-    if not isinstance(value, dict) or not all(_percent(value.get(side)) for side in ("x", "y")):
-        raise Unreadable("a point: x and y, each from 0 to 100")
-    return {side: value[side] for side in ("x", "y")}
+    if not isinstance(value, dict):
+        faults.append(Fault(path, "must be an object with x and y"))
+        return None
+    wrong = [side for side in ("x", "y") if not _is_percent(value.get(side))]
+    faults.extend(Fault((*path, side), "must be a number from 0 to 100") for side in wrong)
+    return {side: value[side] for side in ("x", "y") if side not in wrong}
 
 
-# What a client may say of a file, and how that is read.
-INFO: Mapping[str, Callable[[Any], Any]] = {
+def _is_percent(value: Any) -> bool:
+    number = float(value) if type(value) is Plain else value
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 100
+
+
+# What a client may say of a file, and how that is read; what is wrong with it goes to the faults.
+INFO: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
     "name": _text,
     "alternativeText": _text,
     "caption": _text,
@@ -78,11 +81,8 @@ def _info(item: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any]:
     if not isinstance(item, dict):
         faults.append(Fault(path, "must be an object"))
         return {}
-    said: dict[str, Any] = {}
-    for key, read in INFO.items():
-        if key in item:
-            try:
-                said[key] = None if item[key] is None else read(item[key])
-            except Unreadable as error:
-                faults.append(Fault((*path, key), f"must be {error.expected}"))
-    return said
+    known = {key: (read, item[key]) for key, read in INFO.items() if key in item}
+    return {
+        key: None if value is None else read(value, (*path, key), faults)
+        for key, (read, value) in known.items()
+    }
