@@ -24,7 +24,7 @@ from server.storage.images import (
     needs_formats,
 )
 
-_VERSION = 2
+_VERSION = 3
 
 
 class ImageCache:

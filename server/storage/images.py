@@ -10,14 +10,15 @@ import math
 import os
 import posixpath
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import filetype  # type: ignore[import-untyped]
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, ImageSequence
 
 from server.storage.svg import svg_size
 
@@ -29,7 +30,7 @@ FORMATS: Mapping[str, tuple[int, int]] = {
     "large": (1000, 1000),
 }
 MEASURED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
-SCALED = (".png", ".jpg", ".jpeg", ".webp")
+SCALED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
 # A small file can claim any size. One with more pixels is taken for no image; one with more to
 # decode is not scaled.
 MAX_PIXELS, MAX_DECODED = 100_000_000, 64_000_000
@@ -53,6 +54,10 @@ _SMOOTH = {
     "P": "RGBA",
     "PA": "RGBA",
 }  # Modes whose pixels can't be interpolated, and those to convert them to.
+_SUBTYPES: Mapping[str, str] = {
+    ".jpg": "jpeg",
+    ".tif": "tiff",
+}  # of media types, where the ending is not that
 _one_at_a_time = threading.Lock()  # An image that is being scaled is in memory as a whole.
 
 
@@ -148,10 +153,14 @@ def make_formats(folder: Path, key: str, path: Path) -> None:
         for name, (width, height) in FORMATS.items():
             if size[0] <= width and size[1] <= height:
                 continue
-            scaled = image.resize(_fit(size, (width, height)), Image.Resampling.LANCZOS)
+            scaled = _fit(size, (width, height))
             file = target / f"{name}{ending}"
-            _save(scaled, file)
-            record[name] = {"width": scaled.width, "height": scaled.height, "bytes": file.stat().st_size}
+            with _damaged():
+                if ending == ".gif":
+                    _save_frames(path, scaled, file)
+                else:
+                    _save(image.resize(scaled, Image.Resampling.LANCZOS), file)
+            record[name] = {"width": scaled[0], "height": scaled[1], "bytes": file.stat().st_size}
     temporary = target / f"{_RECORD}.{os.getpid()}"
     temporary.write_text(json.dumps(record))
     temporary.replace(target / _RECORD)
@@ -162,19 +171,26 @@ def _decode(path: Path) -> tuple[tuple[int, int], Image.Image]:
     image_size = measure(path)
     if image_size is None:
         raise OSError(f"{path.name} is no image")
-    try:
-        with _open(path) as image:
-            image.draft(None, _DRAFT)
-            if image.width * image.height > MAX_DECODED:
-                raise OSError(f"{path.name} has more than {MAX_DECODED} pixels to decode")
-            ImageOps.exif_transpose(image, in_place=True)
-            image.load()
-    except OSError:
-        raise
-    except Exception as error:  # Pillow raises whatever a damaged file leads it to
-        raise OSError(str(error)) from error
+    with _damaged(), _open(path) as image:
+        image.draft(None, _DRAFT)
+        frames = getattr(image, "n_frames", 1) if image.format == "GIF" else 1
+        if image.width * image.height * frames > MAX_DECODED:
+            raise OSError(f"{path.name} has more than {MAX_DECODED} pixels to decode")
+        ImageOps.exif_transpose(image, in_place=True)
+        image.load()
     smooth = _SMOOTH.get(image.mode)
     return (image_size.width, image_size.height), image.convert(smooth) if smooth else image
+
+
+@contextmanager
+def _damaged() -> Iterator[None]:
+    """Turn whatever a damaged file leads Pillow to into an OSError."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(str(error)) from error
 
 
 def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
@@ -189,8 +205,25 @@ def _save(image: Image.Image, file: Path) -> None:
         image.convert("RGB").save(temporary, "JPEG", quality=80, optimize=True, progressive=True)
     elif file.suffix == ".webp":
         image.save(temporary, "WEBP", quality=80)
+    elif file.suffix in (".tif", ".tiff"):
+        image.save(temporary, "TIFF", compression="tiff_lzw")
     else:
         image.save(temporary, "PNG", optimize=True)
+    temporary.replace(file)
+
+
+def _save_frames(path: Path, size: tuple[int, int], file: Path) -> None:
+    """Save the frames of a GIF, which may be one, in another size; only those of that size are kept."""
+    temporary = file.with_name(f".{os.getpid()}-{file.name}")
+    frames, durations = [], []
+    with _open(path) as image:
+        again = {"loop": image.info["loop"]} if "loop" in image.info else {}
+        for frame in ImageSequence.Iterator(image):
+            frames.append(frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS))
+            durations.append(frame.info.get("duration", 0))
+    first, *others = frames
+    # Each frame is whole, so that what was shown before it is removed.
+    first.save(temporary, "GIF", save_all=True, append_images=others, duration=durations, disposal=2, **again)
     temporary.replace(file)
 
 
@@ -203,7 +236,7 @@ def _described(name: str, entry: Mapping[str, int], inside: str) -> dict[str, An
         "name": f"{name}_{file}",
         "hash": f"{name}_{stem}",
         "ext": ending,
-        "mime": "image/jpeg" if ending.lower() in (".jpg", ".jpeg") else f"image/{ending[1:].lower()}",
+        "mime": f"image/{_SUBTYPES.get(ending.lower(), ending[1:].lower())}",
         "path": None,
         "width": entry["width"],
         "height": entry["height"],

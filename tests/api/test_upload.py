@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from server.site.scaling import scaler
+from server.storage import images
 from tests.sites import Api, make, schema
 
 POST = schema(
@@ -161,6 +162,44 @@ def test_a_drawing_has_a_size_and_no_formats(api: Api) -> None:
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 800"/>'
     file = upload(api, (svg, "d.svg")).body[0]
     assert (file["width"], file["height"], file["formats"]) == (1200, 800, None)
+
+
+def animation(count: int, width: int = 600, height: int = 400, **options: Any) -> bytes:
+    out = io.BytesIO()
+    frames = [Image.new("RGB", (width, height), (40 * n, 0, 255 - 40 * n)) for n in range(count)]
+    frames[0].save(out, "GIF", save_all=True, append_images=frames[1:], **options)
+    return out.getvalue()
+
+
+def test_an_animation_keeps_its_frames(api: Api) -> None:
+    file = upload(api, (animation(3, duration=[100, 200, 300], loop=0), "a.gif")).body[0]
+    assert (sorted(file["formats"]), file["formats"]["small"]["mime"]) == (
+        ["small", "thumbnail"],
+        "image/gif",
+    )
+    small = Image.open(io.BytesIO(fetch(api, file["formats"]["thumbnail"]["url"]).raw))
+    assert (small.size, getattr(small, "n_frames", 1), small.info["loop"]) == ((234, 156), 3, 0)
+    durations, colours = [], []
+    for n in range(3):
+        small.seek(n)
+        durations.append(small.info["duration"])
+        colours.append(small.convert("RGB").getpixel((100, 100)))
+    assert durations == [100, 200, 300]
+    assert len(set(colours)) == 3
+
+
+def test_an_animation_that_is_too_long_is_not_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "MAX_DECODED", 600 * 400 * 2)
+    assert upload(api, (animation(2), "a.gif")).body[0]["formats"] is not None
+    assert upload(api, (animation(3), "b.gif")).body[0]["formats"] is None
+
+
+def test_a_tiff_has_formats(api: Api) -> None:
+    file = upload(api, (picture(300, 200, "TIFF"), "a.tif")).body[0]
+    assert file["formats"]["thumbnail"]["mime"] == "image/tiff"
+    answer = fetch(api, file["formats"]["thumbnail"]["url"])
+    assert answer.headers["Content-Type"] == "image/tiff"
+    assert Image.open(io.BytesIO(answer.raw)).size == (234, 156)
 
 
 def test_a_page_of_files_has_an_envelope(api: Api) -> None:
