@@ -23,7 +23,7 @@ def import_() -> None:
 @click.argument("source")
 @site_option
 @click.option(
-    "--token", envvar="STRAPI_TOKEN", show_envvar=True, help="The API token, where SOURCE is a URL."
+    "--token", envvar="STRAPI_TOKEN", show_envvar=True, help="A full-access API token, where SOURCE is a URL."
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what would be written.")
 @click.option(
@@ -48,9 +48,8 @@ def _reader(source: str, token: str | None) -> SourceReader:
     if not source.startswith(("http://", "https://")):
         return Archive(Path(source))
     if not token:
-        raise SetupError(
-            source, None, "a token is needed", "make a read-only one there, give it with --token"
-        )
+        fix = "make a full-access one there, and give it with --token"
+        raise SetupError(source, None, "a token is needed", fix)
     return Remote(source, token)
 
 

@@ -1,4 +1,4 @@
-"""Reads a running installation over its API, with a token that may read everything.
+"""Reads a running installation over its API, with a full-access token.
 
 It requests the schemas, then every document in every locale, drafts and published, populated as deep
 as the schemas go. The API does not give passwords and private attributes.
