@@ -101,13 +101,14 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     context.changeset.put(path, new_text(path, type_.body, trees, type_.front_matter))
 
 
-def free_path(context: Context, address: Address, document_id: str, values: Values) -> str:
-    """The path of a new document: named after its uid attribute, else after its id."""
+def free_path(
+    context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
+) -> str:
+    """The path of a new document: named after its uid attribute, else `otherwise` or after its id."""
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
-    name = type_.singular if type_.kind == "singleType" else document_id
-    if isinstance(uid, str) and _is_name(uid) and type_.kind != "singleType":
-        name = uid
+    named = uid if isinstance(uid, str) and _is_name(uid) else otherwise
+    name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _FORMATS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):
         claim = Claim(type_, candidate, address.locale, address.draft and not type_.draft_key)

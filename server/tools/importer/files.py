@@ -1,10 +1,14 @@
 """Document versions → files of a site, written by the code that writes for the API.
 
-A document keeps its files, wherever they are; a new file is named as the API would name it.
+A document keeps its files, wherever they are; a new file is named as the API would name it, or after
+its title where its type has no uid.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from slugify import slugify
 
 from server.documents.decode import Reading, read_attributes
 from server.documents.document import DRAFT, Document
@@ -26,6 +30,9 @@ from server.tools.importer.source import Notes, Say, Source
 from server.write.context import Context, values_of
 from server.write.request import Address
 from server.write.version_files import free_path
+
+_TITLES = ("title", "name", "label", "headline")  # attributes whose text names a file
+_LONGEST = 80  # characters of such a name
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
@@ -91,7 +98,8 @@ class _DocumentMerge:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
         else:
             address = Address(version.type, version.document_id, version.locale, version.draft)
-            path = free_path(self.context, address, version.document_id, dict(version.values))
+            values = dict(version.values)
+            path = free_path(self.context, address, version.document_id, values, _title_of(values))
         claim = self.context.layout.claim(path)
         text = self.new_texts[path] = self._text(version, path)
         says = self._says(path, text, version)
@@ -142,3 +150,9 @@ class _DocumentMerge:
         read = read_attributes(version.type, tree, (), Reading(self.fitted.schema.types, ""))
         pairs = zip(version.type.attributes.values(), read, strict=True)
         return all(a.derived or value == version.values[a.name] for a, value in pairs)
+
+
+def _title_of(values: Mapping[str, Any]) -> str:
+    """A file's name made from the title of a document, for types without a uid; "" where it has none."""
+    title = next((values[name] for name in _TITLES if isinstance(values.get(name), str)), "")
+    return slugify(title, max_length=_LONGEST, word_boundary=True)

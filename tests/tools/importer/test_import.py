@@ -351,6 +351,28 @@ def test_values_that_are_none_are_noted_and_the_rest_comes(tmp_path: Path) -> No
     assert "title: Fine" in next((tmp_path / "site/content/tags").iterdir()).read_text()
 
 
+def test_files_of_a_type_without_a_uid_are_named_after_their_title(tmp_path: Path) -> None:
+    rows = ["Ærø – a guide?", "Twice", "Twice", "…", None, "../../etc/passwd", "a.draft", "long " * 40]
+    entities = [("api::tag.tag", i, {"title": title}) for i, title in enumerate(rows, 1)]
+    path = small(tmp_path / "a.tar.gz", {"api::tag.tag": TITLE}, entities)
+    imported(tmp_path / "site", path)
+    there = {file.name: file.read_text() for file in (tmp_path / "site/content/tags").iterdir()}
+    assert set(there) == {
+        "aero-a-guide.md",
+        "twice.md",
+        f"twice-{3:024d}.md",
+        f"{4:024d}.md",
+        f"{5:024d}.md",
+        "etc-passwd.md",
+        "a-draft.md",
+        f"{'-'.join(['long'] * 16)}.md",
+    }
+    assert f"documentId: '{1:024d}'\n" in there["aero-a-guide.md"]
+    before = {file.name for file in (tmp_path / "site/content/tags").iterdir()}
+    imported(tmp_path / "site", path)
+    assert {file.name for file in (tmp_path / "site/content/tags").iterdir()} == before
+
+
 def test_a_type_whose_api_has_another_name(tmp_path: Path) -> None:
     info = {"singularName": "article", "pluralName": "articles", "displayName": "Article"}
     tags = {"type": "relation", "relation": "manyToMany", "target": "api::meta.tag"}
