@@ -32,7 +32,7 @@ class Cache(Generic[K, V]):
         try:
             self._kept.move_to_end(key)
             return self._kept[key][1]
-        except KeyError:  # Or another thread has just let it go: this takes no lock.
+        except KeyError:  # The key may also have been removed by another thread, since this takes no lock.
             return None
 
     def put(self, key: K, value: V) -> None:

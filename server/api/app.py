@@ -38,7 +38,7 @@ from server.site.site import Site
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
-_TOLD = ("Allow", "Content-Range", "Retry-After")  # of werkzeug's errors, those that clients go by
+_TOLD = ("Allow", "Content-Range", "Retry-After")  # the headers of werkzeug's errors that clients act on
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:

@@ -1,7 +1,7 @@
 """Keeps what was answered, within a bound in bytes, for as long as the state of the site is the same.
 
-An answer is kept for a question and for what its asker may see; nobody is ever shown what was made for
-somebody with other permissions.
+The key of an answer is all that it depends on: the request, and what the caller may see. So nobody is ever
+shown what was made for somebody with other permissions.
 """
 
 from collections.abc import Callable, Hashable

@@ -1,7 +1,7 @@
 """The WSGI entrance: every request comes in here, and every answer goes out here.
 
-A request is answered from one state of the site, in which everything is that any process has answered to
-have written. Reads of content are answered here, without Flask, and kept. For everything else Flask finds
+Each request is answered from one state of the site, in which there is every write that any process has
+already answered. Reads of content are answered here, without Flask, and kept. For everything else Flask finds
 the handler; what that returns or raises comes back here.
 """
 
@@ -34,11 +34,11 @@ from server.site.site import Site, State
 
 # Counts a request of a client (its address): whether it is within the limit, and the headers that tell.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
-# Answers what is no read of content. Raises ApiError, or whatever went wrong.
+# Answers every request that does not read content. It raises whatever the handler of the path raises.
 Handle = Callable[[Environ], Answer]
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 HEALTH = "/_health"
-# What browsers keep to, once they were answered over TLS: never to ask without it again, for a year.
+# A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
 UPLOADING = "/api/upload"
 READ_VARY = ("Authorization", FORMAT)

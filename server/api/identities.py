@@ -1,7 +1,7 @@
 """Who a request is from: a token, a user who has logged in, or else the public.
 
 The accounts are opened for the first request that needs them. A request of the public that has nothing to
-do with users needs none, so a site that only such requests are made to never loads SQLAlchemy.
+do with users needs none, so a worker that only answers such requests never loads SQLAlchemy.
 """
 
 import logging

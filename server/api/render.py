@@ -378,7 +378,7 @@ def list_answer(rendered: Iterable[bytes], page: Page, total: int) -> bytes:
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     parts[-1] += b'],"meta":%b}' % orjson.dumps({"pagination": pagination(page, total)})
-    return b",".join(parts)  # once: each further copy of a large answer would take as much memory
+    return b",".join(parts)  # Joined once, since each further copy of a large answer takes as much memory.
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:

@@ -24,7 +24,7 @@ StartResponse = Callable[..., Any]
 JSON = "application/json; charset=utf-8"
 READING = ("GET", "HEAD")
 
-# Cache-Control: who may keep an answer. Each time it is used, it has to be asked for again.
+# Cache-Control: who may store an answer. Whoever does must ask the server each time whether it still holds.
 EVERYBODY = "public, max-age=0, must-revalidate"
 CALLER = "private, no-cache"
 NOBODY = "no-store"

@@ -36,7 +36,7 @@ from server.site.worker_sync import follower
 
 MOST_WORKERS = 4
 COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers
-SWITCH_S = 0.0005  # after so long a thread that computes lets others go on: no write delays reads
+SWITCH_S = 0.0005  # how long a thread computes until others have a turn, so that a write does not delay reads
 
 
 def check_port(host: str, port: int) -> None:

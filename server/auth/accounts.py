@@ -26,7 +26,7 @@ from server.errors import SetupError
 
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
-MAX_KNOWN_BYTES = 4 * 1024 * 1024  # of some 10,000 tokens, those that nobody has among them
+MAX_KNOWN_BYTES = 4 * 1024 * 1024  # about 10,000 tokens that were sent, whether they are known or not
 
 
 @dataclass(frozen=True, slots=True)

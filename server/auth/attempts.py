@@ -22,9 +22,11 @@ from sqlalchemy.exc import IntegrityError
 
 from server.auth.database import attempts_table
 
-KNOWN_S = 90 * 24 * 3600.0  # how long an address is known from which an account was logged in to
+KNOWN_S = 90 * 24 * 3600.0  # how long an address counts as known after a login to the account from it
 TRIES = 3
-NETWORK = 64  # the bits of an IPv6 address that say whose it is; one customer has all the others
+NETWORK = (
+    64  # bits of an IPv6 address that identify a customer, who may use all addresses that begin with them
+)
 _a = attempts_table.c
 
 

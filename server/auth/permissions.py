@@ -69,7 +69,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     if query.draft or query.publication in ABOUT_DRAFTS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
-            # What was there before may be another's, so that the answer says only which document it is.
+            # The actor may write this draft but not read it, so the answer has nothing but its ids.
             return replace(query, selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
             raise ForbiddenError()

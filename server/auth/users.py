@@ -24,7 +24,7 @@ from server.documents.ids import new_document_id
 from server.documents.timestamps import now
 from server.errors import BusyError, TakenError
 
-RESET_HOURS, CONFIRM_HOURS = 1, 72  # So long a code in a mail can be used.
+RESET_HOURS, CONFIRM_HOURS = 1, 72  # how long a mailed code is valid
 _LARGEST_ID = 2**31 - 1
 _u = users_table.c
 _number = select(versions_table.c.number).where(versions_table.c.name == users_table.name).scalar_subquery()
@@ -72,7 +72,7 @@ class Users:
         """The users that were made or changed after a version; all of them after version 0."""
         found = users_table.select().where(_u.version > version if version else true()).order_by(_u.id)
         with self.engine.connect() as connection:
-            # The version first: what changes meanwhile is found once more the next time.
+            # The version is read first: a user who changes meanwhile is found again the next time.
             now_ = int(connection.execute(select(_number)).scalar_one())
             users = [_user(row) for row in connection.execute(found)]
             count = int(connection.execute(select(func.count()).select_from(users_table)).scalar_one())
@@ -158,7 +158,9 @@ class Users:
             changes["password"] = hash_password(str(changes["password"]))
             changes["sessions"] = _u.sessions + 1
             changes["reset_hash"] = None
-        if changes.get("blocked"):  # They stay ended when the user is let in again.
+        if changes.get(
+            "blocked"
+        ):  # This ends the user's sessions for good, even when the user is unblocked later.
             changes["sessions"] = _u.sessions + 1
         with self._changing() as connection:
             _refuse_taken(connection, user_id, changes)
@@ -180,7 +182,7 @@ class Users:
         if not check_password(kept, password):
             return None
         if is_outdated(row.password):
-            with suppress(BusyError):  # Then the next login does it.
+            with suppress(BusyError):  # The next login tries again.
                 self._renew_hash(row, hash_password(password))
         return _user(row)
 

@@ -1,6 +1,6 @@
-"""site.yaml: what a site says of itself. Every key is optional; an unknown one is refused by name.
+"""The settings of a site, site.yaml. Every key is optional; an unknown one is refused by name.
 
-A key is said once, as a field of Settings; docs/settings.md is made from KEYS.
+Each key is declared once, as a field of Settings; docs/settings.md is made from KEYS.
 """
 
 from collections.abc import Mapping

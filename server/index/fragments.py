@@ -1,4 +1,4 @@
-"""CachedBytes parts of documents, within a bound: what many responses show is rendered once."""
+"""Rendered parts of documents, kept within a bound: what many responses show is rendered once."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any

@@ -16,7 +16,7 @@ from server.query.operators import text_of
 from server.schema.model import Attribute
 
 _LAST = "\U0010ffff"  # sorts after every timestamp
-_FEW = 32  # of so few documents, making the set anew is cheaper than notes are in memory
+_FEW = 32  # For so few documents, making the set again costs less than the memory of notes.
 _BITS_OF_A_REFERENCE = 64
 _BITS = tuple(1 << i for i in range(8))
 Item = TypeVar("Item")

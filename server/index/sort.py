@@ -72,7 +72,7 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
     """The order of all documents by keys of which some lead to other documents."""
-    # It needs no key of its own, since it is neither changed nor searched for a range.
+    # Its keys are left out: they serve changes and searches for a range, of which this order sees none.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
@@ -96,7 +96,7 @@ def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
     return lambda item, locale: None if (found := reached(item, locale)) is _NOWHERE else found
 
 
-_NOWHERE = object()  # the value of a path that ends early, which does not count, unlike null
+_NOWHERE = object()  # what a path that ends early leads to: it has no value, whereas null is one
 _UNKNOWN = object()
 
 

@@ -1,6 +1,6 @@
-"""What a request asks for, as frozen values that the schema has been asked about.
+"""What a request asks for, as frozen values that were checked against the schema.
 
-The parsing is in `ask`: bracket notation → Query. Everything below it works on these values and
+`query.parse` makes a Query of bracket notation. Everything below it works on these values and
 never sees bad input. Filters are in negation normal form: `$not` is pushed to the comparisons.
 """
 

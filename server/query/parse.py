@@ -37,7 +37,7 @@ def read_query(
 ) -> Query:
     """The query of a request for documents of a type, one or `many`. Raises ValidationError."""
     publication = _publication(params.get("publicationFilter"))
-    # Of several mistakes, the first in this order is told.
+    # Of several mistakes, the first in this order is reported.
     selection = Selection(
         filter=read_filters(schema, type_, params.get("filters")),
         sort=read_sort(schema, type_, params.get("sort")),

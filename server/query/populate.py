@@ -22,13 +22,13 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     if "*" in names or not names:
         return None
     named = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
-    for name, attribute in named.items():  # what is not there is told before what may not be seen
+    for name, attribute in named.items():  # an unknown name is reported before one that may not be seen
         if attribute is None or not attribute.scalar:
             raise invalid_key(name, name if attribute else None, param)
     for name, attribute in named.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
-    # The schema's own texts, which whoever keeps the names shares.
+    # The schema's own strings, so that caches do not keep a copy of each name.
     return tuple(attribute.name for attribute in named.values() if attribute)
 
 
@@ -97,7 +97,10 @@ class _PopulateParser:
         if not options:
             return ALL
         read: dict[str, Any] = {}
-        for key, value in options.items():  # in the order of the request: the first error is told
+        for (
+            key,
+            value,
+        ) in options.items():  # in the order of the request, of whose errors the first is reported
             if key == "fields":
                 read["fields"] = read_fields(type_, value, "populate")
             elif key == "filters":
@@ -136,7 +139,7 @@ class _PopulateParser:
                 raise invalid_key(uid, ".".join((*path, uid)), "populate")
         found: dict[str, Selection] = {}
         for uid, item in value.items():
-            # What is there, but none that this attribute ever holds, is nothing to show.
+            # A type that exists, but that this attribute never holds, adds nothing to the answer.
             options = _options(item, path[:-1], inside=False) if uid in targets else None
             if options is not None:
                 found[uid] = self.selection(targets[uid], options, (*path, uid), (*path, uid))

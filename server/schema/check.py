@@ -12,8 +12,8 @@ from server.formats.config_file import ConfigFile
 from server.schema.model import MIRROR, RELATIONS, USER, Attribute, Schema, Type
 from server.spelling import suggestion
 
-# The paths below /api/ that are not a type's, and the subjects of permissions that are not: who granted
-# something of a type with such a name would grant it of users, roles or files.
+# Names that no type may have: other paths below /api/, and subjects of permissions. Otherwise, whoever
+# grants an action on such a type would grant it on users, roles or files as well.
 RESERVED = (
     "auth", "connect", "content-type", "content-type-builder", "i18n", "locale", "role", "upload", "uploads",
     "user", "users", "users-permissions",

@@ -268,7 +268,7 @@ _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
 )
 
 
-# The custom fields of Strapi's plugins that are no json, which can hold whatever another one does.
+# Custom fields of Strapi's plugins that are more specific than json, as which all others are read.
 CUSTOM_FIELDS: Mapping[str, str] = {
     "plugin::ckeditor.CKEditor": "richtext",
     "plugin::ckeditor5.CKEditor": "richtext",

@@ -1,6 +1,6 @@
 """What documents look like: attributes, content types and components, as frozen values.
 
-`content_types` reads them from files; everything above only looks at them.
+`schema.load` reads them from files; everything else only uses them.
 """
 
 from collections.abc import Collection, Mapping

@@ -53,7 +53,7 @@ class ChangeLog:
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
-        if base and base == self.end:  # somebody was killed who had begun it
+        if base and base == self.end:  # A process was killed right after it had begun this segment.
             self._begin(active, checkpoint())
         elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
             active = self._begin(1 - active, checkpoint())

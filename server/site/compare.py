@@ -14,7 +14,7 @@ from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import read_bytes
 from server.storage.store import Entry
 
-FEW = 200  # so many changed paths are looked at one by one; for more, everything is walked
+FEW = 200  # Up to this many changed paths are looked at one by one; for more, all folders are listed.
 UNSETTLED_NS = 50_000_000  # a file changed so shortly before it was read may change again unnoticed
 
 

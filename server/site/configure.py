@@ -1,4 +1,4 @@
-"""What a site says of itself: site.yaml and content-types/, read together."""
+"""The configuration of a site: site.yaml and content-types/, read together."""
 
 import os
 from collections.abc import Iterator, Mapping

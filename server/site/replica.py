@@ -57,7 +57,7 @@ class Replica:
             position, data = log.since(self._position)
             if data:
                 self._apply(self._decoded(data))
-            self._position = position  # last: until then, other threads wait for what they must know
+            self._position = position  # Set last: other threads wait for this position.
 
     def append(self, record: Record) -> None:
         """Append a record and apply it; call it under the site's write lock, having caught up."""

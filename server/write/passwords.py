@@ -65,7 +65,7 @@ def _hashed_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dic
 
 def _hashed(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # What has odd characters in it may be no text at all: the validation says so, or hashes it.
+        # Text with unprintable characters may be invalid: the validation refuses it, or hashes it later.
         return Hashed(hash_password(tree)) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

@@ -1,4 +1,4 @@
-"""A request to write → the files that it changes, held against the site as it is at that moment.
+"""A request to write → the files that it changes, checked against the site as it is at that time.
 
 Each function takes a request and a context, puts the changed files into `context.changeset`, and
 returns the document's id. `site.write` calls it under the write lock, and again, with a new context,

@@ -9,7 +9,9 @@ from server.api.openapi.types import Schema, TypeSchemas, ref
 from server.auth.permissions import Actor
 from server.schema.model import Type
 
-Examples = Callable[[Type], Mapping[str, Any]]  # by name: a document, `plain` and `populated`
+Examples = Callable[
+    [Type], Mapping[str, Any]
+]  # a type → examples of a document by name: `plain` and `populated`
 
 
 @dataclass(frozen=True, slots=True)

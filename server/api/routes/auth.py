@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from server.auth.attempts import Attempts
 
 WRONG = "Invalid identifier or password"
-NO_PROVIDER = "This provider is disabled"  # as every other site to log in with is
+NO_PROVIDER = (
+    "This provider is disabled"  # Logging in with an account of another site (OAuth) is not offered.
+)
 # The fields of each form: name, least length.
 LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
 REGISTER: Mapping[str, int] = {"email": 1, "username": SHORTEST_NAME, "password": SHORTEST_PASSWORD}

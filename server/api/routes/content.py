@@ -21,7 +21,7 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
-REFUSING = ("users.refuse_role",)  # what answers a method only to say that it is none
+REFUSING = ("users.refuse_role",)  # endpoints that refuse every request: `Allow` does not list their methods
 
 
 def blueprint(site: Site, identities: Identities) -> Blueprint:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 log = logging.getLogger("quire")
 
-PAUSES_S = (0, 1, 2, 4, 8, 16, 30)  # before the next worker begins, by how many before it ended soon
-SOON_S = 60.0  # a worker that lived so long has not ended soon
+PAUSES_S = (0, 1, 2, 4, 8, 16, 30)  # until the next worker starts, by how many before it ended early
+SOON_S = 60.0  # a worker that ran for so long has not ended early
 GRACE_S = 4.0  # how long workers may take to finish what they have begun to answer
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
@@ -33,7 +33,7 @@ class _Place:
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # in a row that came soon
+    deaths: int = 0  # how many workers in a row ended early
 
 
 class Supervisor:

@@ -171,7 +171,7 @@ def positions_in(text: str) -> Positions:
         column = 0
         if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
             column = value.start - lines[line - 1] + 1
-        for end in range(1, len(path)):  # What a dotted key or a header names on its way begins there too.
+        for end in range(1, len(path)):  # The tables that a dotted key passes begin there too.
             positions.setdefault(path[:end], Position(line, start - lines[line - 1] + 1))
         positions[path] = Position(line, start - lines[line - 1] + 1, column)
     return positions

@@ -145,5 +145,5 @@ def _replace(context: Context, file: Document, incoming: Incoming) -> None:
             f"The new file must be of the type that the old one has: {mime_type(file.path)}"
         )
     context.changeset.put_file(file.path, incoming.source)
-    # What was made of the old content counts no more: where it had formats, and its focal point.
+    # The formats and the focal point were those of the old content.
     _describe(context, file, {"focalPoint": None, **incoming.info, "name": _name(incoming), REPLACED: {}})
