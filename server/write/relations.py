@@ -4,7 +4,7 @@ A relation is stored in the files of its owning side. Writing the other side cha
 the versions that the request is about.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
@@ -39,6 +39,8 @@ class Relinker:
             self._relink(owner, owning, gone, remove=target)
         for come in (i for i in wanted if i not in current and i != own):
             self._relink(owner, owning, come, add=target)
+        if owning.relation == "oneToOne":
+            self._leave_other_locales(owner, owning, target, wanted)
         if type_.draft_publish and not self.drafts_only:
             kept = {other for other in current if other in wanted}
             self._publish(owner, owning, target, kept, but={*current, *wanted, own} - kept)
@@ -68,11 +70,31 @@ class Relinker:
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
         """One-to-one: whoever else points at one of the targets does so no more."""
-        statuses = (DRAFT,) if self.drafts_only and type_.draft_publish else (DRAFT, PUBLISHED)
         for target in targets:
-            owners = {o for s in statuses for o in self._owners(type_, attribute, target, s)}
+            owners = {o for s in self._statuses(type_) for o in self._owners(type_, attribute, target, s)}
             for other in sorted(owners - {document_id}):
                 self._relink(type_, attribute, other, remove=target)
+            self._leave_other_locales(type_, attribute, target, (document_id,))
+
+    def _leave_other_locales(
+        self, type_: Type, attribute: Attribute, target: Any, kept: tuple[str, ...]
+    ) -> None:
+        """Where the target of a one-to-one relation has no locales, let others leave it in every locale."""
+        found = self.context.snapshot.schema.types.get(attribute.target or "")
+        if found is None or found.localized or not type_.localized:
+            return
+        for locale in self.context.settings.locales:
+            if locale != self.locale:
+                there = replace(self, locale=locale)
+                owners = {
+                    o for s in self._statuses(type_) for o in there._owners(type_, attribute, target, s)
+                }
+                for other in sorted(owners - set(kept)):
+                    there._relink(type_, attribute, other, remove=target)
+
+    def _statuses(self, type_: Type) -> tuple[str, ...]:
+        """The versions of a type's documents that the write is about."""
+        return (DRAFT,) if self.drafts_only and type_.draft_publish else (DRAFT, PUBLISHED)
 
     def _owning(self, type_: Type, document_id: str, attribute: Attribute) -> tuple[Type, Attribute, Any]:
         """The type and attribute that store a derived relation, and what these name a document by."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MakeApi
-from tests.sites import STRING, Api, collection, documents, relation
+from tests.sites import STRING, Api, collection, documents, relation, translated
 
 PLACE = {
     "name": STRING,
@@ -143,3 +143,32 @@ def test_a_target_can_be_asked_to_be_published(api: Api) -> None:
     for status, answered in (("published", 400), ("draft", 200)):
         place = {"connect": [{"documentId": begun, "status": status}], "options": {"strict": True}}
         assert api.put("/api/signs/s", {"place": place}).status == answered
+
+
+def test_one_document_has_what_has_no_locale_in_all_its_locales(make_api: MakeApi) -> None:
+    place = {"name": translated(STRING), "sign": relation("oneToOne", "sign", inversedBy="place")}
+    files = {
+        **collection("place", place, drafts=True, localized=True),
+        **collection("sign", {"name": STRING, "place": relation("oneToOne", "place", mappedBy="sign")}),
+        **documents("signs", s={"name": "S"}),
+        "site.yaml": "locales: {default: en, available: [en, fr]}",
+    }
+    for name in "ab":
+        files |= {
+            f"content/places/{name}{end}.json": '{"sign": "s"}' if name == "a" else "{}"
+            for end in ("", ".fr")
+        }
+    api = make_api(files)
+
+    def having() -> set[str]:
+        found = api.get("/api/places?locale=*&populate=sign").data
+        return {f"{d['documentId']} {d['locale']}" for d in found if d["sign"]}
+
+    assert having() == {"a en", "a fr"}
+    api.put("/api/places/b", {"sign": "s"})
+    assert having() == {"b en"}
+    api.put("/api/places/b?locale=fr", {"sign": "s"})
+    assert having() == {"b en", "b fr"}
+    api.put("/api/signs/s", {"place": "a"})
+    assert having() == {"a en"}
+    assert api.get("/api/signs/s?populate=place").data["place"]["documentId"] == "a"
