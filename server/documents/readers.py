@@ -50,7 +50,10 @@ def _integer(tree: Tree, _: Attribute) -> int:
         value = tree.strip()
         if _INTEGER.fullmatch(value):
             return int(value)
-        number = typed(Plain(value)) if not value.lower().lstrip("+-").startswith((".inf", ".nan")) else None
+        try:
+            number = typed(Plain(value))
+        except ValueError as error:  # It is infinite, or as good as that: 1e400.
+            raise Unreadable("a whole number") from error
         if isinstance(number, int) and not isinstance(number, bool):
             return number
         if isinstance(number, float) and number.is_integer():

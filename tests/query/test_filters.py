@@ -549,3 +549,15 @@ def test_a_short_date_is_the_first_of_what_it_names(make_api: MakeApi, said: str
 def test_what_is_no_date_is_refused(make_api: MakeApi, said: str) -> None:
     api = make_api({**collection("event", {"at": {"type": "datetime"}}), **documents("events", a={})})
     assert api.get(f"/api/events?filters[at][$gte]={said}").status == 400
+
+
+@pytest.mark.parametrize("value", ["1e400", "-1e400", "1e999999", "9e9999", ".inf", "nan"])
+@pytest.mark.parametrize(
+    "form", ["[$eq]={}", "[$in]={}", "[$between]=1&filters[{name}][$between]={}", "[$gt]={}"]
+)
+def test_a_number_without_end_is_refused(make_api: MakeApi, value: str, form: str) -> None:
+    api = make_api(collection("item", {"count": {"type": "integer"}, "size": {"type": "float"}}))
+    for path, name in (("items", "id"), ("items", "count"), ("items", "size"), ("users", "id")):
+        query = f"filters[{name}]" + form.format(value, name=name)
+        assert api.get(f"/api/{path}?{query}").status == 400, (path, query)
+    assert api.post("/api/items", {"count": value}).status == 400
