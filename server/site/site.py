@@ -33,7 +33,7 @@ from server.storage.git import git_lock
 from server.storage.image_cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
-from server.storage.read import parsed
+from server.storage.read import parsed, refuse_unreadable
 from server.write.context import Context
 
 __all__ = ["Change", "Site", "State"]
@@ -175,6 +175,8 @@ class Site:
         state = self.state
         context = Context(state.snapshot, state.settings, contents.store.layout, changeset, now())
         result = prepare(request, context)
+        for path, text in changeset.texts():
+            refuse_unreadable(path, text)
         writes = changeset.writes()
         stale = {write.path for write in writes if _is_stale(contents, write)}
         if stale:

@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 from server.documents.layout import MARKDOWN, TOML
+from server.errors import PayloadTooLargeError
 from server.formats import frontmatter
 from server.formats.conflicts import check_conflict, check_conflict_in_body
 from server.formats.json_reader import json_positions, read_json
 from server.formats.positions import Positions, position_at
 from server.formats.scalars import is_null
 from server.formats.toml.reader import read_toml
-from server.formats.tree import SyntaxProblem, Tree
+from server.formats.tree import MAX_NODES, SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.storage.files import Signature, signature
 from server.storage.links import open_file
@@ -99,6 +100,18 @@ def decode(data: bytes) -> str:
         line, column, _ = position_at(before, len(before))
         what = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
         raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
+
+
+def refuse_unreadable(path: str, text: str) -> None:
+    """Raise PayloadTooLargeError for a new text of a file that says too much to be read again."""
+    if len(text) <= MAX_NODES:  # A value takes a character at least.
+        return
+    try:
+        if len(text.encode()) > MAX_BYTES:
+            raise SyntaxProblem(f"more than {MAX_BYTES // 1_000_000} MB in one file", None)
+        parse(path, text, None)
+    except SyntaxProblem as error:
+        raise PayloadTooLargeError(f"The document would be too large: {error.message}") from error
 
 
 def positions_of(path: str, text: str) -> Positions:
