@@ -11,6 +11,8 @@ from server.formats.yaml_reader import read_yaml
 # JSON strings, and the numbers that Python's reader refuses without saying where they are.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})')
 
+_ENDS = {"}": "object", "]": "array"}
+
 
 def read_json(text: str) -> Tree:
     """JSON text → tree; integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
@@ -21,9 +23,7 @@ def read_json(text: str) -> Tree:
         if "\\u" in text:
             json.dumps(tree, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        what = f"not JSON: {error.msg} (column {error.colno})"
-        fix = "look at the commas, quotes and brackets near it"
-        raise SyntaxProblem(what, error.lineno, fix, error.colno) from error
+        raise _not_json(error) from error
     except UnicodeEncodeError as error:
         raise SyntaxProblem(
             "half of a surrogate pair has no UTF-8 form", None, "write both halves"
@@ -38,6 +38,18 @@ def read_json(text: str) -> Tree:
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(tree) > MAX_DEPTH:
         raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
     return tree
+
+
+def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
+    """What Python's reader says of a text. Of a comma too many it says so since 3.13; here it always does."""
+    what, text = error.msg, error.doc
+    line, column, _ = position_at(text, error.pos)
+    comma = text.rfind(",", 0, error.pos)
+    if text[error.pos : error.pos + 1] in _ENDS and comma >= 0 and not text[comma + 1 : error.pos].strip():
+        what = f"Illegal trailing comma before end of {_ENDS[text[error.pos]]}"
+        line, column, _ = position_at(text, comma)
+    fix = "look at the commas, quotes and brackets near it"
+    return SyntaxProblem(f"not JSON: {what} (column {column})", line, fix, column)
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:

@@ -175,7 +175,7 @@ REFUSED = {
     "list.yaml": ("- a\n- b\n", "must be a mapping", 1),
     "two.yaml": ("a: 1\n---\nb: 2\n", "second YAML document", 2),
     "twice.json": ('{"a": 1, "a": 2}', "stands twice", None),
-    "comma.json": ('{\n"a": 1,\n}', "not JSON", 3),
+    "comma.json": ('{\n"a": 1,\n}', "not JSON", 2),
 }
 
 

@@ -108,7 +108,7 @@ REFUSED = {
     "a fence alone": ("---", "the front matter is not closed", 1, "put a line"),
     "TOML that is not closed": ('+++\ntitle = "x"\n', "the front matter is not closed", 1, "put a line +++"),
     "broken TOML": ('+++\ntitle = "x"\nsub = \'y\n+++\n', "a quote is not closed", 3, "close it"),
-    "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 3, "look at the commas"),
+    "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 2, "look at the commas"),
     "a language behind the dashes": ("---toml\na = 1\n---\n", "front matter in toml", 1, "write it as YAML"),
     "a list": ("---\n- a\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
     "text": ("---\njust text\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),

@@ -44,7 +44,9 @@ def test_json_keeps_digits() -> None:
 
 
 BAD_JSON = {
-    "a comma too many": ('{\n"a": 1,\n}', "not JSON: Expecting property name", 3),
+    "a comma too many": ('{\n"a": 1,\n}', "not JSON: Illegal trailing comma before end of object", 2),
+    "a comma too many in a list": ('{"a": [1, 2\n,\n]}', "Illegal trailing comma before end of array", 2),
+    "two commas": ('{"a": [1,\n, 2]}', "not JSON: Expecting value", 2),
     "nothing": ("", "not JSON: Expecting value", 1),
     "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
     "two values": ("{}\n{}", "not JSON: Extra data", 2),

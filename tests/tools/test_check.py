@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Files, list[tuple[str, int | None, int | None, str]]]] = 
         {"content/pages/a.md": page("title: A: B")},
         [("pages/a.md", 2, 9, "syntax!")],
     ),
-    "no JSON": ({"content/pages/a.json": '{"title":\n  "A",}'}, [("pages/a.json", 2, 7, "syntax!")]),
+    "no JSON": ({"content/pages/a.json": '{"title":\n  "A",}'}, [("pages/a.json", 2, 6, "syntax!")]),
     "a key twice in JSON": (
         {"content/pages/a.json": '{"title": "A",\n  "title": "B"}'},
         [("pages/a.json", 2, 3, "syntax!")],
