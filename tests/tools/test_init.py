@@ -29,7 +29,19 @@ from server.tools.init.groups import Group, Member
 from server.tools.init.infer import attributes_of
 from server.tools.init.scan import Page
 from tests.sites import STRING, Api, Files, collection, write
-from tests.tools.trees import ASTRO, HUGO, JEKYLL, PLAIN, TREES, page, rust_blog
+from tests.tools.trees import (
+    ASTRO,
+    DOCUSAURUS,
+    ELEVENTY,
+    HUGO,
+    JEKYLL,
+    MKDOCS,
+    PLAIN,
+    TREES,
+    VITEPRESS,
+    page,
+    rust_blog,
+)
 
 MARKDOWN = (".md", ".mdx", ".markdown")
 
@@ -274,6 +286,31 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
     new = api.post("/api/pages?status=draft", {"title": "Rust 2"}).data["documentId"]
     assert api.read(f"content/{new}.md").startswith('+++\ntitle = "Rust 2"\n')
     api.accounts.close()
+
+
+def test_a_docusaurus_tree(tmp_path: Path) -> None:
+    site = made(tmp_path, DOCUSAURUS)
+    assert site.state.settings.locales == ("fr", "en")
+    assert ids(site, "doc", "fr") == ids(site, "doc", "en") == {"intro", "guide--start"}
+    assert ids(site, "post", "fr") == ids(site, "post", "en") == {"2024-01-01-hello"}
+    assert {t.singular for t in site.state.schema.content_types} == {"doc", "post"}
+    api = Api.of(site)
+    assert api.get("/api/docs/intro?locale=en", "public").data["body"] == "Hello."
+    api.accounts.close()
+
+
+def test_other_generators(tmp_path: Path) -> None:
+    vitepress = made(tmp_path / "vitepress", VITEPRESS)
+    assert ids(vitepress, "doc", "en") == ids(vitepress, "doc", "fr") == {"index", "guide--start"}
+    assert ids(made(tmp_path / "mkdocs", MKDOCS), "doc", "en") == {"index", "about--license"}
+    eleventy = made(tmp_path / "eleventy", ELEVENTY)
+    assert ids(eleventy, "post", "en") == {"first", "second"}
+    assert attributes(tmp_path / "eleventy", "post").keys() == {"title", "body"}
+
+
+def test_org_files_are_named(tmp_path: Path) -> None:
+    write(tmp_path, {"content/posts/a.md": page("title: A"), "content/posts/b.org": "#+title: B\n"})
+    assert "Can't be read: content/posts/b.org  Org is not read" in init(tmp_path).stdout
 
 
 def documents(site: Site) -> list[Any]:

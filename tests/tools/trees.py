@@ -99,6 +99,48 @@ ASTRO: Files = {
 }
 
 
+DOCUSAURUS: Files = {
+    "docusaurus.config.js": "module.exports = {i18n: {defaultLocale: 'fr', locales: ['fr', 'en']}}\n",
+    "README.md": "# Docs\n",
+    "docs/intro.md": page("sidebar_position: 1"),
+    "docs/guide/_category_.json": '{"label": "Guide"}',
+    "docs/guide/start.mdx": page("sidebar_position: 2"),
+    "blog/2024-01-01-hello.md": page("title: Bonjour\nauthors: [ida]"),
+    "blog/authors.yml": "ida:\n  name: Ida\n",
+    "i18n/en/docusaurus-plugin-content-docs/current/intro.md": page("sidebar_position: 1", "Hello."),
+    "i18n/en/docusaurus-plugin-content-docs/current/guide/start.mdx": page("sidebar_position: 2", "Start."),
+    "i18n/en/docusaurus-plugin-content-blog/2024-01-01-hello.md": page("title: Hello"),
+    "i18n/en/code.json": '{"theme.common": {"message": "x"}}',
+}
+
+VITEPRESS: Files = {
+    "package.json": "{}",
+    "docs/.vitepress/config.mts": "export default {}\n",
+    "docs/index.md": page("layout: home\nhero:\n  name: X"),
+    "docs/guide/start.md": "# Start\n",
+    "docs/fr/index.md": page("layout: home"),
+    "docs/fr/guide/start.md": "# Commencer\n",
+}
+
+MKDOCS: Files = {
+    "mkdocs.yml": "site_name: Tides\n",
+    "docs/index.md": "# Tides\n",
+    "docs/about/license.md": "# License\n",
+    "docs/img/tide.png": b"\x89PNG",
+    "README.md": "# Tides\n",
+}
+
+ELEVENTY: Files = {
+    "eleventy.config.js": "export default {}\n",
+    "src/content/blog/blog.json": '{"layout": "post", "tags": ["posts"]}',
+    "src/content/blog/blog.11tydata.json": '{"eleventyExcludeFromCollections": true}',
+    "src/content/blog/first.md": page("title: First"),
+    "src/content/blog/second/index.md": page("title: Second"),
+    "src/content/blog/second/tide.jpg": b"\xff\xd8",
+    "_data/metadata.json": '{"title": "Tides"}',
+}
+
+
 def rust_blog(posts: int = 746) -> Files:
     """A tree of Zola's with the shape of the Rust blog: TOML front matter, a path, authors, two tables."""
     files: Files = {
@@ -127,4 +169,13 @@ def rust_blog(posts: int = 746) -> Files:
     return files
 
 
-TREES: Mapping[str, Files] = {"hugo": HUGO, "jekyll": JEKYLL, "plain": PLAIN, "astro": ASTRO}
+TREES: Mapping[str, Files] = {
+    "hugo": HUGO,
+    "jekyll": JEKYLL,
+    "plain": PLAIN,
+    "astro": ASTRO,
+    "docusaurus": DOCUSAURUS,
+    "vitepress": VITEPRESS,
+    "mkdocs": MKDOCS,
+    "eleventy": ELEVENTY,
+}

@@ -16,9 +16,12 @@ from server.documents.locales import is_language
 
 _BASES = ("src/content", "src/data", "content", "src/pages", "pages")
 _SETTINGS = """astro.config.mjs astro.config.ts astro.config.js hugo.toml hugo.yaml config.toml config.yaml
-config.yml _config.yml"""
+config.yml _config.yml docusaurus.config.js docusaurus.config.ts mkdocs.yml mkdocs.yaml .eleventy.js
+eleventy.config.js eleventy.config.mjs"""
 _CONFIGS = tuple(_SETTINGS.split())
-_DEFAULT = re.compile(r"""(?:defaultLocale|defaultContentLanguage|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M)
+_DEFAULT = re.compile(
+    r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
+)
 SECTIONS = "_index"
 
 

@@ -15,10 +15,12 @@ from server.documents.layout import Layout
 from server.formats.scalars import is_null
 from server.schema.check import RESERVED
 from server.schema.model import DraftKey, Kind, Schema, Type
+from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import Group, Member, Tree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
 from server.tools.init.scan import Page, Scan
 from server.tools.init.settings import settings_text
+from server.tools.init.translations import is_translation, with_translations
 
 _POSTS = frozenset({"blog", "post", "posts"})
 _HOME = frozenset({"index", "_index"})
@@ -88,7 +90,12 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
     `locales` are those that the user named, `taken` the API ids of existing content types.
     """
-    tree: Tree = group(root, scan.pages, locales[0] if locales else None)
+    translations = [page for path, page in scan.pages.items() if is_translation(path)]
+    originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
+    tree: Tree = group(root, originals, locales[0] if locales else None)
+    if translations:
+        default = TreeFolders(root, tuple(scan.pages)).default_locale or "en"
+        tree = with_translations(tree, translations, locales[0] if locales else default)
     tree = _as_claimed(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
     named: list[tuple[str, str, Group]] = []
     for each in sorted(tree.groups, key=lambda g: (g.single, g.folder)):

@@ -54,6 +54,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     files = sorted(walk(root, [""]).files)
     content = set(_without_resources([path for path in files if _is_page(path)]))
     paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
+    unreadable.update((path, "Org is not read; write it as Markdown") for path in files if _is_org(path))
     for done, path in enumerate(paths):
         progress(done, len(paths))
         try:
@@ -84,7 +85,23 @@ def _is_page(path: str) -> bool:
         return False
     if path.endswith(MARKDOWN):
         return bool(folder) or os.path.splitext(name)[0].lower().replace("-", "_") not in FOR_READERS
-    return path.endswith(ENDINGS) and any(path.startswith(root) and "/" in path[len(root) :] for root in DATA)
+    return (
+        path.endswith(ENDINGS)
+        and not _is_directory_data(path)
+        and any(path.startswith(root) and "/" in path[len(root) :] for root in DATA)
+    )
+
+
+def _is_org(path: str) -> bool:
+    """Whether a file is a page in Org, which Hugo renders as well."""
+    folder = os.path.dirname(path)
+    return path.endswith(".org") and bool(folder) and not SKIPPED & set(folder.split("/"))
+
+
+def _is_directory_data(path: str) -> bool:
+    """Whether a file has Eleventy's data for its folder: blog/blog.json, blog/blog.11tydata.json."""
+    folder, name = os.path.split(path)
+    return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:

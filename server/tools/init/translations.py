@@ -1,0 +1,49 @@
+"""The translations of a Docusaurus project, which are in a tree beside that of the pages: `i18n/LOCALE/`."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from server.tools.init.folders import is_locale
+from server.tools.init.groups import Group, Member, Tree
+from server.tools.init.scan import Page
+
+_PLUGIN = "docusaurus-plugin-content-"
+_PATH = re.compile(
+    rf"(?P<project>(?:.*/)?)i18n/(?P<locale>[^/]+)/{_PLUGIN}(?P<folder>docs/current|blog)/(?P<name>.+)"
+)
+
+
+def is_translation(path: str) -> bool:
+    """Whether a page is the translation of one in `docs/` or `blog/`."""
+    found = _PATH.fullmatch(path)
+    return found is not None and is_locale(found["locale"])
+
+
+def with_translations(tree: Tree, pages: Iterable[Page], default: str) -> Tree:
+    """The groups with the translations of their pages; `default` is the locale of those that have none."""
+    groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
+    for page in pages:
+        found = _PATH.fullmatch(page.path)
+        if found is None:
+            continue
+        folder, ending = found["folder"], "." + page.path.rpartition(".")[2]
+        source = f"{found['project']}{folder.partition('/')[0]}/{{name}}"
+        at = next(
+            (i for i, each in enumerate(groups) if any(p.startswith(source) for p in each.patterns)), None
+        )
+        if at is None:
+            continue
+        pattern = f"{found['project']}i18n/{{locale}}/{_PLUGIN}{folder}/{{name}}{ending}"
+        name = found["name"].removesuffix(ending)
+        groups[at] = _with(groups[at], pattern, Member(page, name, found["locale"]))
+        locales[found["locale"]] = None
+    taken = {member.page.path for each in groups for member in each.members}
+    left = {page.path: "translates what is not there" for page in pages if page.path not in taken}
+    spoken = tuple(locales) if len(locales) > 1 else tree.locales
+    return replace(tree, groups=tuple(groups), locales=spoken, left={**tree.left, **left})
+
+
+def _with(group: Group, pattern: str, member: Member) -> Group:
+    patterns = tuple(dict.fromkeys((*group.patterns, pattern)))
+    return replace(group, patterns=patterns, members=(*group.members, member))
