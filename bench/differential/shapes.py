@@ -120,26 +120,28 @@ class Shapes:
         return ".".join(made)
 
     def _stored(self, type_: Type, attribute: Attribute) -> str:
-        """Where a derived relation is stored: by documents without the locales or the drafts of this type."""
-        owner = self._model.types.get(str(attribute.get("target"))) if attribute.get("mappedBy") else None
-        if owner is None:
+        """What a file says less of a relation than a row: whose locales or drafts are not told apart."""
+        other = self._model.types.get(str(attribute.get("target")))
+        if other is None:
             return ""
-        plain = " by-unlocalized" * (type_.localized and not owner.localized)
-        return plain + " by-undrafted" * (type_.drafts and not owner.drafts)
+        if not attribute.get("mappedBy"):
+            return " to-localized" * (other.localized and not type_.localized)
+        plain = " by-unlocalized" * (type_.localized and not other.localized)
+        return plain + " by-undrafted" * (type_.drafts and not other.drafts)
 
     def through_drafts(self, request: Request) -> bool:
         """Whether a filter or sort key leads from a type without drafts to one with them."""
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
-        told = [f"{key}.{value}" for key, value in request.query if key.startswith(("filters", "sort"))]
-        return type_ is not None and any(self._leads_to_drafts(type_, _WORD.findall(text)) for text in told)
+        told = [_WORD.findall(f"{key}.{value}") for key, value in request.query]
+        return type_ is not None and any(self._leads_to_drafts(type_, names) for names in told)
 
     def _leads_to_drafts(self, type_: Type, names: Sequence[str]) -> bool:
-        at: Type | None = type_
+        at, deciding = type_, False
         for name in names:
-            attribute = at.attributes.get(name, {}) if at else {}
-            target = self._model.types.get(str(attribute.get("target")))
-            if at and target and target.drafts and not at.drafts:
+            deciding = deciding or name in ("filters", "sort")
+            target = self._model.types.get(str(at.attributes.get(name, {}).get("target")))
+            if deciding and target and target.drafts and not at.drafts:
                 return True
             at = target or at
         return False
