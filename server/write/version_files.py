@@ -1,5 +1,6 @@
 """The files of a document's versions: where each belongs, and its text after a change."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -13,12 +14,17 @@ from server.formats.edits import REMOVE
 from server.formats.tree import Plain
 from server.schema.model import Type
 from server.storage.document_text import new_text
+from server.storage.files import ignored
 from server.write.context import Context, Values
 from server.write.request import Address
 
 NAME_BYTES = 120
 _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
-_FORBIDDEN = frozenset('/\\:*?"<>|')
+_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
+# What Windows takes for devices, whatever ending they have.
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,8 @@ def free_path(
     """The path of a new document: named after its uid attribute, else `otherwise` or after its id."""
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
-    named = uid if isinstance(uid, str) and _is_name(uid) else otherwise
+    # In lower case, since names that differ in case alone are one name on some file systems.
+    named = uid.lower() if isinstance(uid, str) and _is_name(uid) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _FORMATS[type_.format]
     for candidate in (name, f"{name}-{document_id}"):
@@ -131,11 +138,13 @@ def _is_taken(context: Context, claim: Claim) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a uid can be a file's name on every system."""
+    """Whether a uid can be a file's name on every system, and means nothing to a shell.
+
+    It is of ASCII, since file systems differ in how they spell other letters. A draft's uid may be anything.
+    """
     return (
-        0 < len(text.encode()) <= NAME_BYTES
-        and not text.startswith((".", "-", "#"))
-        and not text.endswith((".", "~", " "))
-        and not _FORBIDDEN & set(text)
-        and text.isprintable()
+        len(text) <= NAME_BYTES
+        and _NAME.fullmatch(text) is not None
+        and text.partition(".")[0].lower() not in _DEVICES
+        and not ignored(text)
     )
