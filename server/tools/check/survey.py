@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 from server.config.model import Settings
 from server.config.reader import survey_settings
@@ -13,6 +15,7 @@ from server.documents.document import Document, make
 from server.errors import SetupError, noting
 from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
+from server.index.snapshot import Snapshot
 from server.paths import TYPES
 from server.problems import Problem
 from server.schema.load import survey_content_types
@@ -25,7 +28,6 @@ from server.tools.check.audit import Audit
 from server.tools.check.duplicates import duplicate_values
 from server.tools.check.fixes import FIXABLE, Fix, find_fixes
 from server.tools.check.unclaimed import unclaimed
-from server.tools.check.users import join_users
 from server.tools.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
 
 # Each yields the problems of one kind that no single file shows.
@@ -89,7 +91,7 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     for find in (*AUDITS, *((untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
     broken = _broken(audit, found)
-    snapshot, unseen = join_users(site)
+    snapshot, unseen = _join_users(site)
     for documents in (broken, None if snapshot.users is not None else []):
         found.update(dict.fromkeys(dangling(snapshot, partial(parsed, site.root), documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in broken)
@@ -97,6 +99,14 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     fixes = _fixes(audit, found)
     told = (replace(p, fix=fixes.get((p.path, p.line, p.column, p.rule), p.fix)) for p in shown)
     return Survey(_sorted(told), len(audit.files), len(fixes), site=site, audit=audit, unseen=unseen)
+
+
+def _join_users(site: Site) -> tuple[Snapshot, str]:
+    """See `server.tools.check.users`, which is loaded where content can relate to users."""
+    if not site.state.schema.knows_users:
+        return site.state.snapshot, ""
+    found = import_module("server.tools.check.users").join_users(site)
+    return cast(tuple[Snapshot, str], found)
 
 
 def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:

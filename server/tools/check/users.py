@@ -15,7 +15,7 @@ DATABASE = f"{FOLDER}/accounts.db"
 def join_users(site: Site) -> tuple[Snapshot, str]:
     """The snapshot of a site with its users, and a sentence on what could not be looked at without them."""
     snapshot, settings = site.state.snapshot, site.state.settings
-    count = sum(1 for _ in related_to_users(snapshot)) if snapshot.schema.knows_users else 0
+    count = sum(1 for _ in related_to_users(snapshot))
     if not count:
         return snapshot, ""
     what = f"{count} relation{'s' * (count != 1)} to users could not be looked at"
