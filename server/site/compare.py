@@ -45,10 +45,25 @@ def changed(
             if hint not in contents.entries and not (contents.root / hint).is_file():
                 paths |= {path for path in list(contents.entries) if path.startswith(hint + "/")}
         return media | {path for path in paths if _differs(contents, path)}, contents.folders
+    return media | _differing(contents, found), tuple(found.problems)
+
+
+def _differing(contents: Contents, found: Walk) -> set[str]:
+    """The paths whose file is not as it was read, of all.
+
+    To compare all entries takes as long as the walk, and in a forked process a copy of the memory that they
+    are in. So they are compared only where the walk found anything else than when all were the same.
+    """
+    seen = (contents.applied, found.digest())
     unread = tuple(f"{folder}/" for folder in found.unread)
+    if seen == contents.seen:
+        settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
+        return {path for path in settling if _differs(contents, path, found)}
     known = {path for path in list(contents.entries) if not path.startswith(unread)}
-    paths = known | found.files.keys()
-    return media | {path for path in paths if _differs(contents, path, found)}, tuple(found.problems)
+    differing = {path for path in known | found.files.keys() if _differs(contents, path, found)}
+    if not differing:
+        contents.seen = seen
+    return differing
 
 
 def is_own(contents: Contents, path: str) -> bool:

@@ -23,6 +23,9 @@ class Contents:
 
     `folders` are the problems of folders and links. `unsettled` are paths whose signature alone does
     not tell whether the file is as it was read. `writes` and `number` are those of the last record.
+
+    `applied` grows with every record, before and after. `seen` has what it was, and the digest of a walk,
+    when a walk found nothing that differs: while both stay the same, nothing differs.
     """
 
     root: Path
@@ -35,6 +38,8 @@ class Contents:
     unsettled: set[str] = field(default_factory=set)
     writes: int = 0
     number: int = 0
+    applied: int = 0
+    seen: tuple[int, int] | None = None
 
     @classmethod
     def of(
@@ -61,6 +66,7 @@ class Contents:
 
     def apply(self, record: Record) -> None:
         """Take over what a record says. Documents that stay equal stay the same objects."""
+        self.applied += 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
         if record.configuration:
@@ -73,6 +79,7 @@ class Contents:
             self._put(path, entry)
         self.unsettled |= record.unsettled
         self.folders, self.writes, self.number = record.folders, record.writes, record.number
+        self.applied += 1
 
     def _put(self, path: str, entry: Entry | None) -> None:
         self.unsettled.discard(path)

@@ -14,7 +14,7 @@ from typing import Any
 from server.documents.layout import Layout
 from server.formats.tree import SyntaxProblem
 from server.paths import cache_folder
-from server.site.compare import unsettled
+from server.site.compare import changed, unsettled
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, look_at_git
@@ -51,6 +51,7 @@ def load_contents(
     contents.folders = tuple(found.problems)
     contents.entries = _read_all(contents.store, found, cache, kept, progress, cores)
     contents.unsettled = unsettled(contents.entries.values(), began)
+    changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
 
 

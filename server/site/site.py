@@ -101,6 +101,8 @@ class Site:
             contents = load_contents(self.root, self.image_cache, configure(self.root), progress, cores)
             contents.writes = writes
             self._replica.append(contents.whole())
+            if contents.seen:
+                self._contents.seen = (self._contents.applied, contents.seen[1])
         self._loaded = True
         if self._journal.lock.number != writes:
             self.refresh()

@@ -29,6 +29,10 @@ class Walk:
     problems: list[Problem] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
+    def digest(self) -> int:
+        """The same for walks of one process, and those forked from it, that found the same files."""
+        return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
+
 
 def signature(status: os.stat_result) -> Signature:
     """The signature of a file's stat."""

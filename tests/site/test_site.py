@@ -1,6 +1,7 @@
 """A site follows its files: whatever happens to them, `refresh` finds out and publishes one new state."""
 
 import json
+import os
 from itertools import permutations
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from server.index.snapshot import build
 from server.site.site import Site
 from tests.conftest import MakeSite
-from tests.sites import INTEGER, STRING, collection
+from tests.sites import INTEGER, STRING, collection, documents
 
 RICH = {"type": "richtext"}
 POST = collection("post", {"title": STRING, "count": INTEGER, "body": RICH}, drafts=True)
@@ -138,3 +139,24 @@ def test_the_first_claimant_counts_in_whatever_order_files_are_read(make_site: M
     for order in permutations(documents):
         found = build(schema, order).list(schema.subjects["post"], "en", "published")
         assert [document.get("title") for document in found] == ["a"]
+
+
+def test_a_file_that_is_put_back_under_its_old_signature_is_noticed(make_site: MakeSite) -> None:
+    """A look at all files then finds what it had found when nothing differed."""
+    site = make_site({**collection("note", {"title": STRING}), **documents("notes", a={"title": "old"})})
+    path = site.root / "content/notes/a.json"
+    text, before = path.read_text(), path.stat()
+
+    def title() -> object:
+        type_ = site.state.schema.subjects["note"]
+        document = site.state.snapshot.get(type_, "a", "en", "published")
+        return document and document.get("title")
+
+    site.refresh()
+    for written, shown in ((text.replace("old", "new"), "new"), (text, "old")) * 2:
+        path.write_text(written)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9 * (shown == "new")))
+        site.refresh()
+        assert title() == shown
+        site.refresh()
+        assert title() == shown
