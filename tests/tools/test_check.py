@@ -617,6 +617,17 @@ def test_programs_are_told_what_was_fixed(tmp_path: Path) -> None:
     assert (told["mended"], told["problems"]) == ([fixed], [])
 
 
+def test_what_is_certainly_mistyped_is_fixed(tmp_path: Path) -> None:
+    text = page("title: A", "author: NELL # who else", "authors: [nlel]", "pictures: [Knots.txt]")
+    write(tmp_path, {**TYPES, "content/pages/a.md": text})
+    check(tmp_path, "--fix")
+    fixed = page("title: A", "author: nell # who else", "authors: [nell]", "pictures: [knots.txt]")
+    assert (tmp_path / "content/pages/a.md").read_text() == fixed
+    write(tmp_path, {"content/authors/nell.yaml": "name: [", "content/pages/a.md": page("author: nell")})
+    check(tmp_path, "--fix")
+    assert (tmp_path / "content/pages/a.md").read_text() == page("author: nell")
+
+
 def test_what_is_not_certain_is_left(tmp_path: Path) -> None:
     files = {
         "content/pages/a.md": page("title: A", "author: nel", "titel: B", "pictures: [knot.txt]"),

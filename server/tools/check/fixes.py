@@ -1,7 +1,8 @@
 """`quire check --fix`: fixes what needs no decision, with as few bytes changed as possible.
 
 A document gets the id that its other locales have. A relation or media path that is spelled in
-another way, and leads to exactly one document or file, gets the spelling that Quire itself writes.
+another way, and leads to exactly one document or file, gets the spelling that Quire itself writes; so does
+one that is mistyped, where it is certain what it stands for.
 Trees of `options.files` are used by a site generator as well, so that nothing in them is changed.
 """
 
@@ -20,6 +21,7 @@ from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.paths import CONTENT, UPLOADS
 from server.schema.model import Attribute, Type
+from server.spelling import certain_suggestion
 from server.storage.read import parse, read_text
 from server.tools.check.audit import Audit
 from server.tools.check.versions import written_ids
@@ -95,11 +97,13 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
         return None
     if attribute.type == "media":
         new = read if read in audit.snapshot.media else _media(audit, document, str(entry))
+        new = new or certain_suggestion(read, audit.snapshot.media)
     else:
         target = audit.snapshot.schema.types.get(attribute.target or "")
         if target is None or target.files or target.uid not in audit.snapshot.tables:
             return None
         new = read if _is_known(audit, target, read) else _document(audit, document, target, str(entry))
+        new = new or _mistyped(audit, target, str(read))
     return new if new != entry else None
 
 
@@ -139,6 +143,13 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
             if claim and claim.type is type_ and candidate in audit.documents:
                 found.add(audit.documents[candidate].document_id)
     return found.pop() if len(found) == 1 else None
+
+
+def _mistyped(audit: Audit, type_: Type, text: str) -> str | None:
+    """The id of the one document that a mistyped one certainly stands for."""
+    if any(claim.type is type_ and claim.document_id == text for claim in audit.claims.values()):
+        return None  # It is right, and its file can't be read.
+    return certain_suggestion(text, {key[0] for key in audit.snapshot.tables[type_.uid].versions})
 
 
 @dataclass(frozen=True, slots=True)
