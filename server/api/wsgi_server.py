@@ -6,7 +6,6 @@ and end when that does, however it ended. One of them leads: it watches the file
 
 import gc
 import logging
-import os
 import socket
 import sys
 import threading
@@ -29,6 +28,7 @@ from server.index.find import prepare_texts
 from server.paths import incoming_folder
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
+from server.site.loading import cores
 from server.site.scaling import scaler
 from server.site.site import Site
 from server.site.watch import Report, Watcher
@@ -67,11 +67,6 @@ def check_accounts(site: Site) -> SetupError | None:
     except SetupError as error:
         return error
     return None
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def worker_count(wanted: int | None, settings: Settings) -> int:

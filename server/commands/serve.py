@@ -10,8 +10,9 @@ from pathlib import Path
 
 import click
 
-from server.api.wsgi_server import check_accounts, check_port, cores, serve, worker_count
+from server.api.wsgi_server import check_accounts, check_port, serve, worker_count
 from server.problems import Problem
+from server.site.loading import cores
 from server.site.site import Change, Site
 from server.terminal import check_site, one_line_errors, progress_bar, site_option
 

@@ -1,13 +1,17 @@
 """Reads all files of a site: from the parse cache what has not changed, the rest on all cores."""
 
+import gc
 import multiprocessing
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +30,33 @@ from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
 
 Progress = Callable[[int, int], None]  # (files read, files in all)
+# Reads lists of paths: for each, a block for the cache, and one of the entries that are never kept.
+Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
 BLOCK = 250  # files that a core reads at a time
+NICE = 5  # by how much readers beside a server have less priority
 MANY = 1000  # so many files are worth a second core
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the garbage collector from looking at a growing site again and again; none of it is garbage.
+
+    Each look would stop all threads, for a second where there are 50,000 documents.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def load_contents(
@@ -37,8 +65,13 @@ def load_contents(
     configuration: Configuration,
     progress: Progress | None = None,
     cores: int = 1,
+    *,
+    alone: bool = True,
 ) -> Contents:
-    """The contents of the site at `root` under a configuration, on several cores."""
+    """The contents of the site at `root` under a configuration, on several cores.
+
+    A process is `alone` where no thread but this one runs in it, so that it can be forked.
+    """
     began = time.time_ns()
     folder = cache_folder(root)
     cache = ParseCache(folder / "documents", configuration.shape) if folder else None
@@ -49,7 +82,8 @@ def load_contents(
         git = looking.result()
     contents = Contents.of(root, image_cache, configuration, git)
     contents.folders = tuple(found.problems)
-    contents.entries = _read_all(contents.store, found, cache, kept, progress, cores)
+    readers = partial(_forked if alone else _beside, contents.store, cores) if cores > 1 else None
+    contents.entries = _read_all(contents.store, found, cache, kept, progress, readers)
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
@@ -61,7 +95,7 @@ def _read_all(
     cache: ParseCache | None,
     kept: Mapping[str, CachedEntry],
     progress: Progress | None,
-    cores: int,
+    readers: Readers | None,
 ) -> dict[str, Entry]:
     """The entries of all files of a site; `kept` is what the cache has of them."""
     owners = {store.owner(path, found.files.__contains__) for path in found.files}
@@ -69,7 +103,7 @@ def _read_all(
     entries = {one.entry.path: one.entry for one in used}
     renewed = [one for one in used if one is not kept[one.entry.path]]
     done, blocks = len(used), [pack(renewed)] if renewed else []
-    for block, read in _read(store, left, cores if len(left) >= MANY else 1):
+    for block, read in _read(store, left, readers if len(left) >= MANY else None):
         entries.update((entry.path, entry) for entry in read)
         blocks.append(block)
         done += BLOCK
@@ -118,20 +152,33 @@ def _still_right(
     return CachedEntry(replace(entry, signature=found), time.time_ns()) if same else None
 
 
-def _read(store: Store, paths: list[str], cores: int) -> Iterator[tuple[bytes, list[Entry]]]:
+def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
     """Blocks for the cache, and the entries in them and of files that are never kept."""
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
     parts = [documents[i : i + BLOCK] for i in range(0, len(documents), BLOCK)]
     yield _read_part(store, media)
-    if cores == 1:
+    if readers is None:
         yield from (_read_part(store, part) for part in parts)
         return
-    # Forked, the readers have the store as it is here, and nothing need be sent to them but paths.
+    types = store.schema.types
+    for block, others in readers(parts):
+        yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
+
+
+def _forked(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
+    """Read parts in forked processes, which have the store as it is here: nothing is sent but paths."""
     with multiprocessing.get_context("fork").Pool(cores, _begin, (store,)) as pool:
-        types = store.schema.types
-        for block, others in pool.imap_unordered(_read_in_child, parts):
-            yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
+        yield from pool.imap_unordered(_read_in_child, parts)
+
+
+def _beside(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
+    """Read parts in new processes, which let those that answer requests go first."""
+    sent = copy(store)
+    sent.image_cache = None  # which is for media, read here
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(cores, context, _begin, (sent, NICE)) as pool:
+        yield from pool.map(_read_in_child, parts)
 
 
 def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
@@ -149,10 +196,11 @@ def _keepable(entry: Entry) -> bool:
 _store: Any = None
 
 
-def _begin(store: Store) -> None:
+def _begin(store: Store, nice: int = 0) -> None:
     """What a reader does first: it ends with the process that asked for it, without a word."""
     global _store
     _store = store
+    os.nice(nice)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 

@@ -24,7 +24,7 @@ from server.site.git_state import (
     with_changed,
     with_written,
 )
-from server.site.loading import load_contents
+from server.site.loading import cores, load_contents, uncollected
 from server.site.record import Record
 from server.storage.files import Signature, signature_of
 from server.storage.links import link_problem
@@ -53,7 +53,11 @@ def look(contents: Contents, hints: Collection[str] | None, writes: int) -> Reco
     """
     configuration, young = _configuration(contents)
     if configuration and configuration.shape != contents.configuration.shape:
-        anew = load_contents(contents.root, contents.image_cache, configuration).whole()
+        with uncollected():
+            read = load_contents(
+                contents.root, contents.image_cache, configuration, cores=cores(), alone=False
+            )
+        anew = read.whole()
         return replace(anew, writes=writes, unsettled=anew.unsettled | young)
     git = look_at_git(contents.root, contents.git)
     everything = hints is None or configuration or git_change(contents.git, git)

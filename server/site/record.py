@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from io import BytesIO
+from itertools import islice
 from typing import Any
 
 from server.problems import Problem
@@ -16,6 +17,9 @@ from server.site.configure import Configuration
 from server.site.git_state import GitChange
 from server.storage.parse_cache import CachedEntry, pack, unpack
 from server.storage.store import Entry
+
+BLOCK = 250  # entries that are read at a time
+_NOTHING = pack(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,9 @@ def encode(record: Record) -> bytes:
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
     gone = [path for path, entry in record.entries.items() if entry is None]
-    entries = pack(CachedEntry(entry, 0) for entry in record.entries.values() if entry is not None)
+    kept = (CachedEntry(entry, 0) for entry in record.entries.values() if entry is not None)
+    # In blocks, so that what is needed to read one is small, and leaves no gaps between what stays.
+    entries = list(iter(lambda: pack(islice(kept, BLOCK)), _NOTHING))
     out = BytesIO()
     plain = replace(record, entries={}, configuration=configuration)
     _Pickler(out, protocol=5).dump((plain, gone, entries))
@@ -59,7 +65,7 @@ def decode(data: bytes, schema: Schema) -> Record:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)
-    found = {kept.entry.path: kept.entry for kept in unpack(entries, schema.types)}
+    found = {kept.entry.path: kept.entry for block in entries for kept in unpack(block, schema.types)}
     made: Record = replace(plain, entries={**dict.fromkeys(gone), **found}, configuration=configuration)
     return made
 

@@ -5,7 +5,6 @@ finds out what, and `write` knows; either makes one record of it, under the site
 `replica` appends that to the log of all workers and shows the state that it comes to.
 """
 
-import gc
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +23,7 @@ from server.site.change_log import ChangeLog
 from server.site.configure import configure
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
-from server.site.loading import Progress, load_contents
+from server.site.loading import Progress, load_contents, uncollected
 from server.site.look import look, look_at, look_at_written, seems_changed
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
@@ -97,7 +96,7 @@ class Site:
             state_folder(self.root)  # where the lock is, if the site can be written to
         writes = self._journal.lock.number
         self.recover()
-        with _uncollected():
+        with uncollected():
             contents = load_contents(self.root, self.image_cache, configure(self.root), progress, cores)
             contents.writes = writes
             self._replica.append(contents.whole())
@@ -264,19 +263,6 @@ def _is_stale(contents: Contents, write: Write) -> bool:
         return False
     entry = contents.entries.get(write.path)
     return write.before != (entry.signature if entry else None)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector from looking at a growing site again and again; none of it is garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _contested(snapshot: Snapshot) -> Iterable[Problem]:

@@ -1,0 +1,55 @@
+"""A change of a content type reads all its documents again: once, in processes of their own."""
+
+import json
+import threading
+from pathlib import Path
+
+from tests.servers import children, free_port, get, start, stop, wait
+from tests.sites import schema, write
+from tests.waiting import until
+
+COUNT = 1200  # enough for several processes to read
+NOTE = {"title": "string"}
+FILES: dict[str, str | bytes] = {
+    "content-types/note.json": schema("note", NOTE),
+    "site.yaml": "roles:\n  public: {note: [find]}\nsearch: {index: false}\n",
+    **{f"content/notes/{i}.md": f"---\ntitle: Note {i}\nextra: {i}\n---\n" for i in range(COUNT)},
+}
+
+
+def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> None:
+    root, log, port = tmp_path / "site", tmp_path / "log", free_port()
+    write(root, FILES)
+    with log.open("wb") as out:
+        process = start(root, port, "--workers=2", output=out)
+    stopped, failed = threading.Event(), []
+
+    def extras() -> set[int | None]:
+        """What twenty answers have in the new attribute, so that each worker gives some."""
+        query = "/api/notes?sort=title&pagination[pageSize]=1"
+        answers = [json.loads(get(port, query)[1])["data"][0] for _ in range(20)]
+        return {answer.get("extra") for answer in answers}
+
+    def read() -> None:
+        while not stopped.wait(0.01):
+            status, body = get(port, "/api/notes?pagination[pageSize]=1")
+            if status != 200 or json.loads(body)["meta"]["pagination"]["total"] != COUNT:
+                failed.append(body)
+
+    try:
+        wait(process, port)
+        assert extras() == {None}
+        reader = threading.Thread(target=read)
+        reader.start()
+        for attributes, shown in (({**NOTE, "extra": "integer"}, 0), (NOTE, None)):
+            write(root, {"content-types/.note.json": schema("note", attributes)})
+            (root / "content-types/.note.json").replace(root / "content-types/note.json")
+            until(lambda: extras() == {shown})  # noqa: B023
+        stopped.set()
+        reader.join()
+        assert not failed
+        assert not any(children(worker) for worker in children(process.pid))  # no process stays behind
+        assert log.read_text().count("a content type changed") == 2
+    finally:
+        stopped.set()
+        stop(process)
