@@ -88,8 +88,12 @@ class Renderer:
             members[0] = (members[0][0][1:], members[0][1])
         end = last + (b"}}" if wrapped else b"}")
         localized = document and type_.localized
+        count, spend = len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: list[bytes]) -> None:
+            spend(
+                count
+            )  # The members of an object at once; those that are lists count for themselves as well.
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
             owner = item if document else None
@@ -129,7 +133,8 @@ class Renderer:
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
             documents = localizations(owner) if owner else []
-            spend(len(documents))
+            if len(documents) > 1:
+                spend(len(documents))
             write(documents, locale, out)
 
         return member
@@ -147,7 +152,8 @@ class Renderer:
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
             documents = related(row[at] or (), owner, locale)
-            spend(1 + len(documents))
+            if len(documents) > 1:
+                spend(len(documents))
             write(documents, locale, out)
 
         return member
@@ -235,13 +241,12 @@ class Renderer:
             for uid, selection in node.selections.items()
         }
         shown = self._shown_components(node)
-        count, spend = self._count(None) if node.count else None, self.view.budget.spend
+        count = self._count(None) if node.count else None
         many = zone or attribute.repeatable
         begin, end, nothing = (b"[", b"]", b"[]") if many else (b"", b"", b"null")
 
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
             components = shown(components_in(row[at]), locale)
-            spend(1 + len(components))
             if count:
                 count(components, locale, out)
                 return
@@ -266,7 +271,8 @@ class Renderer:
         weight, spend = _weight(node.selections.values()), self.view.budget.spend
 
         def shown(components: Sequence[Component], locale: str) -> Sequence[Component]:
-            spend(weight * len(components))
+            if (steps := weight * len(components)) > 1:
+                spend(steps)
             kept: Sequence[Component] = [
                 component
                 for component in components
