@@ -10,6 +10,8 @@ from server.query.ast import Page
 from server.query.booleans import read_boolean
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
+_WHOLE = re.compile(r"[0-9]{1,9}")
+_ALL = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
@@ -38,6 +40,26 @@ def refuse_outside(params: Mapping[str, Any]) -> None:
             "Invalid pagination attributes. The page parameters are incorrect "
             "and must be in the pagination object"
         )
+
+
+def read_part(params: Mapping[str, Any]) -> Page:
+    """The part of a list that `start` and `limit` ask for; all of it without them.
+
+    Raises ValidationError for what is no number; -1 is no limit.
+    """
+    start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
+    return Page(start, _ALL if limit == -1 else limit, None)
+
+
+def _whole(params: Mapping[str, Any], name: str, default: int) -> int:
+    value = params.get(name)
+    if value is None or value == "" or value == str(default):
+        return default
+    if not isinstance(value, str) or not _WHOLE.fullmatch(value):
+        raise ValidationError(
+            f"Invalid {name}: a whole number is expected", {"source": "query", "param": name}
+        )
+    return int(value)
 
 
 def _with_count(value: Any) -> bool:

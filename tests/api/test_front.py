@@ -67,7 +67,7 @@ READS = {
     "/api/i18n/locales": ("/api/i18n/locales", 200),
     "/api/upload/files": ("/api/upload/files", 200),
     "/api/upload/files/page": ("/api/upload/files/page", 200),
-    "/api/upload/files/<key>": ("/api/upload/files/none", 404),
+    "/api/upload/files/<file:key>": ("/api/upload/files/none", 404),
     "/api/users": ("/api/users", 200),
     "/api/users-permissions/permissions": ("/api/users-permissions/permissions", 200),
     "/api/users-permissions/roles": ("/api/users-permissions/roles", 200),

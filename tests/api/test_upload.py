@@ -213,6 +213,8 @@ def test_a_page_of_files_has_an_envelope(api: Api) -> None:
     assert page["meta"] == {"pagination": {"page": 2, "pageSize": 2, "pageCount": 3, "total": 5}}
     url = "/api/upload/files/page?pagination[start]=1&pagination[limit]=1&pagination[withCount]=false"
     assert api.get(url).body["meta"] == {"pagination": {"start": 1, "limit": 1}}
+    assert api.ask("OPTIONS", "/api/upload/files/page").headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert api.ask("DELETE", "/api/upload/files/page").status == 405
     assert api.get("/api/upload/files/page?page=2").body["error"]["name"] == "PaginationError"
 
 
@@ -222,6 +224,8 @@ def test_the_list_of_files_is_whole_but_for_start_and_limit(api: Api) -> None:
         assert len(api.get(f"/api/upload/files?{query}").body) == 3, query
     names = [file["name"] for file in api.get("/api/upload/files?sort=name&start=1&limit=1").body]
     assert names == ["b.txt"]
+    for query in ("start=abc", "limit=x", "start=-1", "limit=1.5"):
+        assert api.get(f"/api/upload/files?{query}").status == 400, query
     assert set(api.get("/api/upload/files?fields=id&limit=1").body[0]) == {"id", "documentId", "isUrlSigned"}
     for query in ("fields=nope", "filters[nope]=1", "sort=nope", "populate=folder", "filters[related]=1"):
         assert api.get(f"/api/upload/files?{query}").status == 400, query

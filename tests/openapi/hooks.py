@@ -21,7 +21,7 @@ ABOUT_OTHERS = re.compile(
     r"|not related to the entity"  # a component, by its id
     r"|control character|halves of surrogate|must be a valid email|new file must be"
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
-    r"|must be authenticated|only the first|Files are empty|fileInfo|ref, refId"
+    r"|must be authenticated|only the first|multiple ones|Files are empty|fileInfo|ref, refId"
     r"|must be (less|greater) than or equal to"  # a number that is written as text
 )
 

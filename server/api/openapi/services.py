@@ -268,8 +268,12 @@ def _params(name: str, *which: str) -> list[Schema]:
 
 def _part(what: str) -> list[Schema]:
     """The parameters that show a part of a list whose answers have no envelope."""
-    told = (("start", f"How many {what} to leave out first."), ("limit", f"How many {what} to show."))
-    return [{"name": n, "in": "query", "description": text, "schema": _NINE_DIGITS} for n, text in told]
+    all_of_them = {**_NINE_DIGITS, "minimum": -1}
+    rows = (
+        ("start", f"How many {what} to leave out first.", _NINE_DIGITS),
+        ("limit", f"How many {what} to show; -1 shows all.", all_of_them),
+    )
+    return [{"name": n, "in": "query", "description": text, "schema": schema} for n, text, schema in rows]
 
 
 # --- shapes --------------------------------------------------------------------------------------

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypeGuard, cast
+from typing import IO, Any, cast
 
 from flask import Blueprint, Response, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
+from werkzeug.routing import BaseConverter
 
 from server.api.identities import Identities
 from server.api.render import list_answer, render_files
@@ -21,7 +22,8 @@ from server.errors import PayloadTooLargeError, StorageError, ValidationError
 from server.index.find import Listing, find
 from server.index.snapshot import View
 from server.paths import FOLDER, state_folder
-from server.query.ast import Page, Query
+from server.query.ast import Query
+from server.query.pagination import read_part
 from server.query.parse import read_query
 from server.schema.model import UPLOAD
 from server.site.site import Site, State
@@ -34,15 +36,21 @@ Form = MultiDict[str, str]
 MAX_PARTS = 200  # files and fields of one form: each file is open while the form is read
 MAX_FIELDS = 1_000_000  # bytes of all that is no file
 ABANDONED_S = 3600
-_ALL = 10**9
 # What a query may say of files, which have neither locales nor drafts; and where it asks for a page.
 _QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED = (*_QUERIED, "pagination", "page", "pageSize")
 
 
+class _FileKey(BaseConverter):
+    """The number or documentId of a file in a path, in which `page` has a meaning of its own."""
+
+    regex, part_isolating = r"(?!page$)[^/]+", True
+
+
 def blueprint(site: Site, identities: Identities) -> Blueprint:
     """The routes below `/api/upload`."""
     bp = Blueprint("upload", __name__, url_prefix="/api/upload")
+    bp.record_once(lambda setup: setup.app.url_map.converters.update(file=_FileKey))
     incoming = site.root / FOLDER / "incoming"
     _sweep(incoming)
 
@@ -52,7 +60,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         state, params = state_of(request), parameters(request)
         wanted = {key: params[key] for key in (_PAGED if paged else _QUERIED) if key in params}
         query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
-        return replace(narrow(query, actor, state.schema), page=query.page if paged else _part(params))
+        return replace(narrow(query, actor, state.schema), page=query.page if paged else read_part(params))
 
     @bp.get("/files", strict_slashes=False)
     def find_files() -> Response:
@@ -66,13 +74,13 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         files = _rendered(state_of(request), query, listing.documents)
         return answer(list_answer(files, query.page, listing.total))
 
-    @bp.get("/files/<key>", strict_slashes=False)
+    @bp.get("/files/<file:key>", strict_slashes=False)
     def find_file(key: str) -> Response:
         query = asked("findOne")
         whole = replace(query, selection=replace(query.selection, fields=None))
         return answer(_rendered(state_of(request), whole, [_file(state_of(request), key)])[0])
 
-    @bp.delete("/files/<key>", strict_slashes=False)
+    @bp.delete("/files/<file:key>", strict_slashes=False)
     def delete_file(key: str) -> Response:
         identities.permit(request, "upload", "destroy")
         state = state_of(request)
@@ -103,16 +111,6 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
 def _view(state: State) -> View:
     return View(state.snapshot, state.settings, budget=budget_of(request))
-
-
-def _part(params: Mapping[str, Any]) -> Page:
-    """All files, or those that `start` and `limit` say, which stand outside of `pagination` here."""
-    start, limit = (params.get(key) for key in ("start", "limit"))
-    return Page(int(start) if _is_number(start) else 0, int(limit) if _is_number(limit) else _ALL, None)
-
-
-def _is_number(value: Any) -> TypeGuard[str]:
-    return isinstance(value, str) and len(value) < 10 and value.isascii() and value.isdecimal()
 
 
 def _key(value: Any) -> str:

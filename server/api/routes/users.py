@@ -3,7 +3,6 @@
 Users are answered bare, without the envelope of content, as clients expect.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,15 +30,14 @@ from server.errors import (
 )
 from server.index.find import find, find_one
 from server.index.snapshot import View
-from server.query.ast import EVERYTHING, Page, Query
+from server.query.ast import EVERYTHING, Query
+from server.query.pagination import read_part
 from server.schema.model import USER
 
 # What a body may set of a user; other keys are ignored, since clients send back what they got.
 WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role")
 OWN = ("username", "email")  # what users may set of themselves
 ROLES_ARE_FILES = f"Roles are written in {FILE}, not through the API"
-_EVERYBODY = 10**9
-_WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 class UserKey(BaseConverter):
@@ -177,26 +175,6 @@ def blueprint(identities: Identities) -> Blueprint:
         return answer(dumps({"permissions": permissions_tree(ask.state.schema, ask.state.settings, "")}))
 
     return bp
-
-
-def read_part(params: Mapping[str, Any]) -> Page:
-    """The part of the list of users that `start` and `limit` ask for; all of it without them.
-
-    Raises ValidationError for what is no number; -1 is no limit.
-    """
-    start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
-    return Page(start, _EVERYBODY if limit == -1 else limit, None)
-
-
-def _whole(params: Mapping[str, Any], name: str, default: int) -> int:
-    value = params.get(name)
-    if value is None or value == "" or value == str(default):
-        return default
-    if not isinstance(value, str) or not _WHOLE.fullmatch(value):
-        raise ValidationError(
-            f"Invalid {name}: a whole number is expected", {"source": "query", "param": name}
-        )
-    return int(value)
 
 
 def _number(key: str) -> int:
