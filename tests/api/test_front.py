@@ -133,7 +133,7 @@ def only(headers: Headers, name: str) -> str:
 
 def without(headers: Headers, *names: str) -> list[tuple[str, str]]:
     """Headers but those that are different each time, and some more."""
-    left_out = {"Date", "X-RateLimit-Remaining", "Retry-After", "X-RateLimit-Reset", *names}
+    left_out = {"Date", "X-RateLimit-Remaining", "Retry-After", "X-RateLimit-Reset", "Expires", *names}
     return sorted((name, value) for name, value in headers.items() if name not in left_out)
 
 
