@@ -142,14 +142,17 @@ class Writer:
     # --- other files that a change reaches -----------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        """A document's first version in a locale, with what its locales share."""
+        """A document's first version in a locale, with what its locales share, which null does not clear."""
         other = self._other_locale(address, document_id)
         if other is None:
             raise NotFoundError()
         attributes = address.type.attributes.values()
+        shared = {a.name for a in attributes if not a.localized}
+        said = {n: v for n, v in change.values.items() if v is not None or n not in shared}
+        change = replace(change, values=said)
         values = {a.name: default_of(a) for a in attributes}
         theirs = values_of(other)
-        values.update({a.name: theirs[a.name] for a in attributes if not a.localized})
+        values.update({name: theirs[name] for name in shared})
         values = self._merged(address.type, document_id, values, change)
         self._check(address, document_id, values, change, lambda _: True)
         draft = address.draft and not address.type.draft_key  # The file itself says that it is one.

@@ -145,3 +145,11 @@ def test_publishing_1_where_true_was_published_reaches_all_locales(api: Api) -> 
     api.put("/api/items/one?status=draft", {"sold": 1})
     api.put("/api/items/one", {"title": "New"})
     assert api.get("/api/items/one?locale=fr").data["sold"] is not True
+
+
+def test_a_new_locale_takes_nothing_from_the_others(api: Api) -> None:
+    assert api.put("/api/items/one?locale=fr", {"title": None, "price": None, "box": None}).data["price"] == 1
+    assert prices(api)["en published"] == 1
+    assert api.get("/api/items/one?locale=fr&populate=box").data["box"]["width"] == 1
+    api.put("/api/items/one?locale=fr", {"price": None})  # of one that is there, null clears it in all
+    assert prices(api)["en published"] is None
