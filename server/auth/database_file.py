@@ -31,7 +31,8 @@ def is_sound(path: Path) -> bool:
         return False
     try:
         with closing(sqlite3.connect(path, timeout=0)) as connection:
-            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return True
     except sqlite3.Error:
         return False
 
