@@ -87,18 +87,29 @@ class Users:
         return _user(row) if row else None
 
     def named(self, identifier: str) -> User | None:
-        """The user with a name or e-mail address."""
+        """The user with a name or e-mail address: those that a login takes."""
         row = self._named(identifier)
         return _user(row) if row else None
 
-    def _named(self, identifier: str) -> Any:
-        """The row of a name or address; an address is its owner's, whatever others call themselves."""
+    def resembling(self, identifier: str) -> User | None:
+        """The user with a name or e-mail address, or with a name that people would take for it.
+
+        An address is its owner's, whatever others call themselves.
+        """
         name, email = plain_name(identifier), plain_address(identifier)
         # Of a database that an older release made, two names may have one key, which is the older one's.
         same = or_(_u.email == email, _u.username == name, _u.name_key == name_key(identifier))
         best = ((_u.email == email).desc(), (_u.username == name).desc())
         with self.engine.connect() as connection:
-            return connection.execute(users_table.select().where(same).order_by(*best)).first()
+            row = connection.execute(users_table.select().where(same).order_by(*best)).first()
+        return _user(row) if row else None
+
+    def _named(self, identifier: str) -> Any:
+        """The row of a name or address: names tell upper from lower case, as recorded."""
+        name, email = plain_name(identifier), plain_address(identifier)
+        found = users_table.select().where(or_(_u.username == name, _u.email == email))
+        with self.engine.connect() as connection:
+            return connection.execute(found.order_by((_u.email == email).desc())).first()
 
     def create(
         self,

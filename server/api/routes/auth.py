@@ -50,7 +50,7 @@ def blueprint(identities: Identities) -> Blueprint:
 
     def account_of(identifier: str) -> str:
         """What stands for the account that somebody names, or for the name where there is none."""
-        user = identities.users.named(identifier)
+        user = identities.users.resembling(identifier)
         return _account(user) if user else f"name {name_key(identifier)}"
 
     @bp.post("/auth/local", strict_slashes=False)
