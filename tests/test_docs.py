@@ -46,3 +46,18 @@ def test_every_operator_has_a_request_that_finds_something(operator: str) -> Non
 def test_every_publication_filter_has_a_request(name: str) -> None:
     answers = [answer for command, answer in asked("querying.md") if f"publicationFilter={name}" in command]
     assert any(json.loads(answer)["data"] is not None for answer in answers)
+
+
+def promises() -> list[str]:
+    """The tests that SECURITY.md names."""
+    text = (DOCS.parent / "SECURITY.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?!promise|---).*\|$", text, re.MULTILINE)
+    named = re.findall(r"`(tests/[^`]*)`", "\n".join(rows))
+    assert len(named) == len(rows) > 10
+    return named
+
+
+@pytest.mark.parametrize("test", promises())
+def test_a_promise_is_held_by_a_test(test: str) -> None:
+    path, _, name = test.partition("::")
+    assert f"\ndef {name}(" in (DOCS.parent / path).read_text(encoding="utf-8")
