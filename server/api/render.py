@@ -153,7 +153,7 @@ class Renderer:
         def member(row: Row, owner: Document | None, locale: str, out: list[bytes]) -> None:
             documents = related(row[at] or (), owner, locale)
             if len(documents) > 1:
-                spend(len(documents))
+                spend(2 * len(documents))  # to follow the relation, and to show where it leads
             write(documents, locale, out)
 
         return member
