@@ -291,3 +291,17 @@ def test_what_has_begun_is_finished_when_the_server_ends(tmp_path: Path) -> None
     running.process.communicate(timeout=5)
     assert running.process.returncode == 0
     until(lambda: "last" in (running.root / "content/notes/one.md").read_text(), 1)
+
+
+def test_connections_never_take_up_all_open_files(tmp_path: Path) -> None:
+    few = f"{SOON}; import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (260, 260))"
+    running = Server(tmp_path, few)
+    try:
+        assert running.put("before") == 200
+        with ExitStack() as stack:
+            for _ in range(300):
+                stack.enter_context(running.connect())
+            until(lambda: running.put("meanwhile") == 200)  # when those that send nothing were given up
+            assert running.title == "meanwhile"
+    finally:
+        stop(running.process)

@@ -10,6 +10,7 @@ is kept. So this module, and no other, uses what they are made of (docs/architec
 
 import asyncio
 import logging
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -36,6 +37,7 @@ THREADS = 16  # that answer requests without a body; those that cost much take u
 WRITERS = 8  # threads that answer requests with a body; passwords take up six (server.auth.passwords)
 HEAD_MS = 30_000  # how long the head of a request may take
 CONNECTIONS = 4096  # of one process; more wait until one is closed
+FILES = 200  # files that a process may have open beside its connections
 WAITING = 1024  # connections that nobody has taken yet
 _NO_TLS: tuple[Any, ...] = (False, None, None, None, "tls1.3", None, [], False)
 _ENVIRON: Environ = {
@@ -78,8 +80,8 @@ class HttpServer:
             512,
             THREADS,
             30,
-            CONNECTIONS,
-            HTTPModes.auto,
+            most_connections(),
+            HTTPModes.http1,
             HTTP1Settings(header_read_timeout=HEAD_MS),
             HTTP2Settings(),
             False,
@@ -153,6 +155,15 @@ class _Scheduler(_granian.CallbackScheduler):
     def __init__(self, loop: asyncio.AbstractEventLoop, schedule: Callable[[Any], None]) -> None:
         super().__init__()
         self._schedule_fn = schedule
+
+
+def most_connections() -> int:
+    """How many connections this process can have and still open files; raises its limit as far as it may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS + FILES
+    files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return max(files - FILES, 1)
 
 
 def environ_of(scope: Any) -> Environ:
