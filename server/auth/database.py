@@ -143,10 +143,8 @@ class Watch:
                 cursor = self._connection.cursor()
                 version = cursor.execute("PRAGMA data_version").fetchone()[0]
                 cursor.close()
-            except (
-                sqlite3.Error,
-                DatabaseError,
-            ):  # The query that follows a change meets the same error, and raises it.
+            except (sqlite3.Error, DatabaseError):
+                # The query that follows a change meets the same error, and raises it.
                 self._connection = None
                 return True
             changed, self._seen = version != self._seen, version

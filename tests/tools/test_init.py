@@ -137,8 +137,10 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
 def _wait_for(terminal: int, text: str) -> None:
     """Read a terminal until it shows a text, the question of which ends in a colon or a bracket."""
     shown, end = "", time.monotonic() + 20
+    output = select.poll()  # which takes descriptors of any number
+    output.register(terminal, select.POLLIN)
     while text not in shown and time.monotonic() < end:
-        if select.select([terminal], [], [], 0.2)[0]:
+        if output.poll(200):
             shown += os.read(terminal, 4096).decode()
     assert text in shown
 
