@@ -62,9 +62,9 @@ class Attempts:
         return False
 
     def _take(self, account: str, address: str) -> bool:
-        keys, now = self._keys(account, address), time.time()
+        keys = self._keys(account, address)
         with self._engine.begin() as connection:
-            rows = _begin(connection, now, keys)
+            rows, now = _begin(connection, keys)
             debts = {}
             for key, most in self._counted(keys, rows, now).items():
                 debts[key] = max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
@@ -76,10 +76,10 @@ class Attempts:
 
     def succeeded(self, account: str, address: str) -> None:
         """Take back an attempt by who now proved to own the account, and know the address from now on."""
-        keys, now = self._keys(account, address), time.time()
+        keys = self._keys(account, address)
         pair = keys[0]
         with self._engine.begin() as connection:
-            rows = _begin(connection, now, keys)
+            rows, now = _begin(connection, keys)
             for key, most in self._counted(keys, rows, now).items():
                 if key in rows:
                     _put(connection, key, True, {"until": rows[key].until - self.limits.window_s / most})
@@ -100,11 +100,15 @@ class Attempts:
         return pair, whole, place
 
 
-def _begin(connection: Connection, now: float, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The rows of some keys, in a transaction that begins with a write, and so is alone in SQLite."""
-    connection.execute(attempts_table.delete().where(_a.until <= now, _a.known_until <= now))
+def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, Any], float]:
+    """The rows of some keys, in a transaction that begins with a write, and so is alone in SQLite.
+
+    The time is taken once it is alone, so that of several at once none is before what another has counted.
+    """
+    began = time.time()
+    connection.execute(attempts_table.delete().where(_a.until <= began, _a.known_until <= began))
     found = select(attempts_table).where(_a.key.in_(keys)).with_for_update()
-    return {row.key: row for row in connection.execute(found)}
+    return {row.key: row for row in connection.execute(found)}, time.time()
 
 
 def _put(connection: Connection, key: str, there: bool, values: dict[str, float]) -> None:
