@@ -54,7 +54,8 @@ class Renderer:
     def _render(self, document: Document, selection: Selection) -> bytes:
         out: list[bytes] = []
         self._object(document.type, selection)(document, EVERY_LOCALE, out)
-        self.view.budget.allow(sum(map(len, out)))
+        if selection.populate:  # Otherwise it is as large as the document.
+            self.view.budget.allow(sum(map(len, out)))
         return b"".join(out)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
@@ -91,9 +92,8 @@ class Renderer:
         count, spend = len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: list[bytes]) -> None:
-            spend(
-                count
-            )  # The members of an object at once; those that are lists count for themselves as well.
+            # The members of an object at once; those that are lists count for themselves as well.
+            spend(count)
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
             owner = item if document else None

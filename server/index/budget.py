@@ -46,8 +46,9 @@ class Budget:
 
     def write(self, size: int) -> None:
         """Count some bytes of the answer. Raises LimitError."""
-        self.allow(size)
         self._bytes -= size
+        if self._bytes < 0:
+            self.allow(1)
 
     def allow(self, size: int) -> None:
         """Raise LimitError where the answer has no room for so many bytes."""

@@ -28,7 +28,7 @@ from server.index.ordering import (
 from server.index.orders import ColumnKey
 from server.index.predicates import compile_filter, passing
 from server.index.snapshot import EVERY_LOCALE, View
-from server.index.text_search import containing
+from server.index.text_search import TextKey
 from server.query.ast import And, Compare, Filter, Or, Through
 from server.schema.model import Attribute, Type
 
@@ -156,7 +156,9 @@ class Planner:
             text = part.operand.casefold()
             if not text:
                 return not_null(self._by(part)), name != "$eqi"
-            return containing(self.order, part.at, text, self.view.budget), name == "$containsi"
+            key = TextKey(self.type.uid, part.at, self._own_locale, self._status, text)
+            found = self.view.snapshot.found.containing(self.order, key, self.view.budget)
+            return found, name == "$containsi"
         return None, False
 
     def _flagged(self, part: Compare) -> int:

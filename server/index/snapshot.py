@@ -30,6 +30,7 @@ from server.index.tables import (
     attribute_path,
     build_table,
 )
+from server.index.text_search import Found
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.storage.media import upload_path
 
@@ -43,10 +44,10 @@ Resolver = Callable[[Any, Document | None, str], Documents]
 class Snapshot:
     """All documents of a site at one point in time. `number` grows with every snapshot of a process.
 
-    Three caches go with it. `fragments`, of what depends on single documents, is handed on to the next
-    snapshot; `shown`, of documents rendered with what they populate, is not; of `orders`, those by
-    columns of the documents themselves are. `users` is the version of the users that are in it, None
-    where they are not (`index.user_index`).
+    Four caches go with it. `fragments`, of what depends on single documents, is handed on to the next
+    snapshot; `shown`, of documents rendered with what they populate, and `found`, of texts that were
+    searched for, are not; of `orders`, those by columns of the documents themselves are. `users` is
+    the version of the users that are in it, None where they are not (`index.user_index`).
     """
 
     schema: Schema
@@ -57,6 +58,7 @@ class Snapshot:
     number: int = 0
     fragments: Fragments = field(default_factory=Fragments)
     shown: Fragments = field(default_factory=Fragments)
+    found: Found = field(default_factory=Found)
     orders: Orders = field(default_factory=Orders)
     users: int | None = None
 
@@ -64,7 +66,7 @@ class Snapshot:
         """The same snapshot with other tables of some types, users among them; see `users`."""
         kept = JoinedOrders(self.orders, orders, tables.keys())
         together = {**self.tables, **tables}
-        return replace(self, tables=together, shown=Fragments(), orders=kept, users=users)
+        return replace(self, tables=together, shown=Fragments(), found=Found(), orders=kept, users=users)
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
         """One version, or None."""
@@ -150,6 +152,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
         contested=contested,
         number=snapshot.number + 1,
         shown=Fragments(),
+        found=Found(),
         orders=snapshot.orders.changed(changes),
     )
 

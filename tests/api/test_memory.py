@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.index import fragments, orders
+from server.index import fragments, orders, text_search
 from tests.conftest import MakeApi
 from tests.sites import STRING, collection, documents, relation
 
@@ -55,5 +55,6 @@ def test_long_queries_of_all_kinds_leave_little_memory_taken(make_api: MakeApi) 
     snapshot = api.site.state.snapshot
     assert 0 < snapshot.fragments.cache.bytes <= fragments.MAX_BYTES
     assert 0 < snapshot.shown.cache.bytes <= fragments.MAX_BYTES
+    assert snapshot.found.cache.bytes <= text_search.MAX_BYTES
     assert 0 < snapshot.orders.cache.bytes <= orders.MAX_BYTES
     assert taken < 30_000_000  # Of 38 MB that were sent; the answers take some 4 MB.

@@ -8,8 +8,10 @@ from server.documents.document import Document, default_order, make
 from server.index import sorted_chunks
 from server.index.budget import Budget
 from server.index.ordering import Order, bits_of
-from server.index.text_search import containing, prepare
+from server.index.text_search import LONGEST_KEPT, containing, prepare
 from server.schema.model import Attribute, Type
+from tests.conftest import MakeApi
+from tests.sites import collection, documents
 
 NOTE = Type("api::note.note", "collectionType", "note", "notes", "Note", {"text": Attribute("text", "text")})
 AT = NOTE.position["text"]
@@ -57,3 +59,18 @@ def test_no_text_reaches_from_one_document_into_the_next() -> None:
     order = Order.presorted([note(0, "low"), note(1, "tide")], default_order)
     assert containing(order, AT, "lowtide", Budget()) == 0
     assert containing(order, AT, "low\0tide", Budget()) == 0
+
+
+def test_what_was_found_is_told_again_until_something_changes(make_api: MakeApi) -> None:
+    api = make_api(
+        {**collection("note", {"text": "text"}), **documents("notes", a={"text": "one two"}, b={})}
+    )
+    for page in ("", "&sort=text", "&pagination[page]=1"):
+        assert api.get(f"/api/notes?_q=TWO{page}").ids == ["a"]
+    assert api.site.state.snapshot.found.cache.bytes > 0
+    api.put("/api/notes/b", {"text": "two"})
+    assert api.get("/api/notes?_q=two").ids == ["a", "b"]
+    api.put("/api/notes/a", {"text": "one"})
+    assert api.get("/api/notes?_q=two").ids == ["b"]
+    assert api.get(f"/api/notes?_q={'x' * (LONGEST_KEPT + 1)}").ids == []
+    assert all(len(key.text) <= LONGEST_KEPT for key, _ in api.site.state.snapshot.found.cache.items())
