@@ -96,7 +96,7 @@ def _ask(url: str, folder: str, token: str | None) -> int:
     phases = os.environ.get("PHASES", "examples,coverage,fuzzing")
     command = [
         str(program), "--config-file", str(HERE / "schemathesis.toml"), "run", f"{url}/openapi.json",
-        "--phases", phases, "--max-examples", EXAMPLES, "--seed", SEED, "--workers", "2",
+        "--phases", phases, "--max-examples", EXAMPLES, "--seed", SEED, "--workers", "1",
         *credentials, *sys.argv[1:],
     ]  # fmt: skip
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.openapi.hooks", "NO_COLOR": "1"}

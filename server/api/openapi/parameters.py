@@ -10,6 +10,7 @@ from typing import Any
 from server.api.openapi.types import Schema, TypeSchemas, ref
 from server.config.model import Settings
 from server.config.values import LOCALE
+from server.query import qs
 from server.query.booleans import BOOLEANS
 from server.query.parse import PUBLICATION_FILTERS, STATUSES
 from server.query.sorting import ORDERS
@@ -24,9 +25,9 @@ def _query(name: str, schema: Schema, description: str, **more: Any) -> Schema:
     return {"name": name, "in": "query", "description": description, **more, "schema": schema}
 
 
-def _listed(name: str, item: Schema, description: str, **more: Any) -> Schema:
-    """A parameter that is a list of names, separated by commas."""
-    listed: Schema = {"type": "array", "items": item}
+def _listed(name: str, item: Schema, description: str, most: int | None = None, **more: Any) -> Schema:
+    """A parameter that is a list of names, `most` of them at most, separated by commas."""
+    listed: Schema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return _query(name, listed, description, style="form", explode=False, **more)
 
 
@@ -179,6 +180,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
         {"type": "string", "pattern": pattern},
         "Sorts by these, each `name`, `name:asc` or `name:desc`; dotted names lead through relations.",
         example=[f"{example}:desc"],
+        most=qs.SORT_KEYS,
     )
 
 
