@@ -41,6 +41,7 @@ class Watcher:
         self._hints = _Hints()
         self._stop = threading.Event()
         self._polling = False  # since a time when the system could not watch
+        self._told = threading.Lock()
         self._threads = [
             threading.Thread(target=self._watch, args=(self._content, True), name="watch-tree", daemon=True),
             threading.Thread(target=self._watch, args=(self._top, False), name="watch-top", daemon=True),
@@ -84,9 +85,10 @@ class Watcher:
 
     def _poll(self, error: Exception) -> None:
         """Look at everything now and then for a while, since the system can't watch the files."""
-        if not self._polling:
+        with self._told:  # by two threads at once, mostly
+            known, self._polling = self._polling, True
+        if not known:
             log.warning("the system can't watch files (%s); looking every %.0f s until it can", error, POLL_S)
-        self._polling = True
         for _ in range(POLLS):
             self._hints.add(None)
             if self._stop.wait(POLL_S):

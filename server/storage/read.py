@@ -102,6 +102,15 @@ def decode(data: bytes) -> str:
         raise SyntaxProblem(what, line, "save it as UTF-8", column) from error
 
 
+def refuse_empty(text: str) -> None:
+    """Raise SyntaxProblem for the file of a document that has no text at all.
+
+    Somebody is about to write it, or a crash has cut it off; a write then would make that what counts.
+    """
+    if not text:
+        raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
+
+
 def refuse_unreadable(path: str, text: str) -> None:
     """Raise PayloadTooLargeError for a new text of a file that says too much to be read again."""
     if len(text) <= MAX_NODES:  # A value takes a character at least.

@@ -30,7 +30,7 @@ from server.storage.files import Signature, digest_of, signature
 from server.storage.image_cache import ImageCache
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, read_media, upload_path
-from server.storage.read import decode, parse, positions_of, read_bytes, read_text
+from server.storage.read import decode, parse, positions_of, read_bytes, read_text, refuse_empty
 
 log = logging.getLogger("quire")
 
@@ -158,6 +158,7 @@ class Store:
     def _read_document(self, path: str, claim: Claim) -> Entry:
         data, found = read_bytes(self.root, path)
         text, digest = decode(data), digest_of(data)
+        refuse_empty(text)
         tree = parse(path, text, claim.type.body)
         reading = Reading(self.schema.types)
         document_id = read_own_id(tree, claim.document_id, reading)

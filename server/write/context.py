@@ -17,7 +17,7 @@ from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.storage.changeset import Changeset
 from server.storage.document_text import changed_text
-from server.storage.read import parse
+from server.storage.read import parse, refuse_empty
 
 Values = dict[str, Any]
 
@@ -50,14 +50,17 @@ class Context:
     def tree(self, document: Document) -> dict[str, Tree]:
         """What the file of a document says. ConflictError where it can't be read."""
         with _unreadable(document.path):
-            return parse(document.path, self.changeset.text(document.path), document.type.body)
+            return parse(document.path, self._text(document), document.type.body)
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
         """The text of a document's file with some keys changed. ConflictError where that can't be."""
         with _unreadable(document.path):
-            return changed_text(
-                document.path, self.changeset.text(document.path), document.type.body, changes
-            )
+            return changed_text(document.path, self._text(document), document.type.body, changes)
+
+    def _text(self, document: Document) -> str:
+        text = self.changeset.text(document.path)
+        refuse_empty(text)
+        return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
         """Change some keys of the file of a document that was not itself edited: its timestamps stay."""

@@ -219,7 +219,7 @@ def compiled(folder: Path, *files: str) -> tuple[int, str]:
 @needs_compiler
 def test_the_compiler_takes_it(tmp_path: Path) -> None:
     sites = {"own": ROOT, "recorded": ROOT / "tests" / "conformance" / "site", "empty": tmp_path / "empty"}
-    sites["empty"].mkdir()
+    (sites["empty"] / "content-types").mkdir(parents=True)
     for name, root in sites.items():
         assert run("--site", str(root), "--out", str(tmp_path / f"{name}.ts")).exit_code == 0
     assert compiled(tmp_path, *(f"{name}.ts" for name in sites)) == (0, "")

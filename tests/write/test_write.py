@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.sites import Api, make, schema
+from tests.conftest import MakeApi
+from tests.sites import INTEGER, STRING, Api, collection, documents, make, schema
 
 LOCALIZED = {"type": "string", "pluginOptions": {"i18n": {"localized": True}}}
 POST = schema(
@@ -401,3 +402,24 @@ def test_an_existing_tree_is_written_in_place(tmp_path: Path) -> None:
     assert "title: Début" in api.read("docs/fr/guides/start.mdx")
     new = api.post("/api/docs", {"title": "New"}).data["documentId"]
     assert (api.root / f"docs/en/{new}.mdx").exists()
+
+
+def test_a_file_that_somebody_has_emptied_to_write_it_anew_is_not_written(make_api: MakeApi) -> None:
+    """An editor that saves in place: between its two steps the file has no bytes."""
+    api = make_api(
+        {
+            **collection("note", {"title": STRING, "n": INTEGER}),
+            **documents("notes", a={"title": "A", "n": 1}),
+        }
+    )
+    path = api.root / "content/notes/a.json"
+    before = path.read_text()
+    with path.open("w") as editor:
+        api.site.refresh()
+        assert api.get("/api/notes/a").data["title"] == "A"  # the last good version
+        answer = api.put("/api/notes/a", {"n": 2})
+        assert (answer.status, "the file is empty" in answer.raw.decode()) == (409, True)
+        editor.write(before.replace('"A"', '"Edited"'))
+    api.site.refresh()
+    assert api.put("/api/notes/a", {"n": 2}).data["title"] == "Edited"
+    assert api.get("/api/notes/a").data["n"] == 2
