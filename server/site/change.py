@@ -24,7 +24,9 @@ def change_of(before: Contents, record: Record) -> Change:
     """What a record changes in some contents; of one that is whole, only that it does."""
     if record.whole and record.configuration:
         return Change(problems=record.configuration.problems, reloaded=True)
-    read, removed, problems = [], [], list(record.configuration.problems if record.configuration else ())
+    problems = list(record.configuration.problems if record.configuration else ())
+    problems.extend(problem for problem in record.folders if problem not in before.folders)
+    read, removed = [], []
     for path, entry in sorted(record.entries.items()):
         old = before.entries.get(path)
         if entry is None:

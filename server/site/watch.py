@@ -17,6 +17,7 @@ from watchfiles import watch
 from server.paths import TYPES
 from server.site.change import Change
 from server.site.site import Site
+from server.storage.files import is_utf_8
 
 log = logging.getLogger("quire")
 
@@ -24,6 +25,7 @@ STEP_MS = 10  # quiet time after which a burst of reports is over
 BURST_MS = 1000  # the longest burst
 LOOK_MS = 200  # how often to look whether the folders to watch are still the same
 RETRY_S = 1.0  # after a failure
+NOT_UTF_8 = "Unable to decode path"  # what watchfiles says of a name, which it can't report
 PATROL_S = 30.0  # how often everything is looked at without a report
 POLL_S = 2.0  # how often everything is looked at where the system can't watch: inotify may be used up
 POLLS = 15  # so often, before it is asked again
@@ -81,7 +83,10 @@ class Watcher:
             except FileNotFoundError:
                 self._stop.wait(0.05)  # one of them went away: look again which there are
             except (OSError, RuntimeError) as error:  # watchfiles raises either
-                self._poll(error)
+                if NOT_UTF_8 not in str(error):
+                    self._poll(error)
+                    continue
+                self._stop.wait(LOOK_MS / 1000)  # The next watch begins with a look, which finds the name.
 
     def _poll(self, error: Exception) -> None:
         """Look at everything now and then for a while, since the system can't watch the files."""
@@ -97,16 +102,17 @@ class Watcher:
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
         """Watch some folders for as long as they are the ones to watch."""
         paths = {str(path) for path, _ in watched}
+        separate = _separate_folders(paths) if recursive else set()
         begun = False
         for changes in watch(
-            *paths,
+            *(separate or paths),
             watch_filter=None,
             debounce=BURST_MS,
             step=STEP_MS,
             stop_event=self._stop,
             rust_timeout=LOOK_MS,
             yield_on_timeout=True,
-            recursive=recursive,
+            recursive=recursive and not separate,
             raise_interrupt=False,
             ignore_permission_denied=True,
         ):
@@ -119,6 +125,8 @@ class Watcher:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:
                 return  # the watch on a folder ends with it, even where another takes its place
+            if separate and any(map(os.path.isdir, changed)):
+                return  # of which one may be new
 
     def _relative(self, paths: Iterable[str]) -> set[str]:
         top = f"{self.site.root}{os.sep}"
@@ -170,6 +178,24 @@ def _existing(folders: Iterable[Path]) -> Folders:
         if os.path.isdir(folder):
             found.append((folder, status.st_ino))
     return tuple(found)
+
+
+def _separate_folders(tops: Iterable[str]) -> set[str]:
+    """Some folders and all below them, where the name of one is not UTF-8; nothing where all are.
+
+    watchfiles opens the folders below one that it watches, hears of that, and fails at such a name. So there
+    each other folder is watched by itself.
+    """
+    found: dict[tuple[int, int], str] = {}
+    skipped = False
+    for folder, names, _ in (step for top in tops for step in os.walk(top, followlinks=True)):
+        status = os.stat(folder)
+        if found.setdefault((status.st_dev, status.st_ino), folder) != folder:
+            names.clear()  # A link led here.
+        readable = [name for name in names if is_utf_8(name)]
+        skipped |= len(readable) < len(names)
+        names[:] = readable
+    return set(found.values()) if skipped else set()
 
 
 class _Hints:

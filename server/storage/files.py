@@ -57,6 +57,15 @@ def ignored(name: str) -> bool:
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED
 
 
+def is_utf_8(name: str) -> bool:
+    """Whether the bytes of a name or path, as the system's functions give it, are UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def walk(root: Path, folders: Iterable[str]) -> Walk:
     """All files in some folders of the site at `root` and below them."""
     found = Walk()
@@ -95,10 +104,8 @@ def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top:
 def _walk_entry(
     entry: "os.DirEntry[str]", shown: str, above: tuple[tuple[int, int], ...], top: str, found: Walk
 ) -> None:
-    try:
-        shown.encode()
-    except UnicodeEncodeError:
-        name = shown.encode(errors="backslashreplace").decode()
+    if not is_utf_8(shown):
+        name = os.fsencode(shown).decode(errors="backslashreplace")
         found.problems.append(Problem(name, None, "the file's name is not UTF-8", "rename it"))
         return
     try:
@@ -148,9 +155,8 @@ def _is_odd(root: Path, path: str) -> bool:
     """Whether a path has a link in it, is no file or folder, or is not UTF-8."""
     full = str(root / path)
     try:
-        path.encode()
-        if os.path.realpath(full) != full:
+        if not is_utf_8(path) or os.path.realpath(full) != full:
             return True
-    except (UnicodeEncodeError, OSError):  # OSError: a link that was replaced while it was resolved.
+    except OSError:  # a link that was replaced while it was resolved
         return True
     return os.path.lexists(full) and not os.path.isfile(full) and not os.path.isdir(full)

@@ -379,3 +379,38 @@ def test_files_that_the_system_can_not_watch_are_looked_at(tmp_path: Path) -> No
         assert log.read_text().count("the system can't watch files") == 1
     finally:
         stop(process)
+
+
+def test_a_name_that_is_not_utf_8_is_a_problem_and_the_rest_stays_watched(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("server.site.watch.PATROL_S", 1000)
+    monkeypatch.setattr("server.site.watch.POLL_S", 1000)
+    posts = api.root / "content/posts"
+    changes: list[Change] = []
+    watcher = Watcher(api.site, lambda change, seconds: changes.append(change))
+    watcher.start()
+    time.sleep(0.3)
+    (posts / os.fsdecode(b"caf\xe9.md")).write_text("---\ntitle: Nowhere\n---\n")
+    (posts / os.fsdecode(b"folder\xe9")).mkdir()
+    until(
+        lambda: (
+            [p.path for p in api.site.problems] == [r"content/posts/caf\xe9.md", r"content/posts/folder\xe9"]
+        )
+    )
+    for i in range(3):
+        (posts / "one.md").write_text(f"---\ntitle: One {i}\n---\n")
+        until(lambda: f"One {i}" in titles(api))  # noqa: B023
+        (posts / os.fsdecode(b"caf\xe9.md")).read_bytes()
+    write(api.root, {"content/posts/new/three.md": "---\ntitle: Three\n---\n"})
+    until(lambda: "Three" in titles(api))
+    time.sleep(0.5)
+    write(api.root, {"content/posts/new/three.md": "---\ntitle: Four\n---\n"})
+    until(lambda: "Four" in titles(api))
+    (posts / os.fsdecode(b"caf\xe9.md")).unlink()
+    (posts / os.fsdecode(b"folder\xe9")).rmdir()
+    until(lambda: api.site.problems == ())
+    watcher.stop()
+    told = [problem.path for change in changes for problem in change.problems]
+    assert sorted(told) == [r"content/posts/caf\xe9.md", r"content/posts/folder\xe9"]
+    assert caplog.messages == []
