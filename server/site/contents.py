@@ -13,7 +13,7 @@ from server.problems import Problem
 from server.site.configure import Configuration
 from server.site.git_state import GitState, apply_git, git_change
 from server.site.record import Record
-from server.storage.image_cache import ImageCache
+from server.storage.images.cache import ImageCache
 from server.storage.store import Entry, Store
 
 

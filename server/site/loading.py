@@ -23,7 +23,7 @@ from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, look_at_git
 from server.storage.files import Signature, Walk, digest_of, walk
-from server.storage.image_cache import ImageCache
+from server.storage.images.cache import ImageCache
 from server.storage.media import upload_path
 from server.storage.parse_cache import CachedEntry, ParseCache, pack, unpack
 from server.storage.read import read_bytes

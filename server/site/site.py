@@ -16,7 +16,7 @@ from server.documents.timestamps import now
 from server.errors import ConflictError, StorageError
 from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
-from server.paths import FOLDER, UPLOADS, state_folder
+from server.paths import FOLDER, state_folder
 from server.problems import Problem
 from server.site.change import Change, change_of
 from server.site.change_log import ChangeLog
@@ -29,7 +29,7 @@ from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
 from server.storage.files import Signature
 from server.storage.git import git_lock
-from server.storage.image_cache import ImageCache
+from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
 from server.storage.read import parsed, refuse_unreadable
@@ -50,7 +50,7 @@ class Site:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self.started = now()
-        self.image_cache = ImageCache(self.root / UPLOADS, self.root / FOLDER / "formats")
+        self.image_cache = ImageCache(self.root)
         self._journal = Journal(self.root, self.root / FOLDER)
         self._loaded = False
         self._stale_git_lock: Signature | None = None  # left by a git command that was killed

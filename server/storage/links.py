@@ -9,8 +9,10 @@ content/uploads/ to that folder, one in content-types/ to that; no link leads to
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS
@@ -115,6 +117,15 @@ def open_file(root: Path, path: str) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def open_ordinary(root: Path, path: str) -> BufferedReader:
+    """A file of the site at `root`, open for reading. Raises OSError, also for a folder, pipe or device."""
+    descriptor = open_file(root, path)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENXIO, "no ordinary file", path)
+    return os.fdopen(descriptor, "rb")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from server.formats.yaml_reader import read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import FILE_FIELDS, UPLOAD, Schema
 from server.storage.files import Signature, digest_of, signature
-from server.storage.image_cache import ImageCache
+from server.storage.images.cache import ImageCache
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, read_media, upload_path
 from server.storage.read import decode, parse, positions_of, read_bytes, read_text, refuse_empty

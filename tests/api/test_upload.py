@@ -1,8 +1,11 @@
 """Media over HTTP: uploading, describing, scaling, serving, deleting."""
 
+import hashlib
 import io
 import json
 import re
+import resource
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,9 @@ import pytest
 from PIL import Image
 
 from server.site.scaling import scaler
-from server.storage import images
+from server.storage.images import formats
+from server.storage.images.measure import ImageSize, measure
+from server.storage.write_lock import WriteLock
 from tests.sites import Api, make, schema
 
 POST = schema(
@@ -189,7 +194,7 @@ def test_an_animation_keeps_its_frames(api: Api) -> None:
 
 
 def test_an_animation_that_is_too_long_is_not_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "MAX_DECODED", 600 * 400 * 2)
+    monkeypatch.setattr(formats, "MAX_DECODED", 600 * 400 * 2)
     assert upload(api, (animation(2), "a.gif")).body[0]["formats"] is not None
     assert upload(api, (animation(3), "b.gif")).body[0]["formats"] is None
 
@@ -333,3 +338,62 @@ def test_who_may_do_what(api: Api) -> None:
     assert api.ask("POST", "/api/upload", "public").status == 403
     assert api.ask("DELETE", "/api/upload/files/1", "public").status == 403
     assert api.get("/api/upload/files/1").body["error"]["message"] == "file.notFound"
+
+
+def test_a_huge_picture_is_measured_by_its_header_and_scaled_by_another_process(api: Api) -> None:
+    (api.root / "site.yaml").write_text("api: {upload_limit: 2 MB}\n")
+    api.site.refresh()
+    huge = picture(6000, 6000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    file = upload(api, (huge, "huge.png")).body[0]
+    assert (file["width"], sorted(file["formats"])) == (6000, ["large", "medium", "small", "thumbnail"])
+    # Decoded, it takes 144 MB: more than the memory of this process has grown by.
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 50
+    assert sorted(path.name for path in (api.root / ".quire/formats").iterdir() if path.is_dir()) == [
+        hashlib.sha256(huge).hexdigest()[:32]
+    ]
+    began = time.thread_time()
+    with (api.root / f"content{file['url']}").open("rb") as sent:
+        assert measure(sent, ".png") == ImageSize(6000, 6000)
+    assert time.thread_time() - began < 0.05
+
+
+def test_a_picture_that_takes_too_long_is_not_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_S", 0.001)
+    file = upload(api, (picture(), "a.png")).body[0]
+    assert (file["width"], file["formats"]) == (600, None)
+    assert upload(api, (b"x", "b.txt")).status == 201
+
+
+def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "WAIT_S", 0.01)
+    folder = api.root / ".quire/formats"
+    folder.mkdir(parents=True)
+    with WriteLock(folder / "lock", folder).held():
+        file = upload(api, (picture(), "a.png")).body[0]
+    assert (file["width"], file["formats"]) == (600, None)
+    assert api.site.unscaled() == [f"content{file['url']}"]
+    assert (
+        api.site.scale(f"content{file['url']}").snapshot.media[file["url"].rpartition("/")[2]].get("formats")
+    )
+
+
+def test_an_icon_is_measured_and_not_decoded(api: Api) -> None:
+    entry = b"\0\0\0\0\1\0\x20\0" + (1000).to_bytes(4, "little") + (22).to_bytes(4, "little")
+    # The picture in it is larger than an icon can be, which only decoding it would tell.
+    file = upload(api, (b"\0\0\1\0\1\0" + entry + picture(300, 300), "favicon.ico")).body[0]
+    assert (file["width"], file["height"], file["mime"]) == (256, 256, "image/vnd.microsoft.icon")
+
+
+def test_no_link_that_is_put_in_the_place_of_a_picture_is_followed(api: Api) -> None:
+    file = upload(api, (picture(), "a.png")).body[0]
+    path = api.root / f"content{file['url']}"
+    secret = api.root / ".quire" / "secret.png"
+    secret.write_bytes(picture(900, 30))
+    path.unlink()
+    path.symlink_to(secret)
+    inside = file["url"].removeprefix("/uploads/")
+    assert api.site.image_cache.facts(inside) == (None, None)
+    assert not api.site.image_cache.make(inside)

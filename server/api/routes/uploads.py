@@ -10,7 +10,7 @@ from server.api.request import state_of
 from server.errors import NotFoundError
 from server.paths import UPLOADS
 from server.site.site import Site
-from server.storage.links import open_file
+from server.storage.links import open_ordinary
 from server.storage.media import mime_type
 
 KEPT_S = 3600  # so long a client may keep a file without asking again
@@ -37,8 +37,7 @@ def blueprint(site: Site) -> Blueprint:
 def _opened(site: Site, file: Path) -> IO[bytes]:
     """A file of the site, opened. Raises NotFoundError where it is none any more, or became a link."""
     try:
-        descriptor = open_file(site.root, file.relative_to(site.root).as_posix())
-        return os.fdopen(descriptor, "rb")
+        return open_ordinary(site.root, file.relative_to(site.root).as_posix())
     except OSError as error:
         raise NotFoundError() from error
 

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
 
 from server.errors import SetupError
@@ -76,16 +77,23 @@ class Folder:
         self._stage.write_bytes(response.body)
         self._move_into_place(response.path)
 
-    def copy(self, path: str, request: str, source: Path) -> None:
-        """Copy a file, unless the copy is there already."""
+    def copy(self, path: str, request: str, source: BufferedReader) -> None:
+        """Copy an opened file, unless the copy is there already."""
         digest, size = _digest(source)
-        if self._sizes.get(path) == size and _digest(self.root / path) == (digest, size):
+        if self._sizes.get(path) == size and self._copied(path) == (digest, size):
             self.tally.unchanged += 1
         else:
-            shutil.copyfile(source, self._stage)
-            digest, size = _digest(self._stage)
+            source.seek(0)
+            with self._stage.open("w+b") as stage:
+                shutil.copyfileobj(source, stage)
+                stage.seek(0)
+                digest, size = _digest(stage)
             self._move_into_place(path)
         self._list(path, ExportedFile(request, size, digest))
+
+    def _copied(self, path: str) -> tuple[str, int]:
+        with (self.root / path).open("rb") as file:
+            return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
         """Remove the files of earlier exports that are not among some paths, and folders that get empty."""
@@ -190,9 +198,8 @@ class Folder:
         os.replace(self._stage, self.root / NAME)
 
 
-def _digest(path: Path) -> tuple[str, int]:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
+    return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
 
 
 def _check_name(path: str) -> None:

@@ -11,6 +11,7 @@ from server.config.model import FILE, Settings
 from server.errors import SetupError
 from server.site.site import Site, State
 from server.spelling import suggestion
+from server.storage.links import open_ordinary
 from server.storage.media import upload_path
 from server.tools.export.contents import Contents
 from server.tools.export.folder import Folder, Tally
@@ -70,7 +71,8 @@ def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
         folder.claim(uploads)
         folder.remove_gone([*paths, *uploads])
         for path, file in uploads.items():
-            folder.copy(path, "/" + quote(path), file)
+            with open_ordinary(site.root, file) as source:
+                folder.copy(path, "/" + quote(path), source)
         tally = folder.finish()
     return Done(_counted(contents), len(uploads), unscaled, _left_out(contents), tally)
 

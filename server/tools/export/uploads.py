@@ -11,7 +11,8 @@ from server.documents.document import Document
 from server.index.snapshot import apply
 from server.paths import UPLOADS
 from server.site.site import Site, State
-from server.storage.images import FORMATS, format_of
+from server.storage.images.formats import format_of
+from server.storage.images.scale import FORMATS
 from server.storage.media import upload_path
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
@@ -55,22 +56,26 @@ def named_in(body: bytes) -> Iterator[str]:
             yield unquote(path)
 
 
-def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Path]:
-    """The files of upload paths: a media file with its formats, or one format alone."""
+def sources(site: Site, paths: Iterable[str]) -> Mapping[str, str]:
+    """The files of upload paths, by their paths in the site: a media file with its formats, or one alone."""
     media = site.state.snapshot.media
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     for path in paths:
         if path in media:
-            found[path] = site.root / UPLOADS / path
+            found[path] = f"{UPLOADS}/{path}"
             found.update(_formats(site, path, media))
         elif format_of(path) and (file := site.image_cache.file_of(path, media)):
-            found[path] = file
+            found[path] = _inside(site, file)
     return dict(sorted(found.items()))
 
 
-def _formats(site: Site, path: str, media: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+def _formats(site: Site, path: str, media: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     folder, slash, name = path.rpartition("/")
     for key in FORMATS:
         inside = f"{folder}{slash}{key}_{name}"
         if inside not in media and (file := site.image_cache.file_of(inside, media)):
-            yield inside, file
+            yield inside, _inside(site, file)
+
+
+def _inside(site: Site, file: Path) -> str:
+    return file.relative_to(site.root).as_posix()

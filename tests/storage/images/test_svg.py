@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.storage.svg import MOST, svg_size
+from server.storage.images.svg import MOST, svg_size
 
 NS = 'xmlns="http://www.w3.org/2000/svg"'
 
@@ -16,7 +16,8 @@ NS = 'xmlns="http://www.w3.org/2000/svg"'
 def size_of(folder: Path, text: str | bytes) -> tuple[int, int] | None:
     path = folder / "drawing.svg"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return svg_size(path)
+    with path.open("rb") as file:
+        return svg_size(file)
 
 
 @pytest.mark.parametrize(

@@ -5,37 +5,38 @@ makes the formats of an image: an upload calls it at once, and a thread in the b
 for images that were dropped into the folder.
 """
 
+import hashlib
 import json
 import os
+import posixpath
 import threading
 from collections.abc import Container
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from server.errors import BusyError
+from server.paths import FOLDER, UPLOADS
 from server.storage.files import Signature, signature
-from server.storage.images import (
-    ImageSize,
-    digest,
-    format_file,
-    format_of,
-    kept_formats,
-    make_formats,
-    measure,
-    needs_formats,
-)
+from server.storage.images.formats import format_file, format_of, kept_formats, make_formats, needs_formats
+from server.storage.images.measure import ImageSize, measure
+from server.storage.links import open_ordinary
 
 _VERSION = 3
 
+# The signature of a file, its size as an image, and the hash that its formats are kept under ("": none).
+_Known = tuple[Signature, ImageSize | None, str]
+
 
 class ImageCache:
-    """The images below `uploads`; their formats are kept in `folder`.
+    """The images of the site at `root`; their formats are kept in `folder`.
 
-    Methods take an upload path: relative to `uploads`.
+    Methods take an upload path: relative to the folder of uploads.
     """
 
-    def __init__(self, uploads: Path, folder: Path) -> None:
-        self.uploads, self.folder = uploads, folder
-        self._known: dict[str, tuple[Signature, ImageSize | None, str]] = {}
+    def __init__(self, root: Path) -> None:
+        self.root, self.folder = root, root / FOLDER / "formats"
+        self._known: dict[str, _Known] = {}
         self._lock = threading.Lock()
         self._load()
 
@@ -52,12 +53,15 @@ class ImageCache:
         return bool(key) and kept_formats(self.folder, key, inside) is None and image_size is not None
 
     def make(self, inside: str) -> bool:
-        """Make the formats of an image; False if it can't be scaled."""
+        """Make the formats of an image; False if it can't be scaled, or not now."""
         _, key = self._look(inside)
         if not key:
             return False
         try:
-            make_formats(self.folder, key, self.uploads / inside)
+            with self._open(inside) as file:
+                make_formats(self.folder, key, file, posixpath.splitext(inside)[1])
+        except BusyError:
+            return False
         except OSError:
             self._forget_key(inside)
             return False
@@ -87,19 +91,21 @@ class ImageCache:
 
     def _look(self, inside: str) -> tuple[ImageSize | None, str]:
         """The size of an image, and the hash that its formats are kept under ("" if it needs none)."""
-        path = self.uploads / inside
         try:
-            found = signature(os.stat(path))
+            found = signature(os.stat(self.root / UPLOADS / inside))
+            known = self._known.get(inside)
+            if known is None or known[0] != found:
+                with self._open(inside) as file:
+                    known = _read(file, posixpath.splitext(inside)[1])
+                with self._lock:
+                    self._known[inside] = known
         except (OSError, ValueError):
             return None, ""
-        known = self._known.get(inside)
-        if known is None or known[0] != found:
-            image_size = measure(path)
-            key = digest(path) if needs_formats(image_size, path.suffix) else ""
-            known = (found, image_size, key)
-            with self._lock:
-                self._known[inside] = known
         return known[1], known[2]
+
+    def _open(self, inside: str) -> BufferedReader:
+        """The file of an image, in whose place nobody can have put a link. Raises OSError."""
+        return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
     def _forget_key(self, inside: str) -> None:
         """Note that an image can't be scaled, so that it is not tried again until it changes."""
@@ -118,3 +124,12 @@ class ImageCache:
                 self._known[inside] = ((int(at), int(length), int(inode)), image_size, str(key))
         except (OSError, ValueError, KeyError, TypeError):
             self._known = {}
+
+
+def _read(file: BufferedReader, ending: str) -> _Known:
+    """What there is to know of an opened file."""
+    found, image_size, key = signature(os.fstat(file.fileno())), measure(file, ending), ""
+    if needs_formats(image_size, ending):
+        file.seek(0)
+        key = hashlib.file_digest(file, "sha256").hexdigest()[:32]
+    return found, image_size, key

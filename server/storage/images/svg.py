@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
+from typing import IO
 from xml.parsers import expat
 
 MOST = 64 * 1024  # bytes before the end of that tag
@@ -32,10 +32,9 @@ class _EndError(Exception):
     """The tag that begins the drawing has been read, or something that no drawing has."""
 
 
-def svg_size(path: Path) -> tuple[int, int] | None:
+def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
     """The width and height of a drawing in pixels; None for what is none, or says none. Raises OSError."""
-    with path.open("rb") as file:
-        root = _root(file.read(MOST))
+    root = _root(file.read(MOST))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
     if box and not (width and height):

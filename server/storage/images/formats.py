@@ -1,0 +1,119 @@
+"""The smaller formats of pictures that clients ask for, made once for each content.
+
+They are kept in .quire/formats/ under the hash of the picture, and can be deleted at any time. One
+picture of a site is scaled at a time, by a process of its own (`scale`).
+"""
+
+import json
+import os
+import posixpath
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+from server.storage.images.measure import ImageSize, kilobytes
+from server.storage.images.scale import CPU_S, FORMATS
+from server.storage.write_lock import WriteLock
+
+SCALED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
+_DRAFTED = (".jpg", ".jpeg")  # which are decoded smaller than they are
+MAX_DECODED = 64_000_000  # pixels; a picture with more to decode is not scaled
+MOST_S = 1.5 * CPU_S  # that a picture may take, however many others compute beside it
+WAIT_S = MOST_S
+_RECORD = "formats.json"
+_CODE = Path(__file__).resolve().parents[3]  # the folder of this package, for the process to import
+_SUBTYPES: Mapping[str, str] = {
+    ".jpg": "jpeg",
+    ".tif": "tiff",
+}  # of media types, where the ending is not that
+
+
+def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
+    """Whether an image is larger than the smallest format, and of a type and size that is scaled."""
+    if image_size is None or ending.lower() not in SCALED:
+        return False
+    if image_size.width * image_size.height > MAX_DECODED and ending.lower() not in _DRAFTED:
+        return False
+    width, height = FORMATS["thumbnail"]
+    return image_size.width > width or image_size.height > height
+
+
+def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
+    """The formats of the image at the upload path `inside`, whose content has the hash `key`, if made."""
+    try:
+        record = json.loads((folder / key / _RECORD).read_bytes())
+        return {name: _described(name, entry, inside) for name, entry in record.items() if name in FORMATS}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
+    """Make the formats of an image, unless somebody just did.
+
+    Raises OSError for a file that is none, or costs too much, and BusyError where others are scaled for long.
+    """
+    target = folder / key
+    target.mkdir(parents=True, exist_ok=True)
+    with WriteLock(folder / "lock", folder).held(WAIT_S), tempfile.TemporaryDirectory(dir=folder) as made:
+        if (target / _RECORD).is_file():
+            return
+        record = Path(made, _RECORD)
+        record.write_bytes(_scaled(file, made, ending.lower()))
+        for path in sorted(Path(made).iterdir(), key=record.__eq__):  # the record last
+            path.replace(target / path.name)
+
+
+def _scaled(file: IO[bytes], folder: str, ending: str) -> bytes:
+    """What the process says of the formats that it wrote into a folder. Raises OSError."""
+    command = [sys.executable, "-P", "-m", "server.storage.images.scale", folder, ending, str(MAX_DECODED)]
+    path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
+    file.seek(0)
+    try:
+        done = subprocess.run(
+            command,
+            stdin=file,
+            capture_output=True,
+            timeout=MOST_S,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,  # Ctrl-C in a terminal ends the server, not this.
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"it took more than {MOST_S} seconds") from error
+    if done.returncode:
+        raise OSError(done.stderr.decode(errors="replace").strip() or f"its process ended: {done.returncode}")
+    return done.stdout
+
+
+def _described(name: str, entry: Mapping[str, int], inside: str) -> dict[str, Any]:
+    """One format as the API shows it."""
+    folder, file = posixpath.split(inside)
+    stem, ending = posixpath.splitext(file)
+    size = entry["bytes"]
+    return {
+        "name": f"{name}_{file}",
+        "hash": f"{name}_{stem}",
+        "ext": ending,
+        "mime": f"image/{_SUBTYPES.get(ending.lower(), ending[1:].lower())}",
+        "path": None,
+        "width": entry["width"],
+        "height": entry["height"],
+        "size": kilobytes(size),
+        "sizeInBytes": size,
+        "url": "/uploads/" + quote(posixpath.join(folder, f"{name}_{file}")),
+    }
+
+
+def format_of(inside: str) -> tuple[str, str] | None:
+    """`a/small_b.png` → (`small`, `a/b.png`): the format and the image that a path may mean."""
+    folder, file = posixpath.split(inside)
+    name, _, rest = file.partition("_")
+    return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None
+
+
+def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
+    """The file in which a format of an image is kept."""
+    return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"

@@ -1,0 +1,139 @@
+"""The process that scales one picture and ends, so that what it took of memory is given back.
+
+    python -m server.storage.images.scale FOLDER ENDING PIXELS < PICTURE
+
+writes each format that is smaller than the picture into the folder, as NAME and the ending, and prints
+what it made: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`. It fails for a picture that is
+damaged, that has more than so many pixels to decode, or that takes more memory or time than there is.
+"""
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from PIL import Image, ImageOps, ImageSequence
+
+from server.storage.images.measure import MAX_PIXELS, READ, measure, orientation
+
+# The name of each format and the box that it fits in, in pixels: those of Strapi.
+FORMATS: Mapping[str, tuple[int, int]] = {
+    "thumbnail": (245, 156),
+    "small": (500, 500),
+    "medium": (750, 750),
+    "large": (1000, 1000),
+}
+MEMORY = 1024 * 1024 * 1024  # bytes of address space
+CPU_S = 20
+NICE = 5  # Those that answer requests go first.
+_DRAFT = (2000, 2000)  # A JPEG is decoded at twice the size of the largest format, not in full.
+_GAP = 2.0  # A frame is averaged to twice the size before pixels are interpolated.
+# Modes whose pixels can't be interpolated, and those to convert them to.
+_SMOOTH = {"1": "L", "P": "RGBA", "PA": "RGBA"}
+
+
+def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
+    """Write the formats of a picture; returns the width, height and bytes of each by its name.
+
+    Raises OSError for a file that is no picture or has more than `most` pixels to decode, and whatever
+    Pillow raises for a damaged one.
+    """
+    size, image = _decode(file, ending, most)
+    made = {}
+    for name, (width, height) in FORMATS.items():
+        if size[0] <= width and size[1] <= height:
+            continue
+        scaled = _fit(size, (width, height))
+        path = folder / f"{name}{ending}"
+        if ending == ".gif":
+            _save_frames(file, scaled, path)
+        else:
+            _save(image.resize(scaled, Image.Resampling.LANCZOS), path)
+        made[name] = {"width": scaled[0], "height": scaled[1], "bytes": path.stat().st_size}
+    return made
+
+
+def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], Image.Image]:
+    """An image's size as it is shown, and the image itself, maybe decoded smaller. Raises OSError."""
+    image_size = measure(file, ending)
+    if image_size is None:
+        raise OSError(f"no image of at most {MAX_PIXELS} pixels")
+    image = _open(file)
+    image.draft(None, _DRAFT)
+    frames = getattr(image, "n_frames", 1) if image.format == "GIF" else 1
+    if image.width * image.height * frames > most:
+        raise OSError(f"more than {most} pixels to decode")
+    if orientation(image) != 1:
+        ImageOps.exif_transpose(image, in_place=True)
+    image.load()
+    smooth = _SMOOTH.get(image.mode)
+    size = image_size.width, image_size.height
+    return size, _reduced(image.convert(smooth) if smooth else image, _fit(size, FORMATS["large"]))
+
+
+def _reduced(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
+    """An image at about twice the size of the largest format, by averages of pixels: that is far quicker."""
+    factor = image.width // (2 * largest[0])
+    return image.reduce(factor) if factor > 1 else image
+
+
+def _open(file: IO[bytes]) -> Image.Image:
+    file.seek(0)
+    return Image.open(file, formats=READ)
+
+
+def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
+    """The largest size with the same proportions that fits in a box."""
+    factor = min(box[0] / size[0], box[1] / size[1])
+    return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
+
+
+def _save(image: Image.Image, path: Path) -> None:
+    if path.suffix in (".jpg", ".jpeg"):
+        image.convert("RGB").save(path, "JPEG", quality=80, optimize=True, progressive=True)
+    elif path.suffix == ".webp":
+        image.save(path, "WEBP", quality=80)
+    elif path.suffix in (".tif", ".tiff"):
+        image.save(path, "TIFF", compression="tiff_lzw")
+    else:
+        image.save(path, "PNG", optimize=True)
+
+
+def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
+    """Save the frames of a GIF, which may be one, in another size; only those of that size are kept."""
+    frames, durations = [], []
+    image = _open(file)
+    again = {"loop": image.info["loop"]} if "loop" in image.info else {}
+    for frame in ImageSequence.Iterator(image):
+        frames.append(frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS, reducing_gap=_GAP))
+        durations.append(frame.info.get("duration", 0))
+    first, *others = frames
+    # Each frame is whole, so that what was shown before it is removed.
+    first.save(path, "GIF", save_all=True, append_images=others, duration=durations, disposal=2, **again)
+
+
+def _bound() -> None:
+    """Let this process take no more than MEMORY and CPU_S, as far as the system can see to it."""
+    for limit, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_S)):
+        with suppress(OSError, ValueError):
+            resource.setrlimit(limit, (most, most))
+    os.nice(NICE)
+
+
+def main() -> None:
+    """Scale the picture on standard input."""
+    _bound()
+    folder, ending, most = sys.argv[1:]
+    try:
+        made = scale(sys.stdin.buffer, Path(folder), ending, int(most))
+    except Exception as error:  # Pillow raises whatever a damaged file leads it to
+        sys.exit(f"{type(error).__name__}: {error}")
+    print(json.dumps(made))
+
+
+if __name__ == "__main__":
+    main()
