@@ -1,7 +1,8 @@
 """Runs a WSGI app on one of the servers compared: `python -m bench.host SERVER PORT empty|site PATH`.
 
-Each runs with one process, THREADS threads, as server/api/serving/http_server.py has, and no access log. The
-empty app knows its answers by their request: it sends the very bytes that Quire sent, and does nothing else.
+Each runs with one process, as many threads as server/api/serving/http_server.py answers reads in, and no
+access log. The empty app knows its answers by their request: it sends the very bytes that Quire sent, and
+does nothing else.
 """
 
 import logging
@@ -20,7 +21,7 @@ from granian.server import Server
 
 from server.api.app import create_app
 from server.api.response import JSON
-from server.api.serving.http_server import THREADS
+from server.api.serving.http_server import IN_PLACE_THREADS as THREADS
 from server.auth.accounts import Accounts
 from server.site.site import Site
 
@@ -72,7 +73,12 @@ def run_waitress(app: App, port: int) -> None:
 
 def run_gunicorn(app: App, port: int) -> None:
     """Pure Python: the worker `gthread`."""
-    settings = {"bind": f"{HOST}:{port}", "workers": 1, "worker_class": "gthread", "threads": THREADS}
+    settings = {
+        "bind": f"{HOST}:{port}",
+        "workers": 1,
+        "worker_class": "gthread",
+        "threads": THREADS,
+    }
     settings |= {"keepalive": 60, "loglevel": "warning"}
 
     def load_config(self: Any) -> None:

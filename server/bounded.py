@@ -95,6 +95,14 @@ class Turns:
         self._what, self._longest = what, longest
         self._places, self._turn = threading.Semaphore(waiting + 1), threading.Lock()
 
+    def take_if_free(self) -> bool:
+        """Take the turn without waiting, if nobody has it."""
+        if self._places.acquire(blocking=False):
+            if self._turn.acquire(blocking=False):
+                return True
+            self._places.release()
+        return False
+
     def take(self) -> None:
         """Wait for the turn. Raises BusyError where too many wait, or it takes too long."""
         if self._places.acquire(blocking=False):

@@ -2,6 +2,8 @@
 
     QuireError
     ├── SetupError               the site itself is wrong: path, line, message, fix
+    ├── Postponed                a thread that may wait has to answer the request
+    ├── ClientGone               nobody waits for the answer any more
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   ├── PaginationError  400
@@ -54,6 +56,18 @@ class SetupError(QuireError):
         self.path, self.line, self.column, self.message, self.fix = path, line, column, message, fix
         where = f"{path}:{line}" if line else path
         super().__init__(f"{where}: {message}" + (f" ({fix})" if fix else ""))
+
+
+class Postponed(QuireError):
+    """The thread that has a request must not wait, and the answer may have to; `costly` says that it will."""
+
+    def __init__(self, *, costly: bool) -> None:
+        self.costly = costly
+        super().__init__("another thread answers")
+
+
+class ClientGone(QuireError):
+    """The client has left; there is nobody to answer."""
 
 
 @contextmanager

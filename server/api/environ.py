@@ -13,6 +13,10 @@ FORMAT = "Strapi-Response-Format"  # the header that asks for the previous forma
 # The keys of a WSGI environ that hold the state which the request is answered from, and what it may cost.
 STATE, BUDGET = "quire.state", "quire.budget"
 REFUSED = "quire.refused"  # the key of an error that was met while the body was received
+# The keys of what the HTTP server says of the thread that answers: that it must not wait; that the request
+# was postponed, and is known to be costly; and what tells whether the client has left.
+IN_PLACE, COSTLY, GONE = "quire.in_place", "quire.costly", "quire.gone"
+ADMITTED = "quire.admitted"  # the key of what was counted of a request, so that it is counted once
 
 
 def parse_query(raw: str) -> dict[str, object]:

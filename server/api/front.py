@@ -11,7 +11,20 @@ from typing import cast
 
 from server.api.cache import LARGEST, CachedAnswer, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
-from server.api.environ import BUDGET, FORMAT, REFUSED, STATE, believe_proxies, is_v4, parse_query, wsgi_text
+from server.api.environ import (
+    ADMITTED,
+    BUDGET,
+    COSTLY,
+    FORMAT,
+    GONE,
+    IN_PLACE,
+    REFUSED,
+    STATE,
+    believe_proxies,
+    is_v4,
+    parse_query,
+    wsgi_text,
+)
 from server.api.failure import failure
 from server.api.identities import Identities
 from server.api.reading import Reader
@@ -27,7 +40,8 @@ from server.api.response import (
     send,
 )
 from server.api.serving.bodies import MAX_BODY
-from server.errors import RateLimitError
+from server.config.model import Settings
+from server.errors import ClientGone, Postponed, RateLimitError
 from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
 from server.site.site import Site, State
@@ -53,22 +67,21 @@ class Front:
         self.cache, self.turns = answer_cache(), turns()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request."""
+        """Answer one request. Raises Postponed and ClientGone, where `environ` says that these may be."""
         state = self.site.state
         budget = Budget()
         counted: tuple[Header, ...] = ()
         try:
             environ[STATE] = state = self.site.current()
-            if state.settings.trusted_proxies:
-                believe_proxies(environ, state.settings.trusted_proxies)
-            environ[BUDGET] = budget = Budget(state.settings, self.turns)
+            within, counted = self._admit(environ, state.settings)
+            environ[BUDGET] = budget = self._budget(environ, state.settings)
             if REFUSED in environ:
                 raise environ.pop(REFUSED)
-            if self.count is not None and environ["REQUEST_METHOD"] != "OPTIONS":
-                within, counted = self.count(environ.get("REMOTE_ADDR", ""))
-                if not within:
-                    raise RateLimitError()
+            if not within:
+                raise RateLimitError()
             shown = self._answer(environ, state)
+        except (Postponed, ClientGone):
+            raise
         except Exception as error:
             shown = _represent(failure(error), environ, state)
         finally:
@@ -89,6 +102,22 @@ class Front:
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), settings)
         return settings.upload_limit if actor.may("upload", "upload") else 0
 
+    def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
+        """Whether a request is within the limit of its client, and the headers that tell; once for each."""
+        if ADMITTED not in environ:
+            if settings.trusted_proxies:
+                believe_proxies(environ, settings.trusted_proxies)
+            if self.count is None or environ["REQUEST_METHOD"] == "OPTIONS":
+                environ[ADMITTED] = True, ()
+            else:
+                environ[ADMITTED] = self.count(environ.get("REMOTE_ADDR", ""))
+        admitted: tuple[bool, tuple[Header, ...]] = environ[ADMITTED]
+        return admitted
+
+    def _budget(self, environ: Environ, settings: Settings) -> Budget:
+        waits, costly = IN_PLACE not in environ, COSTLY in environ
+        return Budget(settings, self.turns, waits=waits, costly=costly, gone=environ.get(GONE))
+
     def _answer(self, environ: Environ, state: State) -> Representation:
         if environ["REQUEST_METHOD"] in READING:
             place = content_at(environ["PATH_INFO"], state.schema)
@@ -99,6 +128,8 @@ class Front:
         preflight = preflight_headers(state.settings.cors, environ)
         if preflight is not None:
             return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
+        if IN_PLACE in environ:
+            raise Postponed(costly=False)
         return _represent(self.handle(environ), environ, state)
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:

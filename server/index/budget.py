@@ -6,11 +6,12 @@ Whoever is about to look at some documents spends so many steps first, for a lis
 
 import math
 import time
+from collections.abc import Callable
 from typing import Self
 
 from server.bounded import Turns
 from server.config.model import Settings
-from server.errors import LimitError
+from server.errors import ClientGone, LimitError, Postponed
 
 GRANTED = 1000  # steps between two looks at the clock, which takes a system call
 COSTLY_S = 0.05  # of processor time: a request that takes more waits for its turn
@@ -29,17 +30,31 @@ class Budget:
     Without settings, it has no end. It is closed when the request has been answered.
     """
 
-    __slots__ = ("_began", "_bytes", "_granted", "_left", "_settings", "_steps", "_taken", "_turns")
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        turns: Turns | None = None,
+        *,
+        waits: bool = True,
+        costly: bool = False,
+        gone: Callable[[], bool] | None = None,
+    ) -> None:
+        """`waits` says whether the thread may wait for a turn, `costly` that the request is sure to need one.
 
-    def __init__(self, settings: Settings | None = None, turns: Turns | None = None) -> None:
+        `gone` tells whether nobody waits for the answer any more.
+        """
         self._settings, self._turns, self._taken = settings, turns, False
+        self._waits, self._costly, self._gone = waits, costly, gone
         self._began: float | None = None
         self._steps: float = settings.limit_steps if settings else math.inf
         self._bytes: float = settings.limit_size if settings else math.inf
         self._granted = self._left = min(self._steps, GRANTED) if settings else math.inf
 
     def spend(self, steps: int) -> None:
-        """Count some steps before they are taken. Raises LimitError, and BusyError: see `Turns`."""
+        """Count some steps before they are taken.
+
+        Raises LimitError, BusyError (see `Turns`), Postponed, and ClientGone.
+        """
         self._left -= steps
         if self._left < 0:
             self._renew()
@@ -83,6 +98,15 @@ class Budget:
             self._began = now
         if now - self._began > settings.limit_time.total_seconds():
             raise LimitError("The answer takes too long; ask for less", "time")
-        if now - self._began > COSTLY_S and self._turns is not None and not self._taken:
-            self._turns.take()
-            self._taken = True
+        costly = now - self._began > COSTLY_S or self._costly
+        if costly and self._turns is not None and not self._taken:
+            self._take_turn(self._turns)
+        if self._gone is not None and self._gone():
+            raise ClientGone
+
+    def _take_turn(self, turns: Turns) -> None:
+        if self._waits:
+            turns.take()
+        elif not turns.take_if_free():
+            raise Postponed(costly=True)
+        self._taken = True

@@ -305,3 +305,54 @@ def test_connections_never_take_up_all_open_files(tmp_path: Path) -> None:
             assert running.title == "meanwhile"
     finally:
         stop(running.process)
+
+
+def costly(name: str) -> bytes:
+    """A request that looks for many texts, none of which was ever asked for."""
+    filters = "&".join(f"filters[$and][{n}][title][$notContainsi]={name}{n}" for n in range(60))
+    return head("GET", f"/api/notes?{filters}")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("large")
+    text = "of many words, again and again, " * 1000
+    files: dict[str, str | bytes] = {
+        "content-types/note.json": schema("note", {"title": "text"}),
+        "site.yaml": "roles: {public: {note: [find, findOne]}}\nsearch: {index: false}\n",
+    }
+    files |= {f"content/notes/n{n}.md": f"---\ntitle: {text}{n}\n---\n" for n in range(300)}
+    write(folder / "site", files)
+    running = Server(folder)
+    yield running
+    stop(running.process)
+
+
+def test_costly_requests_do_not_keep_others_waiting(large: Server) -> None:
+    with ExitStack() as stack:
+        clients = [stack.enter_context(large.connect(costly(f"many{n}"))) for n in range(MANY)]
+        for _ in range(5):
+            assert large.ask("GET", "/api/notes/n7")[0] == 200
+        statuses = {client.recv(12)[9:] for client in clients}
+    assert statuses == {b"200", b"503"}
+
+
+def test_nothing_more_is_done_for_clients_that_have_left(large: Server) -> None:
+    (worker,) = children(large.process.pid)
+
+    def processor_time() -> int:
+        fields = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    def spent(leave: bool) -> int:
+        began = processor_time()
+        with ExitStack() as stack:
+            clients = [stack.enter_context(large.connect(costly(f"{leave}{n}"))) for n in range(9)]
+            if not leave:
+                assert {client.recv(12)[9:] for client in clients} == {b"200"}
+        seen = -1
+        while seen != (seen := processor_time()):
+            time.sleep(0.3)
+        return seen - began
+
+    assert spent(leave=True) < 0.6 * spent(leave=False)

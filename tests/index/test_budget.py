@@ -8,7 +8,7 @@ import pytest
 
 from server.bounded import Turns
 from server.config.model import Settings
-from server.errors import BusyError, LimitError
+from server.errors import BusyError, ClientGone, LimitError, Postponed
 from server.index import budget as budgets
 from server.index.budget import Budget, turns
 
@@ -92,3 +92,26 @@ def test_too_many_that_wait_are_refused() -> None:
     with costly(taking), pytest.raises(BusyError):
         costly(taking)
     costly(taking).close()  # and the next has its turn
+
+
+def test_who_must_not_wait_is_postponed_when_another_has_the_turn() -> None:
+    taking = turns()
+    settings = Settings(limit_steps=10**12, limit_time=timedelta(minutes=1))
+    with costly(taking), pytest.raises(Postponed) as postponed:
+        spend_without_end(Budget(settings, taking, waits=False))
+    assert postponed.value.costly
+
+
+def test_a_request_that_was_postponed_takes_its_turn_before_it_costs_again() -> None:
+    taking = turns(waiting=0)
+    with costly(taking), pytest.raises(BusyError):
+        Budget(Settings(), taking, costly=True).spend(budgets.GRANTED + 1)
+
+
+def test_nothing_is_computed_for_a_client_that_has_left() -> None:
+    left = [False]
+    budget = Budget(Settings(), turns(), gone=lambda: left[0])
+    budget.spend(2 * budgets.GRANTED)
+    left[0] = True
+    with pytest.raises(ClientGone):
+        budget.spend(2 * budgets.GRANTED)

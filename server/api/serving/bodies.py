@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from server.errors import ApiError, BusyError, RequestTimeoutError, StorageError
+from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
 SMALL = 64 * 1024  # bytes that anybody may send, whatever they are allowed to do
@@ -20,10 +20,6 @@ IN_MEMORY = 1024 * 1024  # bytes of a body beyond which it is in a file
 ROOM = 1024 * 1024 * 1024  # bytes of all bodies that one process receives at a time
 PROGRESS_S = 30.0  # how long a client may send nothing
 WHOLE_S = 300.0  # how long a body may take in all
-
-
-class ClientGone(Exception):
-    """The client has closed the connection, or broken the protocol, before its body was whole."""
 
 
 class Receiver:

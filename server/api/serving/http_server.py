@@ -1,8 +1,10 @@
 """The HTTP server of one process: granian takes connections and reads heads, a WSGI app answers.
 
-A request without a body is answered by the thread that granian calls with it. A body is received first, on
-an event loop, so that no client, however slowly it sends, holds a thread; then a thread of a small pool
-answers. granian sends the answer, from memory or from a file, as slowly as the client takes it.
+A read of content is answered in place, by the thread that granian calls with it: there are few of these,
+since threads of Python that compute at once only get in each other's way. What may have to wait is answered
+by a thread of a pool: a read that has turned out costly, and all that is no read of content. A body is
+received first, on an event loop, so that no client, however slowly it sends, holds a thread. granian sends
+the answer, from memory or from a file, as slowly as the client takes it.
 
 granian's own servers run a coroutine for each request, which costs as much again as to answer a read that
 is kept. So this module, and no other, uses what they are made of (docs/architecture.md).
@@ -13,7 +15,7 @@ import logging
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from io import BytesIO
@@ -24,17 +26,19 @@ from granian import _granian
 from granian.constants import HTTPModes
 from granian.http import HTTP1Settings, HTTP2Settings
 
-from server.api.environ import REFUSED
+from server.api.environ import COSTLY, GONE, IN_PLACE, REFUSED
 from server.api.front import Front
-from server.api.response import READING, Environ
-from server.api.serving.bodies import SMALL, ClientGone, Receiver
+from server.api.response import Environ
+from server.api.serving.bodies import SMALL, Receiver
 from server.api.serving.file_part import FilePart
-from server.errors import ApiError
+from server.errors import ApiError, ClientGone, Postponed
 
 log = logging.getLogger("quire")
 
-THREADS = 16  # that answer requests without a body; those that cost much take up nine (server.index.budget)
-WRITERS = 8  # threads that answer requests with a body; passwords take up six (server.auth.passwords)
+IN_PLACE_THREADS = 4  # that answer reads of content, and never wait
+THREADS = 24  # that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth)
+IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
+CLIENT_GONE = 499  # the status that nobody gets
 HEAD_MS = 30_000  # how long the head of a request may take
 CONNECTIONS = 4096  # of one process; more wait until one is closed
 FILES = 200  # files that a process may have open beside its connections
@@ -59,8 +63,8 @@ class HttpServer:
     def __init__(self, app: Front, address: tuple[str, int], folder: Callable[[], Path]) -> None:
         self._app, self._address = app, address
         self._receiver = Receiver(folder)
-        self._pool = ThreadPoolExecutor(WRITERS, "answer")
-        self._receiving: set[asyncio.Task[None]] = set()
+        self._pool = ThreadPoolExecutor(THREADS, "answer")
+        self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
         """Serve until SIGTERM, then answer what has begun to arrive."""
@@ -78,7 +82,7 @@ class HttpServer:
             None,
             1,
             512,
-            THREADS,
+            IN_PLACE_THREADS,
             30,
             most_connections(),
             HTTPModes.http1,
@@ -94,17 +98,38 @@ class HttpServer:
         self._pool.shutdown()
 
     def _schedule(self, request: Any) -> None:
-        """Answer a request, in a thread of granian's, or see to it that its body is received."""
+        """Answer a request in place, or see to it that a thread does that may wait, once its body is here."""
         environ = environ_of(request.scope)
-        if environ["REQUEST_METHOD"] in READING or not _has_body(environ):
-            self._answer(environ, request.proto)
-        else:
-            self._loop.call_soon_threadsafe(self._receive_soon, environ, request.proto)
+        work = self._receive if _has_body(environ) else self._answer_soon
+        if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
+            environ[IN_PLACE] = True
+            try:
+                self._answer(environ, request.proto)
+                return
+            except Postponed as postponed:
+                del environ[IN_PLACE]
+                if postponed.costly:
+                    environ[COSTLY] = True
+                work = self._answer_later
+        self._loop.call_soon_threadsafe(self._begin, work(environ, request.proto))
 
-    def _receive_soon(self, environ: Environ, protocol: Any) -> None:
-        task = self._loop.create_task(self._receive(environ, protocol))
-        self._receiving.add(task)
-        task.add_done_callback(self._receiving.discard)
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+
+    async def _answer_soon(self, environ: Environ, protocol: Any) -> None:
+        """Let a thread of the pool answer a request that has no body."""
+        await self._loop.run_in_executor(self._pool, self._answer, environ, protocol)
+
+    async def _answer_later(self, environ: Environ, protocol: Any) -> None:
+        """Let a thread of the pool answer a read that was postponed, as long as its client waits."""
+        left = self._loop.create_task(_until_left(protocol))
+        environ[GONE] = left.done
+        try:
+            await self._answer_soon(environ, protocol)
+        finally:
+            left.cancel()
 
     async def _receive(self, environ: Environ, protocol: Any) -> None:
         """Receive the body of a request, then let a thread of the pool answer."""
@@ -137,9 +162,18 @@ class HttpServer:
                 protocol.response_file_range(status, headers, str(body.path), body.start, body.end)
             else:
                 protocol.response_bytes(status, headers, b"".join(body))
+        except Postponed:
+            raise
+        except ClientGone:
+            protocol.response_empty(CLIENT_GONE, [])
         except Exception:
             log.exception("a request could not be answered")
             protocol.response_empty(500, [])
+
+
+async def _until_left(protocol: Any) -> None:
+    """Wait until the client of a request has closed its connection."""
+    await protocol.client_disconnect()
 
 
 class _Scheduler(_granian.CallbackScheduler):
