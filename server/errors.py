@@ -7,7 +7,7 @@
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   ├── PaginationError  400
-        │   └── LimitError       400  the answer would cost more than one may
+        │   └── LimitError       400  the request would cost more than one may
         ├── BadRequestError      400
         ├── ApplicationError     400  a rule of accounts forbids it, such as a blocked user
         │   └── TakenError       400  another user has the name or the e-mail address
@@ -111,7 +111,7 @@ class PaginationError(ValidationError):
 
 
 class LimitError(ValidationError):
-    """The answer would cost more than one may."""
+    """The request would cost more than one may."""
 
     def __init__(self, message: str, limit: str) -> None:
         """`limit` is the key below `api.limits` of site.yaml that says how much."""

@@ -1,7 +1,8 @@
 """Waiting for what other threads and processes are about to do."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.client import HTTPException
 
 LONGEST_S = 30.0
@@ -19,3 +20,12 @@ def until(met: Callable[[], bool], seconds: float = LONGEST_S) -> None:
                 raise
         assert time.monotonic() < deadline, f"not so after {seconds:.0f} s"
         time.sleep(0.01)
+
+
+@contextmanager
+def computing_less_than(seconds: float) -> Iterator[None]:
+    """A block in which this thread takes less processor time than some seconds."""
+    began = time.thread_time()
+    yield
+    taken = time.thread_time() - began
+    assert taken < seconds, f"took {taken:.1f} s of processor time"

@@ -6,8 +6,8 @@ from flask import Request, Response
 
 from server.api.environ import BUDGET, STATE, parse_query
 from server.api.response import JSON
-from server.errors import ValidationError
-from server.formats.json_reader import read_json
+from server.errors import LimitError, ValidationError
+from server.formats.json_reader import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
 from server.query import qs
@@ -34,7 +34,7 @@ def parameters(request: Request) -> dict[str, object]:
 def read_body(request: Request) -> object:
     """The body of a request as a tree, from JSON or a form in bracket notation; None where it has neither.
 
-    Raises ValidationError.
+    Raises ValidationError, also for more values than are read (`api.limits.values`).
     """
     form = request.mimetype == FORM
     if not form and not request.is_json:
@@ -43,12 +43,19 @@ def read_body(request: Request) -> object:
     if not data.strip():
         return None
     try:
-        return qs.parse(data.decode()) if form else read_json(data.decode("utf-8-sig"))
+        return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)
     except UnicodeDecodeError as error:
         raise ValidationError(f"The body is not UTF-8 at byte {error.start}") from error
     except SyntaxProblem as error:
         line = f", line {error.line}" if error.line else ""
         raise ValidationError(f"The body can't be read{line}: {error.message}") from error
+
+
+def _read_json(text: str, request: Request) -> object:
+    most = state_of(request).settings.limit_values
+    if has_more_values(text, most):
+        raise LimitError(f"The body has more than {most:,} values; write less at once", "values")
+    return read_json(text)
 
 
 def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:

@@ -135,6 +135,12 @@ class Settings:
         "The processor time that one request may take, such as `10s`.",
         "`2s`",
     )
+    limit_values: int = _setting(
+        50_000,
+        "api.limits.values",
+        "count",
+        "How many values one body may have ([more](reliability.md#what-one-write-may-cost)).",
+    )
     cors: tuple[str, ...] = _setting(
         ("*",),
         "api.cors",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 
 from server.formats.positions import Positions, position_at
 from server.formats.scalars import MAX_DIGITS
@@ -9,9 +10,33 @@ from server.formats.tree import MAX_DEPTH, Plain, SyntaxProblem, Tree, depth_of
 from server.formats.yaml_reader import read_yaml
 
 # JSON strings, and the numbers that Python's reader refuses without saying where they are.
-_ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})')
+_ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
+_MARKS = (",", "[", "{", "\\u")  # Every value but the first follows one of them.
+_NESTED = re.compile(r'"\s*[\[{\\]')  # text that may be JSON, or is once its escapes are read
+# JSON strings and empty lists and objects, and what a further value follows.
+_VALUES = re.compile(r'"(?:[^"\\]|\\.)*+"?|\[\s*\]|\{\s*\}|[\[{,]', re.DOTALL)
 
 _ENDS = {"}": "object", "]": "array"}
+
+
+def has_more_values(text: str, most: int) -> bool:
+    """Whether a JSON text has more values than `most`, lists and objects included; told before it is read.
+
+    What text in quotes holds that may be JSON itself counts as well.
+    """
+    if sum(map(text.count, _MARKS)) < most:  # Most texts are short.
+        return False
+    left = most
+    for number, found in enumerate(_VALUES.finditer(text)):
+        token = found[0]
+        if len(token) == 1:
+            left -= 1
+        elif _NESTED.match(token):
+            left -= sum(map(token.count, _MARKS))
+        # A value has at most a key, itself and a comma: what has more parts is no JSON.
+        if left <= 0 or number > 4 * most:
+            return True
+    return False
 
 
 def read_json(text: str) -> Tree:
@@ -86,7 +111,6 @@ def _no_constant(name: str) -> Tree:
 def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise SyntaxProblem(f'the key "{twice}" stands twice', None, "remove one of the two")
     return found

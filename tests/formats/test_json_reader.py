@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.json_reader import read_json
+from server.formats.json_reader import has_more_values, read_json
 from server.formats.scalars import MAX_DIGITS, typed
 from server.formats.tree import Plain, SyntaxProblem
+from tests.waiting import computing_less_than
 
 JSON_VALUES = st.recursive(
     st.one_of(
@@ -67,3 +68,49 @@ def test_what_is_no_json_is_refused(name: str) -> None:
         read_json(text)
     assert message in caught.value.message
     assert caught.value.line == line
+
+
+def values_in(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(values_in, inner))
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('ab,[{:"\\ \x00'),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text('a,[{"\\'), inner),
+)
+
+
+@given(_JSON, st.booleans(), st.sampled_from([None, 1]))
+def test_the_values_of_json_are_counted_before_it_is_read(
+    value: Any, ascii_: bool, indent: int | None
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_, indent=indent)
+    if '"[' not in text.replace(" ", "") and '"{' not in text.replace(" ", "") and '"\\' not in text:
+        assert not has_more_values(text, values_in(value))
+    assert values_in(value) == 1 or has_more_values(text, values_in(value) - 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"[1,1,1,1]"', '" {\\"a\\":[1,2,3]}"', '"\\u005b1\\u002c1\\u002c1]"', '"\\n[1,1,1,1]"', '"""""""",,,,'],
+)
+def test_values_of_json_in_text_are_counted(text: str) -> None:
+    assert has_more_values(text, 3)
+
+
+@pytest.mark.parametrize("text", ['"a, b, c, d and [e]"', "[[], {}]", '{"a, [b]": "c, {d}"}'])
+def test_commas_of_prose_are_no_values(text: str) -> None:
+    assert not has_more_values(text, 3)
+
+
+@pytest.mark.parametrize("end", ["", ",", '"', "]"])
+def test_text_that_is_never_closed_is_counted_at_once(end: str) -> None:
+    with computing_less_than(2):
+        assert not has_more_values('["x' + '\\"' * 1_000_000 + "," * 100 + end, 50)
+
+
+def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
+    keys = ",".join(f'"k{i}":0' for i in range(40_000))
+    with computing_less_than(2), pytest.raises(SyntaxProblem, match='"k39999" stands twice'):
+        read_json(f'{{{keys},"k39999":0}}')

@@ -1,0 +1,53 @@
+"""What one write may cost, over HTTP: more than that is refused before any work is done for it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.sites import INTEGER, STRING, Api, collection, component, load
+from tests.waiting import computing_less_than
+
+NOTE = collection(
+    "note",
+    {
+        "title": STRING,
+        "data": {"type": "json"},
+        "parts": {"type": "component", "component": "x.part", "repeatable": True},
+        "zone": {"type": "dynamiczone", "components": ["x.part"]},
+    },
+)
+SCHEMA = {**NOTE, **component("x.part", {"n": INTEGER})}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    return Api.of(load(tmp_path_factory.mktemp("site"), SCHEMA))
+
+
+LARGE = {
+    "a list": {"data": [1] * 4_000_000},
+    "lists in lists": {"data": [[[]]] * 60_000},
+    "an object": {"data": {f"k{i}": i for i in range(60_000)}},
+    "text that is JSON": {"data": json.dumps([1] * 60_000)},
+    "components": {"parts": [{"n": 1}] * 60_000},
+    "parts of a zone": {"zone": [{"__component": "x.part"}] * 60_000},
+    "an unknown key": {"other": [1] * 60_000},
+}
+
+
+@pytest.mark.parametrize("data", LARGE.values(), ids=LARGE.keys())
+def test_a_body_with_too_many_values_is_refused_at_once(api: Api, data: dict[str, Any]) -> None:
+    body = json.dumps({"data": data})
+    with computing_less_than(1):
+        answer = api.ask("POST", "/api/notes", data=body, content_type="application/json")
+    assert (answer.error["status"], answer.error["name"]) == (400, "ValidationError")
+    assert answer.error["message"] == "The body has more than 50,000 values; write less at once"
+    assert answer.error["details"] == {"limit": "values"}
+    assert api.files == set()
+
+
+def test_how_many_values_a_body_may_have_is_a_setting(make_api: Any) -> None:
+    api = make_api({**SCHEMA, "site.yaml": "api: {limits: {values: 20}}\n"})
+    assert api.post("/api/notes", {"data": [1] * 17}).status == 201
+    assert api.post("/api/notes", {"data": [1] * 18}).error["details"] == {"limit": "values"}
