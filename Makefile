@@ -12,8 +12,9 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 test: .venv/.ready-dev ## Run the tests, in two processes
 	$(BIN)/pytest -n 2 --dist worksteal
 
-test-clients: .venv/.ready-dev ## Run existing clients from npm against a live server
+test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a live server
 	$(BIN)/python -m tests.clients.run
+	$(BIN)/python -m tests.clients.examples
 
 torture: .venv/.ready-dev ## Edit, check out, write and kill workers at random, for an hour or so
 	QUIRE_TORTURE=500 $(BIN)/pytest tests/site/test_same_states.py tests/storage/test_full_disk.py

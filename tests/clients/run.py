@@ -10,6 +10,7 @@ from pathlib import Path
 from server.auth.accounts import Accounts
 from server.auth.users import Users
 from tests.ci import skipped
+from tests.clients.npm import install, missing_node
 from tests.servers import free_port, serving
 from tests.sites import schema, write
 
@@ -53,32 +54,13 @@ TAG = schema(
 
 def main() -> int:
     """Install, serve, run; the status of node's test runner."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if not npm or not node:
-        return skipped("test-clients", "there is no Node.js with npm on this machine")
-    if (reason := _install(npm)) is not None:
+    if (reason := missing_node() or install(HERE, "--legacy-peer-deps")) is not None:
         return skipped("test-clients", reason)
     with tempfile.TemporaryDirectory(prefix="quire-clients-") as folder:
-        return _run(node, Path(folder))
+        return _run(Path(folder))
 
 
-def _install(npm: str) -> str | None:
-    """Install what package.json names, where it is not there yet; why not, where npm's registry is away."""
-    wanted = (HERE / "package.json").read_bytes()
-    done = HERE / "node_modules" / ".installed"
-    if done.exists() and done.read_bytes() == wanted:
-        return None
-    options = ("--ignore-scripts", "--legacy-peer-deps", "--no-audit", "--no-fund", "--loglevel=error")
-    made = subprocess.run([npm, "install", *options], cwd=HERE, capture_output=True, text=True, check=False)
-    if made.returncode == 0:
-        done.write_bytes(wanted)
-        return None
-    if any(sign in made.stderr for sign in ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT")):
-        return "npm can't reach its registry"
-    raise SystemExit(f"test-clients: npm install failed\n{made.stderr}")
-
-
-def _compile(node: str, root: Path) -> Path | None:
+def _compile(root: Path) -> Path | None:
     """Compile typed.ts with the types of the site, `tsc --strict`; the script, None where it has errors."""
     folder = root / "typed"
     folder.mkdir()
@@ -89,13 +71,13 @@ def _compile(node: str, root: Path) -> Path | None:
     subprocess.run(types, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([*types, "--check"], check=True, stdout=subprocess.DEVNULL)
     tsc = HERE / "node_modules" / "typescript" / "bin" / "tsc"
-    done = subprocess.run([node, str(tsc), "--project", str(folder)], check=False)
+    done = subprocess.run(["node", str(tsc), "--project", str(folder)], check=False)
     return folder / "made" / "typed.js" if done.returncode == 0 else None
 
 
-def _run(node: str, root: Path) -> int:
+def _run(root: Path) -> int:
     _make_site(root)
-    typed = _compile(node, root)
+    typed = _compile(root)
     if typed is None:
         return 1
     accounts = Accounts(root)
@@ -105,7 +87,7 @@ def _run(node: str, root: Path) -> int:
     with serving(root, free_port(), output=subprocess.DEVNULL) as url:
         environment = {**os.environ, "QUIRE_URL": url, "QUIRE_TOKEN": token}
         return subprocess.run(
-            [node, "--test", "clients.mjs", str(typed)], cwd=HERE, env=environment, check=False
+            ["node", "--test", "clients.mjs", str(typed)], cwd=HERE, env=environment, check=False
         ).returncode
 
 

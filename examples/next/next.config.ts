@@ -1,0 +1,10 @@
+import type { NextConfig } from "next";
+
+const url = process.env.QUIRE_URL ?? "http://127.0.0.1:1337";
+
+const config: NextConfig = {
+  // Visitors ask this server for pictures, so that Quire need not be reachable for them.
+  rewrites: async () => [{ source: "/uploads/:path*", destination: `${url}/uploads/:path*` }],
+};
+
+export default config;

@@ -1,0 +1,7 @@
+import { url } from "$lib/server/quire";
+
+/** Visitors ask this server for pictures, so that Quire need not be reachable for them. */
+export async function GET({ params, fetch }) {
+  const { status, headers, body } = await fetch(`${url}/uploads/${encodeURI(params.path)}`);
+  return new Response(body, { status, headers: { "Content-Type": headers.get("Content-Type") ?? "" } });
+}

@@ -1,0 +1,240 @@
+"""`make test-clients`: the front ends of examples/, built against a live server of the repository's own site.
+
+Each is copied into a folder of the user's cache, which keeps what npm has installed. It has to list the
+articles, show one with its author and picture, and show a draft in its preview and nowhere else.
+"""
+
+import fcntl
+import html
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from bench.peer.install import cache
+from server.auth.accounts import Accounts
+from tests.ci import skipped
+from tests.clients.npm import install, missing_node
+from tests.servers import ROOT, free_port, serving
+
+NODE = (20, 19)  # what the newest of the frameworks needs
+BUILD_S = 240.0
+START_S = 60.0
+SECRET = "only-editors-know"
+QUIET = {"NEXT_TELEMETRY_DISABLED": "1", "ASTRO_TELEMETRY_DISABLED": "1", "NUXT_TELEMETRY_DISABLED": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A folder of examples/: one that builds files, or one whose server has a preview."""
+
+    name: str
+    files: str = ""  # the folder of the built files; empty where there is a server
+    preview: str = ""  # the address that shows the draft `{slug}` to whoever knows the secret
+    prefix: str = ""  # before the names of its environment's variables
+    options: tuple[str, ...] = ()  # of `npm start`
+
+
+EXAMPLES = (
+    Example("eleventy", files="_site"),
+    Example("astro", files="dist"),
+    Example("next", preview=f"/api/draft?secret={SECRET}&slug={{slug}}", options=("--hostname", "127.0.0.1")),
+    Example("sveltekit", preview=f"/preview?secret={SECRET}&slug={{slug}}"),
+    Example("nuxt", preview=f"/articles/{{slug}}?preview=true&token={SECRET}", prefix="NUXT_"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What answers a request: status, content type, where it leads, the cookies it sets, its text."""
+
+    status: int
+    kind: str
+    location: str
+    cookies: str
+    text: str
+
+
+def main(names: list[str]) -> int:
+    """Build and look at the examples that are named, else at all; 0 where they show what they should."""
+    if (reason := missing_node(NODE)) is not None:
+        return skipped("examples", reason)
+    with tempfile.TemporaryDirectory(prefix="quire-examples-") as folder:
+        site = Path(folder)
+        for name in ("content", "content-types"):
+            shutil.copytree(ROOT / name, site / name)
+        shutil.copy(ROOT / "site.yaml", site)
+        accounts = Accounts(site)
+        token = accounts.create_token("preview", "read-only")
+        accounts.close()
+        with serving(site, free_port(), output=subprocess.DEVNULL) as url:
+            for example in EXAMPLES:
+                if names and example.name not in names:
+                    continue
+                began = time.monotonic()
+                if (reason := try_out(example, url, token)) is not None:
+                    return skipped("examples", reason)
+                print(f"examples/{example.name}: {time.monotonic() - began:.0f} s", flush=True)
+    return 0
+
+
+def try_out(example: Example, url: str, token: str) -> str | None:
+    """Install, build and look at an example; why it could not be installed."""
+    folder = cache() / "examples" / example.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Another run may be using the same cache.
+        copy(ROOT / "examples" / example.name, folder)
+        if (reason := install(folder)) is not None:
+            return reason
+        settings = {"QUIRE_URL": url, "QUIRE_TOKEN": token, "PREVIEW_SECRET": SECRET}
+        if example.files:
+            look_at_files(example, folder, settings)
+        else:
+            look_at_server(example, folder, {example.prefix + name: settings[name] for name in settings})
+    return None
+
+
+def copy(source: Path, folder: Path) -> None:
+    """Put an example's files into its folder of the cache, in place of all but what npm installed."""
+    for path in folder.iterdir():
+        if path.is_dir() and path.name != "node_modules":
+            shutil.rmtree(path)
+        elif path.is_file() and path.name != ".lock":
+            path.unlink()
+    made = shutil.ignore_patterns("node_modules", ".next", ".nuxt", ".output", ".svelte-kit", "build", "dist")
+    shutil.copytree(source, folder, ignore=made, dirs_exist_ok=True)
+
+
+def look_at_files(example: Example, folder: Path, settings: Mapping[str, str]) -> None:
+    """Build an example that makes files as visitors and as editors see it, and look at the files."""
+    built = folder / example.files
+    build(folder, {"QUIRE_URL": settings["QUIRE_URL"]})
+    index, article = built / "index.html", built / "articles" / "the-knot-count" / "index.html"
+    assert_lists(index.read_text())
+    picture = assert_shows(article.read_text())
+    assert (built / picture.lstrip("/")).stat().st_size > 1000, picture
+    draft = built / "articles" / "oyster-lease" / "index.html"
+    assert not draft.exists()
+    build(folder, {**settings, "QUIRE_STATUS": "draft"})
+    assert "Oyster lease" in draft.read_text()
+
+
+def look_at_server(example: Example, folder: Path, settings: Mapping[str, str]) -> None:
+    """Build an example that has a server, start it, and visit its pages with and without the preview."""
+    build(folder, settings)
+    with started(folder, settings, example.options) as port:
+        assert_lists(visit(port, "/").text)
+        picture = visit(port, assert_shows(visit(port, "/articles/the-knot-count").text))
+        assert picture.status == 200, picture
+        assert picture.kind.startswith("image/"), picture
+        assert visit(port, "/articles/oyster-lease").status == 404
+        preview = example.preview.format(slug="oyster-lease")
+        assert "Harriet Osgoodby" in previewed(port, preview).text
+        refused = previewed(port, preview.replace(SECRET, "guess"))
+        assert refused.status in (401, 404), refused
+
+
+def assert_lists(text: str) -> None:
+    """A list names what is published, and links to it."""
+    assert "The knot count" in text, text
+    assert re.search(r'href="/articles/the-knot-count/?"', text), text
+    assert "Oyster lease" not in text
+
+
+def assert_shows(text: str) -> str:
+    """An article has its title, author, picture and formatted text; the address of the picture."""
+    assert "<h1>The knot count</h1>" in text, text
+    assert "Tobias Wrackham" in text, text
+    assert re.search(r"<em>Calidris\s+canutus</em>", text), text
+    found = re.search(r'<img[^>]*\bsrc="([^"]+)"', text)
+    assert found, text
+    assert 'alt="A large flock of small wading birds' in text, text
+    return html.unescape(found[1])
+
+
+def build(folder: Path, settings: Mapping[str, str]) -> None:
+    """`npm run build`. Raises SystemExit with what it said where it fails."""
+    environment = {**os.environ, **QUIET, **settings}
+    made = subprocess.run(
+        ["npm", "run", "build"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=BUILD_S,
+    )
+    if made.returncode:
+        raise SystemExit(f"examples: {folder.name} can't be built\n{made.stdout}")
+
+
+@contextmanager
+def started(folder: Path, settings: Mapping[str, str], options: tuple[str, ...]) -> Iterator[int]:
+    """The port of an example's own server, `npm start`."""
+    port = free_port()
+    environment = {**os.environ, **QUIET, **settings, "HOST": "127.0.0.1", "PORT": str(port)}
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            ["npm", "start", "--", *options],
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + START_S
+            while not answers(port):
+                assert process.poll() is None, f"{folder.name} ended"
+                assert time.monotonic() < deadline, f"{folder.name} does not answer"
+                time.sleep(0.1)
+            yield port
+        except AssertionError:
+            output.seek(0)
+            print(output.read().decode(errors="replace"))
+            raise
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(20)
+
+
+def answers(port: int) -> bool:
+    """Whether a server answers at a port."""
+    try:
+        return visit(port, "/").status > 0
+    except (OSError, HTTPException):
+        return False
+
+
+def visit(port: int, path: str, cookies: str = "") -> Page:
+    """GET a path, as a browser with these cookies would, without going where it leads."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path, headers={"Cookie": cookies} if cookies else {})
+        answer = connection.getresponse()
+        given = [value.partition(";")[0] for value in answer.headers.get_all("Set-Cookie", [])]
+        kind, location = answer.headers.get("Content-Type", ""), answer.headers.get("Location", "")
+        return Page(answer.status, kind, location, "; ".join(given), answer.read().decode(errors="replace"))
+    finally:
+        connection.close()
+
+
+def previewed(port: int, path: str) -> Page:
+    """The page that the address of a preview shows or leads to."""
+    page = visit(port, path)
+    return visit(port, page.location, page.cookies) if page.location else page
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

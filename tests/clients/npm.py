@@ -1,0 +1,40 @@
+"""Installs packages from npm, once for each package.json."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+INSTALL_S = 400.0
+_AWAY = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT")
+_OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
+
+
+def missing_node(least: tuple[int, int] = (0, 0)) -> str | None:
+    """Why nothing of Node.js can be run here: it or npm is missing, or older than `least`."""
+    node = shutil.which("node")
+    if not node or not shutil.which("npm"):
+        return "there is no Node.js with npm on this machine"
+    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    major, minor = told.removeprefix("v").split(".")[:2]
+    if (int(major), int(minor)) < least:
+        return f"it needs Node.js {least[0]}.{least[1]}, and this is {told}"
+    return None
+
+
+def install(folder: Path, *options: str) -> str | None:
+    """Install what a package.json names, once; the reason where npm cannot reach its registry.
+
+    Raises SystemExit with npm's own words where it fails otherwise.
+    """
+    wanted = (folder / "package.json").read_bytes()
+    done = folder / "node_modules" / ".installed"
+    if done.exists() and done.read_bytes() == wanted:
+        return None
+    command = ["npm", "install", *_OPTIONS, *options]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=INSTALL_S)
+    if made.returncode == 0:
+        done.write_bytes(wanted)
+        return None
+    if any(sign in made.stderr for sign in _AWAY):
+        return "npm can't reach its registry"
+    raise SystemExit(f"npm install failed in {folder}\n{made.stderr}")
