@@ -2,12 +2,15 @@
 
 import json
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
 from server.api.response import Answer, Header
 from server.errors import ApiError, MethodNotAllowedError
 
+LONGEST = 2000  # characters of what an error quotes: a client may have sent millions
 log = logging.getLogger("quire")
 
 
@@ -24,13 +27,18 @@ def _allow(error: ApiError) -> tuple[Header, ...]:
 
 
 def envelope(
-    status: int, name: str, message: str, details: object, headers: tuple[Header, ...] = ()
+    status: int, name: str, message: str, details: Mapping[str, Any], headers: tuple[Header, ...] = ()
 ) -> Answer:
     """The answer with a status that tells of an error by its name, a message and details."""
-    error = {"status": status, "name": name, "message": message, "details": details}
+    shown = {key: _short(value) for key, value in details.items()}
+    error = {"status": status, "name": name, "message": _short(message), "details": shown}
     body = {"data": None, "error": error}
     try:
         text = orjson.dumps(body)
     except TypeError:  # A value that is quoted has no UTF-8 form.
         text = json.dumps(body).encode()
     return Answer(text, status, headers=headers)
+
+
+def _short(value: Any) -> Any:
+    return f"{value[:LONGEST]}…" if isinstance(value, str) and len(value) > LONGEST else value

@@ -6,6 +6,8 @@ from typing import Any
 from server.errors import ValidationError
 from server.formats.positions import KeyPath
 
+MOST_TOLD = 100  # faults of one body
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -17,7 +19,7 @@ class Fault:
 
 
 def error_of(faults: list[Fault]) -> ValidationError:
-    """The error that names every fault by its path."""
+    """The error that names every fault by its path, the first MOST_TOLD where there are more."""
     errors = [
         {
             "path": [str(part) for part in fault.path],
@@ -25,9 +27,11 @@ def error_of(faults: list[Fault]) -> ValidationError:
             "name": "ValidationError",
             "value": fault.value,
         }
-        for fault in faults
+        for fault in faults[:MOST_TOLD]
     ]
-    message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
+    message = str(errors[0]["message"]) if len(faults) == 1 else f"{len(faults)} errors occurred"
+    if len(faults) > MOST_TOLD:
+        message += f"; these are the first {MOST_TOLD}"
     return ValidationError(message, {"errors": errors})
 
 

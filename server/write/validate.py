@@ -5,9 +5,8 @@ nested components and dynamic zones; what is published is also held against the 
 attributes. A draft is checked for types and upper bounds only.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from operator import eq
 from typing import Any, cast
 
 from server.documents.blocks import wrong_blocks
@@ -286,9 +285,16 @@ def check(
     row, known = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, LONGEST_STRING))
     others = (Fault(path, sentence) for path, sentence in broken if only(str(path[0])))
-    return [*known, *(fault for fault in others if not any(_concern_one(fault, other) for other in known))]
+    unread = {fault.path for fault in known}
+    around = {outer for path in unread for outer in _outwards(path)}
+    return [*known, *(fault for fault in others if not _is_known(fault.path, unread, around))]
 
 
-def _concern_one(fault: Fault, other: Fault) -> bool:
-    """Whether two faults are about the same value, or one is about what is inside of the other."""
-    return all(map(eq, fault.path, other.path))
+def _is_known(path: KeyPath, unread: Set[KeyPath], around: Set[KeyPath]) -> bool:
+    """Whether a fault at a path is about a value that is unread, or inside of one or `around` one."""
+    return path in around or any(outer in unread for outer in _outwards(path))
+
+
+def _outwards(path: KeyPath) -> Iterator[KeyPath]:
+    """A path and those of everything that it is inside of."""
+    return (path[:end] for end in range(len(path), 0, -1))

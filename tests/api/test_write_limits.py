@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.sites import INTEGER, STRING, Api, collection, component, load
+from tests.sites import INTEGER, STRING, Api, collection, component, load, relation
 from tests.waiting import computing_less_than
 
 NOTE = collection(
@@ -14,10 +14,16 @@ NOTE = collection(
         "title": STRING,
         "data": {"type": "json"},
         "parts": {"type": "component", "component": "x.part", "repeatable": True},
+        "needs": {"type": "component", "component": "x.need", "repeatable": True},
+        "to": relation("manyToOne", "note"),
         "zone": {"type": "dynamiczone", "components": ["x.part"]},
     },
 )
-SCHEMA = {**NOTE, **component("x.part", {"n": INTEGER})}
+SCHEMA = {
+    **NOTE,
+    **component("x.part", {"n": INTEGER}),
+    **component("x.need", {"n": {"type": "integer", "required": True}, "m": INTEGER}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +57,34 @@ def test_how_many_values_a_body_may_have_is_a_setting(make_api: Any) -> None:
     api = make_api({**SCHEMA, "site.yaml": "api: {limits: {values: 20}}\n"})
     assert api.post("/api/notes", {"data": [1] * 17}).status == 201
     assert api.post("/api/notes", {"data": [1] * 18}).error["details"] == {"limit": "values"}
+
+
+WRONG = {
+    "components": ({"parts": [{"n": "x"}] * 15_000}, "15000 errors occurred; these are the first 100"),
+    "parts of a zone": ({"zone": [{}] * 40_000}, "40000 errors occurred; these are the first 100"),
+    "options": ({"needs": [{}] * 40_000}, "40000 errors occurred; these are the first 100"),
+    "both": (
+        {"needs": [{"m": "x"}] * 15_000},
+        "30000 errors occurred; these are the first 100",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), WRONG.values(), ids=WRONG.keys())
+def test_of_many_faults_the_first_are_told(api: Api, data: dict[str, Any], message: str) -> None:
+    with computing_less_than(5):
+        answer = api.post("/api/notes", data)
+    assert answer.error["message"] == message
+    assert len(answer.error["details"]["errors"]) == 100
+    assert len(answer.raw) < 30_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"k" * 1_000_000: 1}, {"to": "k" * 1_000_000}, {"parts": [{"k" * 1_000_000: 1}]}],
+    ids=["a key", "a target", "a key of a component"],
+)
+def test_an_error_quotes_the_beginning_of_what_is_long(api: Api, data: dict[str, Any]) -> None:
+    answer = api.post("/api/notes", data)
+    assert "kkk" in answer.error["message"]
+    assert len(answer.raw) < 10_000
