@@ -149,3 +149,31 @@ def test_who_may_upload_may_not_for_that_change_documents(api: Api) -> None:
     before = api.files
     assert attach(api, "api::post.post", "one", "cover", who="public").status == 403
     assert api.files == before
+
+
+def test_nothing_is_told_of_what_may_not_be_updated(api: Api) -> None:
+    api.token("posts", may=["upload.upload", "post.update"])
+    (api.root / "content/tours").mkdir()
+    (api.root / "content/tours/alps.draft.yaml").write_text("title: Alps\nrow: {label: x}\n")
+    api.site.refresh()
+    row = api.get("/api/tours/alps?status=draft&populate=row").data["row"]["id"]
+    hidden = [
+        ("api::tour.tour", "alps", "map"),
+        ("api::tour.tour", "none", "map"),
+        ("api::tour.tour", "alps", "none"),
+        ("api::none.none", "alps", "map"),
+        ("plugin::upload.file", "old.txt", "none"),
+        ("parts.row", row, "pic"),
+        ("parts.row", 1, "pic"),
+        ("parts.row", row, "none"),
+        ("parts.none", row, "pic"),
+    ]
+    for who, named in (
+        ("posts", hidden),
+        ("public", [*hidden, ("api::post.post", "one", "cover"), ("api::post.post", "none", "cover")]),
+    ):
+        told = {(answer.status, answer.raw) for ref in named for answer in [attach(api, *ref, who=who)]}
+        assert [status for status, _ in told] == [403], told
+    assert attach(api, "api::post.post", "none", "pictures", who="posts").status == 400
+    assert attach(api, "api::post.post", "one", "pictures", who="posts").status == 201
+    assert attach(api, "parts.row", row, "pic").status == 201

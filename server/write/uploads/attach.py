@@ -3,14 +3,14 @@
 Nothing but the one attribute changes: neither other values of a draft nor when a version was updated.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.permissions import Actor, require
+from server.auth.permissions import Actor
 from server.documents.document import PUBLISHED, Document, edited_status
 from server.documents.values import Component, components_in
-from server.errors import ValidationError
+from server.errors import ForbiddenError, ValidationError
 from server.schema.model import Attribute, Type
 from server.write.context import Context, values_of
 
@@ -38,12 +38,12 @@ class _Holder:
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
     """Give files, by their upload paths, to a document. Raises ValidationError and ForbiddenError.
 
+    Of what the actor may not update nothing is told, not even whether it is there: ForbiddenError.
     What is published of it and its draft get them both, each beside what else it says; so do other
     locales, where they share the attribute.
     """
-    holder = _holder(context, attachment, new)
+    holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
-    require(actor, type_, "update")
     own, given = holder.document.locale, dict[str, Any]()  # by status
     shared = type_.localized and not attribute.localized
     for locale in (own, *(other for other in context.settings.locales if shared and other != own)):
@@ -57,15 +57,27 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
                 context.rewrite(version, changes)
 
 
-def _holder(context: Context, attachment: Attachment, new: list[str]) -> _Holder:
+def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
+    """What an attachment names. Raises ValidationError where there is none, and ForbiddenError."""
+    types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
+    try:
+        return _find_holder(context, types, attachment, new)
+    except ValidationError:
+        if actor.everything or any(type_.uid == attachment.ref for type_ in types):
+            raise
+        raise ForbiddenError() from None
+
+
+def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment, new: list[str]) -> _Holder:
+    """What an attachment names among documents of some types. Raises ValidationError where it names none."""
     type_ = context.snapshot.schema.types.get(attachment.ref)
     attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
         raise ValidationError("ref, refId and field must name a document and its media attribute")
     if type_.kind == "component":
-        holder = _component_holder(context, attachment, attribute, new)
+        holder = _component_holder(context, types, attachment, attribute, new)
     else:
-        document = _document(context, type_, attachment.ref_id)
+        document = _document(context, type_, attachment.ref_id) if type_ in types else None
         holder = _Holder(document, attribute, lambda held: _given(attribute, held, new)) if document else None
     if holder is None:
         raise ValidationError(f"There is no document {attachment.ref_id} of {attachment.ref}")
@@ -87,9 +99,9 @@ def _document(context: Context, type_: Type, key: str) -> Document | None:
 
 
 def _component_holder(
-    context: Context, attachment: Attachment, attribute: Attribute, new: list[str]
+    context: Context, types: Sequence[Type], attachment: Attachment, attribute: Attribute, new: list[str]
 ) -> _Holder | None:
-    """The document that holds a component with a number."""
+    """The document of some types that holds a component with a number."""
 
     def wanted(component: Component) -> bool:
         return component.type.uid == attachment.ref and str(component.id) == attachment.ref_id
@@ -107,7 +119,7 @@ def _component_holder(
                 values.append(with_files(value) if inner.holds_components else value)
         return Component(component.type, (component.id, *values))
 
-    for type_ in context.snapshot.schema.content_types:
+    for type_ in types:
         holding = [a for a in type_.attributes.values() if a.holds_components]
         for document in context.snapshot.tables[type_.uid].versions.values() if holding else ():
             for outer in holding:
