@@ -307,3 +307,11 @@ def test_weights_of_the_site_count(make_api: MakeApi) -> None:
 def test_a_weight_is_a_number(tmp_path: Path, weight: str) -> None:
     with pytest.raises(Exception, match=r'site\.yaml:1: the weight of "title" is no such number'):
         load(tmp_path, {"site.yaml": f"search: {{weights: {{title: {weight}}}}}\n"})
+
+
+def test_how_large_the_index_is_is_told_to_whoever_may_read_all_of_it(api: Api) -> None:
+    for who in ("public", "reader"):
+        index = search(api, "tide", who).body["meta"]["index"]
+        assert (index["documents"], index["pending"]) == (None, None)
+    index = search(api, "tide", "full").body["meta"]["index"]
+    assert (index["documents"] > 0) == index["used"]

@@ -13,6 +13,7 @@ from server.search.question import LONGEST
 SEARCH = "Search"
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
+_COUNT_OR_NULL: Schema = {"type": ["integer", "null"], "minimum": 0}
 
 
 def search_path(actor: Actor, public: Actor, types: Iterable[Type], settings: Settings) -> Schema:
@@ -72,7 +73,7 @@ def _answered(names: list[str], settings: Settings) -> Schema:
     )
     facet = {"type": "array", "items": closed({"value": _TEXT, "count": _COUNT})}
     pagination = dict.fromkeys(("page", "pageSize", "pageCount", "total"), _COUNT)
-    index = {"used": {"type": "boolean"}, "documents": _COUNT, "pending": {"type": ["integer", "null"]}}
+    index = {"used": {"type": "boolean"}, **dict.fromkeys(("documents", "pending"), _COUNT_OR_NULL)}
     meta = {
         "query": _TEXT,
         "pagination": closed(pagination),

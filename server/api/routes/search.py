@@ -12,7 +12,7 @@ from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of
 from server.api.response import CALLER
-from server.auth.permissions import Actor, may_read_drafts
+from server.auth.permissions import Actor, may_find, may_read_drafts
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ForbiddenError, ValidationError
@@ -22,7 +22,6 @@ from server.schema.model import Type
 from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Fragment, finder_of, highlights
 from server.search.question import LONGEST, Question, read_question
-from server.search.status import Status
 from server.search.texts import searchable, title_of
 from server.site.site import Site, State
 from server.spelling import suggestion
@@ -48,7 +47,9 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         if page * limit > MOST:
             raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
         found = engine.find(state, question, scope, (page - 1) * limit, limit, budget_of(request))
-        return answer(dumps(_body(found, question, scope, state, page, limit)), cache_control=CALLER)
+        index = _index(found, whole=_reads_everything(state, actor))
+        body = _body(found, question, scope, state, page, limit, index)
+        return answer(dumps(body), cache_control=CALLER)
 
     return bp
 
@@ -136,7 +137,13 @@ def _locale(value: Any, settings: Settings) -> str | None:
 
 
 def _body(
-    found: Results, question: Question, scope: Scope, state: State, page: int, limit: int
+    found: Results,
+    question: Question,
+    scope: Scope,
+    state: State,
+    page: int,
+    limit: int,
+    index: dict[str, Any],
 ) -> dict[str, Any]:
     finders: dict[str, Finder] = {}
     count = total(found, scope)
@@ -160,7 +167,7 @@ def _body(
                 "locale": [{"value": locale, "count": n} for locale, n in locales.most_common()],
             },
             "didYouMean": found.suggestion,
-            "index": _index(found.status, indexed=found.indexed),
+            "index": index,
         },
     }
 
@@ -200,8 +207,19 @@ def marked(fragment: Fragment) -> str:
     return "".join(f"<mark>{escape(t)}</mark>" if found else escape(t) for t, found in fragment)
 
 
-def _index(status: Status | None, *, indexed: bool) -> dict[str, Any]:
-    """How far the index is, and whether the answer came from it."""
+def _reads_everything(state: State, actor: Actor) -> bool:
+    """Whether there is nothing in the index that an actor may not read."""
+    return all(
+        may_find(actor, t.uid) and (not t.draft_publish or may_read_drafts(actor, t))
+        for t in state.schema.content_types
+    )
+
+
+def _index(found: Results, *, whole: bool) -> dict[str, Any]:
+    """Whether the answer came from the index, and to whoever may read the `whole` of that, how far it is."""
+    status, indexed = found.status, found.indexed
+    if not whole:
+        return {"used": indexed, "documents": None, "pending": None}
     if status is None:
         return {"used": indexed, "documents": 0, "pending": None}
     left = status.pending if indexed else max(status.pending, status.total - status.documents)
