@@ -9,7 +9,7 @@ names another version, and ValidationError for data that the schema does not hav
 from dataclasses import replace
 from functools import partial
 
-from server.auth.permissions import may_find
+from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import Document
 from server.documents.version import require_match
 from server.errors import NotFoundError
@@ -22,31 +22,39 @@ from server.write.write import Writer
 
 def create(request: WriteRequest, context: Context) -> str:
     """A new document of a collection type."""
-    return Writer(context).create(*_read(request, context))
+    return _writer(request, context).create(*_read(request, context))
 
 
 def update(request: WriteRequest, context: Context) -> str:
     """New values for a version of a document. Raises NotFoundError where there is no such document."""
-    return Writer(context).update(*_read(request, context))
+    return _writer(request, context).update(*_read(request, context))
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
     """New values for the document of a single type, which is made where there is none."""
-    return Writer(context).put_single(*_read(request, context))
+    return _writer(request, context).put_single(*_read(request, context))
 
 
 def delete(request: WriteRequest, context: Context) -> str:
     """No more files of a document in the locales of a request; returns "" where there was none."""
-    return Writer(context).delete(_matched(request, context), request.locales)
+    return _writer(request, context).delete(_matched(request, context), request.locales)
 
 
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     """Which version a request changes, and how."""
     address = _matched(request, context)
     snapshot = join(context.snapshot, request.users)
-    validator = Validator(snapshot, context.settings.locales, partial(may_find, request.actor))
-    base = Writer(context).base(address)
+    actor = request.actor
+    validator = Validator(
+        snapshot, context.settings.locales, partial(may_find, actor), partial(may_read_drafts, actor)
+    )
+    base = _writer(request, context).base(address)
     return address, validator.change(address.type, request.data, values_of(base) if base else None)
+
+
+def _writer(request: WriteRequest, context: Context) -> Writer:
+    type_ = request.address.type
+    return Writer(context, blind=type_.draft_publish and not may_read_drafts(request.actor, type_))
 
 
 def _matched(request: WriteRequest, context: Context) -> Address:

@@ -19,12 +19,14 @@ from server.write.relation_input import Links
 class Relinker:
     """Changes relations in the files of other documents. `drafts_only`: the request writes a draft.
 
+    `blind`: it is from somebody who may not read drafts, so that nothing but what it names is published.
     The document that is being written is left out: its own file says its relations to itself.
     """
 
     context: Context
     locale: str
     drafts_only: bool
+    blind: bool = False
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
         """Make the owners of a derived relation point at a document, or no longer.
@@ -41,7 +43,11 @@ class Relinker:
             self._relink(owner, owning, come, add=target)
         if owning.relation == "oneToOne":
             self._leave_other_locales(owner, owning, target, wanted)
-        if type_.draft_publish and not self.drafts_only:
+        if self.blind and not self.drafts_only:
+            live = self._owners(owner, owning, target, PUBLISHED)
+            published = set(links.apply(live, to_many=attribute.to_many))
+            self._publish(owner, owning, target, published, but={*current} ^ {*wanted} | {own})
+        elif type_.draft_publish and not self.drafts_only:
             kept = {other for other in current if other in wanted}
             self._publish(owner, owning, target, kept, but={*current, *wanted, own} - kept)
 

@@ -57,11 +57,16 @@ def read_data(body: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Reads bodies against one snapshot. `may_find` says which types the caller may relate to."""
+    """Reads bodies against one snapshot.
+
+    `may_find` says which types the caller may relate to, and `may_read_drafts` of which also to drafts:
+    one that the caller may not read is no target, as if it were not there.
+    """
 
     snapshot: Snapshot
     locales: tuple[str, ...]
     may_find: Callable[[str], bool]
+    may_read_drafts: Callable[[Type], bool]
     faults: list[Fault] = field(default_factory=list)
     drafts: bool = (
         False  # whether the type that is read has them: then it is the status of the write that counts
@@ -230,7 +235,13 @@ class Validator:
         """The documentId of the document of a type that has a version with a number, its `id`."""
         table = self.snapshot.tables.get(uid)
         versions = table.versions.values() if table else ()
-        return next((d.document_id for d in versions if d.id == number), None)
+        statuses = self._statuses(uid)
+        return next((d.document_id for d in versions if d.id == number and d.status in statuses), None)
+
+    def _statuses(self, uid: str) -> tuple[str, ...]:
+        """The statuses of the documents of a type that the caller may read, and so relate to."""
+        type_ = self.snapshot.schema.types[uid]
+        return (PUBLISHED, DRAFT) if self.may_read_drafts(type_) else (PUBLISHED,)
 
     def _exists(self, uid: str, document_id: str, *, published: bool) -> bool:
         """Whether there is a document, or even a published one."""
@@ -240,7 +251,7 @@ class Validator:
         return any(
             (document_id, locale, status) in table.versions
             for locale in self.locales
-            for status in ((PUBLISHED,) if published else (PUBLISHED, DRAFT))
+            for status in ((PUBLISHED,) if published else self._statuses(uid))
         )
 
     def _media(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.ids import new_document_id
 from server.documents.values import same_values
-from server.errors import ConflictError, NotFoundError
+from server.errors import ConflictError, ForbiddenError, NotFoundError
 from server.formats.positions import KeyPath
 from server.schema.model import Type
 from server.write.body_values import default_of
@@ -24,9 +24,14 @@ from server.write.version_files import Update, free_path, write_draft, write_new
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Prepares one change of one document."""
+    """Prepares one change of one document.
+
+    `blind`: the change is of somebody who may not read the drafts of its type. Then nothing of a draft is
+    published but what the change names.
+    """
 
     context: Context
+    blind: bool = False
 
     # --- what can be done ----------------------------------------------------------------------
 
@@ -49,32 +54,42 @@ class Writer:
         return self.update(replace(address, document_id=document_id), change)
 
     def base(self, address: Address) -> Document | None:
-        """The version that a change of an address begins with: the draft, else what is published."""
+        """The version that a change of an address begins with: the draft where it may be read, or is itself
+        what changes, else what is published.
+        """
         document_id = address.document_id
         if document_id is None and address.type.kind == "singleType":
             document_id = self._single_id(address)
         published, draft = self.context.versions(address.type, document_id or "", address.locale)
-        return draft or published
+        return (published if self.blind and not address.draft else draft) or published
 
     def update(self, address: Address, change: Change) -> str:
         """New values for a version of a document that exists in some locale; NotFoundError else."""
         document_id = address.document_id or ""
         published, draft = self.context.versions(address.type, document_id, address.locale)
-        base = draft or published
-        if base is None:
+        if published is None and draft is None:
             self._add_locale(address, document_id, change)
             return document_id
+        apart = draft if self.blind and not address.draft else None  # changed beside what is published
+        draft = None if apart else draft
+        base = draft or published
+        if base is None:
+            raise ForbiddenError()  # All of it is a draft, which would be published unseen.
         old = values_of(base)
         new = self._merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        self._check(address, document_id, new, change, lambda name: name in touched or draft is not None)
+        whole = draft is not None and not self.blind  # Nothing is told of a draft that may not be read.
+        self._check(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
         write(self.context, Update(published, draft, base, new))
+        if apart:
+            values = self._merged(address.type, document_id, values_of(apart), change)
+            write_draft(self.context, Update(published, apart, apart, values))
         before = old if address.draft or published is None else values_of(published)
         changed = {n: v for n, v in new.items() if n in touched or not same_values(v, before[n])}
         share(self.context, address, document_id, changed)
         self._link_back(address, document_id, change, new)
-        if address.type.draft_publish and not address.draft:
+        if address.type.draft_publish and not address.draft and not self.blind:
             self._publish_relations(address, document_id, change, new)
         return document_id
 
@@ -171,11 +186,13 @@ class Writer:
             for locale in (locales if address.type.localized else ())
         ]
         drafts, live = [d or p for p, d in versions], [p for p, _ in versions]
-        return next(filter(None, drafts if address.draft else [*live, *drafts]), None)
+        if address.draft:
+            return next(filter(None, drafts), None)
+        return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
         """Write relations where they are stored, and take targets that only one may have."""
-        relinker = Relinker(self.context, address.locale, address.draft)
+        relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():
             attribute = address.type.attributes[name]
             if attribute.derived:
