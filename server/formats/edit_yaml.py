@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from server.formats.edits import REMOVE, Cut, apply_cuts, common_ends, same
-from server.formats.lines import line_end, line_start, next_line
+from server.formats.lines import comments_start, line_end, line_start, next_line
 from server.formats.scalars import is_null
 from server.formats.syntax_tree import Node, yaml_nodes
 from server.formats.tree import Tree
@@ -144,7 +144,8 @@ class _YamlEditor:
             end = next_line(self.text, self.trimmed_end(node.items[old[-1]]))
             self.cuts.append(Cut(start, end, self.closed(lines, end)))
         elif head < len(tree):
-            at = line_start(self.text, self.dash(node.items[head]))
+            above = self.trimmed_end(node.items[head - 1]) if head else 0
+            at = comments_start(self.text, self.dash(node.items[head]), above)
             self.cuts.append(Cut(at, at, lines))
         else:
             at = next_line(self.text, self.trimmed_end(node.items[-1]))

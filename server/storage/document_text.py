@@ -25,9 +25,8 @@ from server.formats.toml.writer import NoNull, toml_mapping
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml_reader import read_yaml
 from server.formats.yaml_writer import yaml_mapping
-from server.storage.read import parse
+from server.storage.read import BOM, parse
 
-BOM = "\ufeff"
 # The formats of front matter that new files can have, by their names in `options.frontMatter`.
 FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "toml": frontmatter.TOML}
 

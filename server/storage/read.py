@@ -19,10 +19,15 @@ from server.storage.files import Signature, signature
 from server.storage.links import open_file
 
 MAX_BYTES = 16 * 1024 * 1024
+BOM = "\ufeff"
 
 
 def parse(path: str, text: str, body: str | None, positions: Positions | None = None) -> dict[str, Tree]:
-    """The text of a document file → the tree of each attribute by its name. Raises SyntaxProblem."""
+    """The text of a document file → the tree of each attribute by its name. Raises SyntaxProblem.
+
+    A byte order mark at its beginning is no part of what it says.
+    """
+    text = text.removeprefix(BOM)
     if path.endswith(MARKDOWN):
         parts = _split(text)
         tree = parts.load(positions)

@@ -204,3 +204,11 @@ def test_json_numbers_keep_their_digits() -> None:
     assert '"price": 1.10' in made
     assert '"big": 123456789012345678901234567890' in made
     assert read_json(made)["count"] == 4
+
+
+def test_an_item_that_is_added_does_not_part_another_from_its_comment() -> None:
+    text = "tags:\n  # about a\n  - a\n  - |\n    # no comment\n  - b # behind b\n"
+    old = ["a", "# no comment\n", "b"]
+    for at, line in ((0, "  # about a\n"), (2, "  - b # behind b\n")):
+        made = changed_text("a.yaml", text, None, {"tags": [*old[:at], "z", *old[at:]]})
+        assert made == text.replace(line, f"  - z\n{line}")

@@ -16,6 +16,7 @@ from server.formats.toml.reader import read_toml
 from server.formats.toml.statements import positions_in
 from server.formats.toml.writer import NoNull, toml_mapping
 from server.formats.tree import Plain, SyntaxProblem, Tree
+from server.storage.document_text import changed_text
 
 DATES = {
     "2024-01-02T03:04:05Z": "2024-01-02T03:04:05.000Z",
@@ -194,3 +195,132 @@ def test_a_null_inside_of_a_value_has_no_form() -> None:
     for value in ([None], {"a": None}):
         with pytest.raises(NoNull):
             edit_toml("", {}, {"a": value})
+
+
+ITEMS = """tags = [
+  # about a
+  "a", # behind a
+  # about b
+  "b", # behind b
+  "c" # behind c
+]
+rows = [ "x", "y",
+  "z" ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "line", "instead"),
+    [
+        (["b", "c"], '  "a", # behind a\n', ""),
+        (["a", "c"], '  "b", # behind b\n', ""),
+        (["a", "b"], '  "c" # behind c\n', ""),
+        (["z", "a", "b", "c"], "  # about a\n", '  "z",\n  # about a\n'),
+        (["a", "z", "b", "c"], "  # about b\n", '  "z",\n  # about b\n'),
+        (["a", "b", "c", "z"], '  "c" # behind c\n', '  "c", # behind c\n  "z"\n'),
+        (["a", "B", "c"], '"b"', '"B"'),
+    ],
+)
+def test_a_comment_stays_with_its_item(new: list[str], line: str, instead: str) -> None:
+    assert edit_toml(ITEMS, read_toml(ITEMS), {"tags": new}) == ITEMS.replace(line, instead)
+
+
+def test_items_that_share_a_line_change_on_it() -> None:
+    for new, written in {
+        ("y", "z"): '[ "y",\n  "z" ]',
+        ("x", "z"): '[ "x",\n  "z" ]',
+        ("x", "y"): '[ "x", "y",\n   ]',
+        ("x", "n", "y", "z"): '[ "x", "n", "y",\n  "z" ]',
+        ("x", "y", "z", "n"): '[ "x", "y",\n  "z", "n" ]',
+    }.items():
+        made = edit_toml(ITEMS, read_toml(ITEMS), {"rows": list(new)})
+        assert tomllib.loads(made)["rows"] == list(new)
+        assert made == ITEMS.replace('[ "x", "y",\n  "z" ]', written)
+
+
+def test_a_comment_stays_with_its_table() -> None:
+    text = '# All\n\n# About a\n[[t]]\nname = "a"\n\n# About b\n[[t]]\nname = "b"\n'
+    made = edit_toml(text, read_toml(text), {"t": [{"name": name} for name in "zayb"]})
+    a, b = text.index("# About a"), text.index("# About b")
+    added = '[[t]]\nname = "{}"\n\n'.format
+    assert made == text[:a] + added("z") + text[a:b] + added("y") + text[b:]
+
+
+def test_new_keys_above_tables_are_one_block() -> None:
+    text = "# Head\n\n# About t\n[t]\na = 1\n"
+    made = edit_toml(text, read_toml(text), {"x": 1, "y": "two", "z": [3]})
+    assert made == text.replace("# About t", 'x = 1\ny = "two"\nz = [3]\n\n# About t')
+
+
+names = st.lists(st.text("abcdefgh", min_size=1, max_size=2), unique=True, min_size=1, max_size=6)
+
+
+@st.composite
+def grown_or_shrunk(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """A list, and the same with some items taken out and others, which it has not, put in between."""
+    old = draw(names)
+    new = [item for item in old if draw(st.booleans())]
+    for i in range(draw(st.integers(0, 3))):
+        new.insert(draw(st.integers(0, len(new))), f"new{i}")
+    return old, new
+
+
+def is_kept(items: tuple[list[str], list[str]], block: str, made: str) -> bool:
+    return all(block.format(name) in made for name in items[0] if name in items[1])
+
+
+@given(grown_or_shrunk(), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from(["", "\ufeff"]))
+def test_what_stays_of_a_list_keeps_its_lines(
+    items: tuple[list[str], list[str]], newline: str, closed: bool, bom: str
+) -> None:
+    old, new = items
+    lines = "".join(f'  # above {name}\n  "{name}", # behind {name}\n' for name in old)
+    text = f"# first\ntitle = 1 # one\ntags = [ # all\n{lines}]\n\n# last\n[end]\nx = 1\n"
+    if not closed:
+        text = text.replace(f'"{old[-1]}",', f'"{old[-1]}"')
+    text = text.replace("\n", newline)
+    made = changed_text("a.toml", bom + text, None, {"tags": new}).replace("\r\n", "\n")
+    assert tomllib.loads(made.removeprefix("\ufeff"))["tags"] == new
+    assert made.startswith(f"{bom}# first\ntitle = 1 # one\ntags = [")
+    assert made.endswith("]\n\n# last\n[end]\nx = 1\n")
+    if new:
+        assert all(f"  # above {name}\n" in made for name in old)
+        kept = [name for name in old if name in new]
+        assert all(f'  # above {name}\n  "{name}"' in made for name in kept)
+        assert all(f" # behind {name}\n" in made.split(f'"{name}"')[1][:15] for name in kept)
+
+
+@given(grown_or_shrunk(), st.sampled_from(["\n", "\r\n"]))
+def test_what_stays_of_a_list_of_tables_keeps_its_lines(
+    items: tuple[list[str], list[str]], newline: str
+) -> None:
+    old, new = items
+    block = '\n# above {0}\n[[t]] # beside {0}\nname = "{0}" # behind {0}\n  [t.in]\n  deep = "{0}"\n'
+    text = "x = 1 # one\n" + "".join(map(block.format, old)) + "\n# last\n[end]\ny = 1\n"
+    made = changed_text(
+        "a.toml", text.replace("\n", newline), None, {"t": [{"name": n, "in": {"deep": n}} for n in new]}
+    )
+    assert made.count("\r\n") == (made.count("\n") if newline == "\r\n" else 0)
+    made = made.replace("\r\n", "\n")
+    assert [table["name"] for table in tomllib.loads(made).get("t", [])] == new
+    assert made.startswith("x = 1 # one\n")
+    assert "\n# last\n[end]\ny = 1\n" in made
+    assert is_kept(items, block, made)
+
+
+@given(trees, texts, values, st.sampled_from(["", "\ufeff"]))
+def test_a_change_leaves_the_lines_of_all_other_keys(
+    tree: dict[str, Any], key: str, value: Any, bom: str
+) -> None:
+    """With comments between: every line but those of the key is there afterwards, in its order."""
+    others = {k: v for k, v in tree.items() if k != key and "\n" not in repr(v)}
+    before = bom + "# first\n" + toml_mapping(others) + "\n# last\n"
+    made = changed_text("a.toml", before, None, {key: value})
+    assert made.startswith(bom)
+    text = made.removeprefix(bom)
+    lines = difflib.SequenceMatcher(
+        None, before.removeprefix(bom).split("\n"), text.split("\n"), autojunk=False
+    )
+    assert {tag for tag, *_ in lines.get_opcodes()} <= {"equal", "insert"}
+    before, again = before.removeprefix(bom), changed_text("a.toml", text, None, {key: REMOVE})
+    assert [line for line in again.split("\n") if line] == [line for line in before.split("\n") if line]

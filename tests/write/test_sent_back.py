@@ -1,12 +1,13 @@
 """What was read and is sent back: relations as they were populated, components by their id, media."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import MakeApi
-from tests.sites import INTEGER, STRING, Api, collection, component, documents, relation
+from tests.sites import INTEGER, STRING, Api, collection, component, documents, make, relation, schema
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SET_BY_THE_SERVER = ("id", "documentId", "createdAt", "updatedAt")
@@ -327,3 +328,25 @@ def test_files_that_are_not_there(api: Api) -> None:
     assert error["message"] == "Invalid key zzz at pictures"
     assert api.put(URL, {"pictures": {"disconnect": [5]}}).status == 200
     assert page(api) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.toml", 'title = "One" # kept\r\n\r\n[other]\r\nx = 1\r\n'),
+        ("a.md", "---\ntitle: One # kept\n---\n\nText\n"),
+        ("a.yaml", "title: One # kept\n"),
+        ("a.json", '{ "title": "One" }\n'),
+    ],
+)
+def test_a_byte_order_mark_stays(tmp_path: Path, name: str, text: str) -> None:
+    path = f"content/notes/{name}"
+    data = b"\xef\xbb\xbf" + text.encode()
+    api = make(
+        tmp_path,
+        {"content-types/note.json": schema("note", {"title": "string", "body": "richtext"}), path: data},
+    )
+    assert api.put("/api/notes/a", {"title": "Two"}).status == 200
+    written = (tmp_path / path).read_bytes()
+    assert written.startswith(data[: data.index(b"One")] + b"Two")
+    assert written.count(b"\xef\xbb\xbf") == 1

@@ -4,14 +4,17 @@ tomlkit could change TOML as well, but not to this promise: in a file whose line
 that end in LF, it is eight times as slow, and the places of values for problems have to be found anyway.
 """
 
+import re
 from typing import Any
 
-from server.formats.edits import REMOVE, Cut, apply_cuts, common_ends, same
-from server.formats.lines import line_end, line_start, newline_of, next_line
+from server.formats.edits import REMOVE, Cut, apply_cuts, differences, same
+from server.formats.lines import comments_start, line_end, line_start, newline_of, next_line
 from server.formats.positions import KeyPath
 from server.formats.toml.statements import Entry, Statement, Value, statements
 from server.formats.toml.writer import is_section, toml_entry, toml_key, toml_section, toml_value
 from server.formats.tree import Tree
+
+_COMMA = re.compile(r"[ \t]*,")
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
@@ -32,16 +35,19 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 class _TomlEditor:
-    """Collects the cuts of one text, and the sections to be added at its end."""
+    """Collects the cuts of one text, and what is to be added at its top and its end."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = statements(text)
         self.cuts: list[Cut] = []
+        self.top = ""  # the lines of new keys, in a text that has none above its first header
         self.sections: list[str] = []
 
     def result(self) -> str:
         """The text after all cuts."""
+        if self.top:
+            self.insert_at_top(self.top)
         # An insertion at the beginning of what is cut out has to come first in the order of the cuts.
         made = apply_cuts(self.text, sorted(self.cuts, key=lambda cut: cut.end > cut.start))
         for section in self.sections:
@@ -104,7 +110,7 @@ class _TomlEditor:
         if own:
             self.insert_below(own[-1], entry)
         elif not table:
-            self.insert_at_top(entry)
+            self.top += entry
         elif dotted:
             above = [toml_key(str(part)) for part in table[len(dotted[-1].table) :]]
             self.insert_below(dotted[-1], ".".join([*above, entry]))
@@ -116,11 +122,11 @@ class _TomlEditor:
         self.insert(next_line(self.text, line_end(self.text, statement.end)), lines)
 
     def insert_at_top(self, lines: str) -> None:
-        """Insert lines before the first header and the comments right above it."""
-        at = line_start(self.text, self.statements[0].start) if self.statements else len(self.text)
-        while self.statements and at and self.text[line_start(self.text, at - 1) : at].startswith("#"):
-            at = line_start(self.text, at - 1)
-        self.insert(at, lines + ("\n" if self.statements else ""))
+        """Insert the lines of keys before the first header and the comments right above it."""
+        if self.statements:
+            self.insert(comments_start(self.text, self.statements[0].start), lines + "\n")
+        else:
+            self.insert(len(self.text), lines)
 
     def insert(self, at: int, lines: str) -> None:
         """Insert lines at the beginning of a line; a text without a last newline stays without."""
@@ -130,21 +136,21 @@ class _TomlEditor:
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change a list of tables where it differs; those before and after keep their bytes."""
-        head, tail = common_ends(old, new)
-        changed = min(len(old), len(new)) - head - tail
-        for i in range(head, head + changed):
-            self.change((*path, i), old[i], new[i])
-        for i in range(head + changed, len(old) - tail):
-            self.remove((*path, i))
-        added = new[head + changed : len(new) - tail]
-        if added:
-            names = [str(part) for part in path if isinstance(part, str)]
-            before = self.below((*path, head + changed - 1)) if head + changed else []
-            if before:
-                self.insert_below(before[-1], "\n" + toml_section(names, added))
-            else:
-                at = line_start(self.text, self.below((*path, 0))[0].start)
+        """Change a list of tables where it differs; those that stay keep their bytes."""
+        names = [str(part) for part in path if isinstance(part, str)]
+        for found in differences(old, new):
+            changed = range(found.start, min(found.end, found.start + len(found.new)))
+            for i, item in zip(changed, found.new, strict=False):
+                self.change((*path, i), old[i], item)
+            for i in range(changed.stop, found.end):
+                self.remove((*path, i))
+            added = found.new[len(changed) :]
+            if added and found.end:
+                self.insert_below(self.below((*path, found.end - 1))[-1], "\n" + toml_section(names, added))
+            elif added:
+                header = self.below((*path, 0))[0]
+                above = self.statements[: self.statements.index(header)]
+                at = comments_start(self.text, header.start, above[-1].end if above else 0)
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> None:
@@ -172,34 +178,70 @@ class _TomlEditor:
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> bool:
         """Change an array item by item; False where it has to be written anew."""
-        head, tail = common_ends(old, new)
-        entries = array.entries
-        if len(old) == len(new):
-            for i in range(head, len(old) - tail):
-                self.value(entries[i].value, old[i], new[i])
-        elif head + tail == len(new) and new:
-            self.cut_items(entries, head, len(old) - tail)
-        elif head + tail == len(old) and old:
-            self.add_items(array, head, new[head : len(new) - tail])
-        else:
+        if not old or not new:
             return False
+        for found in differences(old, new):
+            changed = range(found.start, min(found.end, found.start + len(found.new)))
+            for i, item in zip(changed, found.new, strict=False):
+                self.value(array.entries[i].value, old[i], item)
+            if changed.stop < found.end:
+                self.cut_items(array.entries, changed.stop, found.end)
+            elif len(changed) < len(found.new):
+                self.add_items(array, found.end, found.new[len(changed) :])
         return True
 
     def cut_items(self, entries: list[Entry], start: int, end: int) -> None:
-        """Remove items of an array, each with its comma."""
-        if end < len(entries):
-            self.cuts.append(Cut(entries[start].start, entries[end].start, ""))
+        """Remove items of an array, each with its comma and the comment behind it."""
+        first, last = entries[start], entries[end - 1]
+        if all(self.has_own_lines(entry) for entry in entries[start:end]):
+            for entry in entries[start:end]:
+                behind = next_line(self.text, self.behind_comma(entry))
+                self.cuts.append(Cut(line_start(self.text, entry.start), behind, ""))
+            return
+        before = entries[start - 1].value.end if start else first.start
+        behind = entries[end].start if end < len(entries) else last.value.end
+        if "\n" in self.text[last.value.end : behind] or "\n" in self.text[before : first.start]:
+            comma = self.behind_comma(last)
+            ends = comma == line_end(self.text, comma)
+            begins = len(self.text[: first.start].rstrip(" \t")) if ends else first.start
+            self.cuts.append(Cut(begins, comma, ""))
         else:
-            self.cuts.append(Cut(entries[start - 1].value.end, entries[-1].value.end, ""))
+            self.cuts.append(Cut(first.start, behind, "") if end < len(entries) else Cut(before, behind, ""))
 
     def add_items(self, array: Value, at: int, items: list[Any]) -> None:
         """Add items to an array before the one at an index, or behind the last."""
-        margin = self.margin(array)
-        between = ", " if margin is None else f",{self.newline}{margin}"
-        made = between.join(toml_value(item) for item in items)
+        made = [toml_value(item) for item in items]
+        next_to = array.entries[min(at, len(array.entries) - 1)]
+        if not self.has_own_lines(next_to):
+            between = ", "
+            if at < len(array.entries):
+                self.cuts.append(Cut(next_to.start, next_to.start, between.join(made) + between))
+            else:
+                end = next_to.value.end
+                self.cuts.append(Cut(end, end, between + between.join(made)))
+            return
+        margin = self.text[line_start(self.text, next_to.start) : next_to.start]
+        lines = [f"{margin}{item},{self.newline}" for item in made]
+        end = next_to.value.end
         if at < len(array.entries):
-            start = array.entries[at].start
-            self.cuts.append(Cut(start, start, made + between))
-        else:
-            end = array.entries[-1].value.end
-            self.cuts.append(Cut(end, end, between + made))
+            above = array.entries[at - 1].value.end if at else array.start
+            start = comments_start(self.text, next_to.start, above)
+            self.cuts.append(Cut(start, start, "".join(lines)))
+            return
+        if self.behind_comma(next_to) == end:
+            self.cuts.append(Cut(end, end, ","))
+            lines[-1] = f"{margin}{made[-1]}{self.newline}"
+        start = next_line(self.text, end)
+        self.cuts.append(Cut(start, start, "".join(lines)))
+
+    def has_own_lines(self, entry: Entry) -> bool:
+        """Whether nothing but a comment stands beside an array's item on the lines that it takes."""
+        before = self.text[line_start(self.text, entry.start) : entry.start]
+        behind = self.behind_comma(entry)
+        rest = self.text[behind : line_end(self.text, behind)].lstrip(" \t")
+        return not before.strip(" \t") and (not rest or rest.startswith("#"))
+
+    def behind_comma(self, entry: Entry) -> int:
+        """The index behind an array item's comma on the same line, else behind its value."""
+        found = _COMMA.match(self.text, entry.value.end)
+        return found.end() if found else entry.value.end
