@@ -1,5 +1,7 @@
 """Runs the examples of a page: the commands of its ```console blocks, and what they answered.
 
+A ```bash block is run as well, as a whole: it prints nothing and has no prompts, so that it can be pasted.
+
 A page's commands run in one shell, in order, in a copy of the repository's site that is a git
 repository of its own and is being served. `quire serve` in an example is stopped once it serves, but
 for one in the background, which is ended with the page. A page that has `<!-- in an empty folder -->`
@@ -20,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example serves besides
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "\x01"
 _EMPTY = "<!-- in an empty folder -->"
 _BACKGROUND = re.compile(r"^quire serve(.*&)$")
@@ -48,7 +50,7 @@ _SETTLE = "sleep 0.7"
 
 def with_answers(root: Path, page: str) -> str:
     """A page with the answers that its commands have now; the page itself where they only vary."""
-    blocks = [_commands(found[1]) for found in _BLOCK.finditer(page)]
+    blocks = [_commands_of(found) for found in _BLOCK.finditer(page)]
     if not blocks:
         return page
     answers = _run(root, [command for block in blocks for command, _ in block], empty=_EMPTY in page)
@@ -58,10 +60,19 @@ def with_answers(root: Path, page: str) -> str:
     left = iter(answers)
 
     def rewritten(found: re.Match[str]) -> str:
-        lines = [f"$ {command}\n{next(left)}" for command, _ in _commands(found[1])]
+        if found[1] == "bash":
+            if printed := next(left):
+                raise SystemExit(f"a block that should print nothing printed\n{printed}{found[0]}")
+            return found[0]
+        lines = [f"$ {command}\n{next(left)}" for command, _ in _commands(found[2])]
         return "```console\n" + "".join(lines) + "```"
 
     return _BLOCK.sub(rewritten, page)
+
+
+def _commands_of(block: re.Match[str]) -> list[tuple[str, str]]:
+    """The commands of a matched block, each with its answer."""
+    return [(block[2].rstrip("\n"), "")] if block[1] == "bash" else _commands(block[2])
 
 
 def _commands(block: str) -> list[tuple[str, str]]:

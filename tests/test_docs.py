@@ -61,3 +61,36 @@ def promises() -> list[str]:
 def test_a_promise_is_held_by_a_test(test: str) -> None:
     path, _, name = test.partition("::")
     assert f"\ndef {name}(" in (DOCS.parent / path).read_text(encoding="utf-8")
+
+
+EXCERPT = re.compile(r"^<!-- from (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def excerpts() -> list[tuple[str, str]]:
+    """The files that docs/frontends.md quotes, each with what it quotes."""
+    return EXCERPT.findall((DOCS / "frontends.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("path", "quoted"), excerpts())
+def test_an_excerpt_is_what_the_example_says(path: str, quoted: str) -> None:
+    assert quoted in (DOCS.parent / path).read_text(encoding="utf-8")
+
+
+def test_every_example_is_quoted() -> None:
+    quoted = {path.split("/")[1] for path, _ in excerpts()}
+    assert quoted == {path.name for path in (DOCS.parent / "examples").iterdir() if path.is_dir()}
+
+
+LINK = re.compile(r"\]\((?!https?:|#)([^)\s#]+)")
+
+
+def pages() -> list[Path]:
+    """Every page for readers."""
+    root = DOCS.parent
+    return [*root.glob("*.md"), *DOCS.glob("*.md"), *(root / "examples").glob("**/README.md")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS.parent).as_posix())
+def test_links_lead_to_files(page: Path) -> None:
+    links = LINK.findall(re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL))
+    assert [link for link in links if not (page.parent / link).exists()] == []
