@@ -119,6 +119,30 @@ def test_the_refresh_token_can_be_a_cookie(tmp_path: Path, settings: str, header
     assert api.ask("POST", "/api/auth/refresh", "public", headers=headers).status == 400
 
 
+def test_a_token_that_came_in_a_cookie_is_in_no_body(api: Api) -> None:
+    login(api, {"X-Strapi-Refresh-Cookie": "httpOnly"})
+    renewed = api.ask("POST", "/api/auth/refresh", "public")
+    assert set(renewed.body) == {"jwt"}
+    assert "HttpOnly" in renewed.headers["Set-Cookie"]
+    assert api.ask("POST", "/api/auth/refresh", "public").status == 200
+
+
+@pytest.mark.parametrize("path", ["local", "local/register", "reset-password"])
+def test_no_form_of_another_page_signs_anybody_in(tmp_path: Path, path: str) -> None:
+    form = {"identifier": "ann", "username": "bob", "email": "bob@example.org", "password": "secret12"}
+    wanted = ("username", "email", "password") if "register" in path else ("identifier", "password")
+    sent = {name: form[name] for name in wanted}
+    with_cookies = site(tmp_path / "a", "auth: {refresh: true, cookie: true}")
+    for kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
+        data: Any = json.dumps(sent) if kind == "text/plain" else sent
+        url = f"/api/auth/{path}"
+        refused = with_cookies.ask("POST", url, "public", data=data, content_type=kind)
+        assert (refused.status, "Set-Cookie" in refused.headers) == (400, False)
+    if path != "reset-password":
+        without = site(tmp_path / "b", "auth: {refresh: true}")
+        assert without.ask("POST", f"/api/auth/{path}", "public", data=sent).status == 200
+
+
 def test_sessions_are_listed_with_the_current_one_first(api: Api) -> None:
     login(api, deviceId="phone")
     jwt = login(api, {"User-Agent": FIREFOX}, deviceId="desk").body["jwt"]

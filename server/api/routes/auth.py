@@ -12,7 +12,7 @@ from server.api.render import dumps
 from server.api.request import answer, parameters, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.forms import read_form, refuse_others
-from server.api.routes.login import logged_in
+from server.api.routes.login import logged_in, read_sign_in
 from server.auth import mail
 from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, name_key, public_fields
 from server.config.model import Settings
@@ -56,7 +56,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/local", strict_slashes=False)
     def login() -> Response:
         identities.permit(request, "auth", "callback")
-        body = read_body(request)
+        body = read_sign_in(request)
         form = read_form(body, LOGIN)
         attempts, account = identities.directory().attempts, account_of(form["identifier"])
         count(attempts, account)
@@ -70,7 +70,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/local/register", strict_slashes=False)
     def register() -> Response:
         identities.permit(request, "auth", "register")
-        body = read_body(request)
+        body = read_sign_in(request)
         refuse_others(body, REGISTER)
         form = read_form(body, REGISTER)
         settings = state_of(request).settings
@@ -115,7 +115,7 @@ def blueprint(identities: Identities) -> Blueprint:
     @bp.post("/auth/reset-password", strict_slashes=False)
     def reset_password() -> Response:
         identities.permit(request, "auth", "resetPassword")
-        form = read_form(read_body(request), RESET)
+        form = read_form(read_sign_in(request), RESET)
         _same_passwords(form)
         user = identities.users.spend_reset_code(form["code"])
         if user is None:

@@ -7,10 +7,11 @@ from flask import Request, Response
 
 from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import answer, state_of
+from server.api.request import FORM, answer, read_body, state_of
 from server.auth.login import Login
 from server.auth.user import User, public_fields
 from server.config.model import Settings
+from server.errors import ValidationError
 
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
@@ -70,8 +71,20 @@ def forget_cookie(request: Request, response: Response) -> None:
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
-    """Whether the refresh token of a request's answer is a cookie."""
-    return settings.refresh_cookie or request.headers.get(COOKIE_HEADER) == "httpOnly"
+    """Whether the refresh token of a request's answer is a cookie: what came in one never leaves it."""
+    asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
+    return settings.refresh_cookie or asked or bool(request.cookies.get(COOKIE))
+
+
+def read_sign_in(request: Request) -> object:
+    """The body of a request that signs somebody in. Raises ValidationError.
+
+    Where that sets a cookie, a form is refused: a page of any origin can have a browser send one, and so sign
+    its user in as somebody else.
+    """
+    if request.mimetype == FORM and state_of(request).settings.refresh_cookie:
+        raise ValidationError("Where auth.cookie is set, a body must be JSON")
+    return read_body(request)
 
 
 def _set_cookie(request: Request, response: Response, value: str, expires: int | None = None) -> None:
