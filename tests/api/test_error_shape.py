@@ -119,6 +119,11 @@ def test_every_route_refuses_methods_that_it_does_not_have(api: Api) -> None:
     [
         ("PUT", "/api/notes", "GET POST HEAD"),
         ("PATCH", "/api/notes/", "GET POST HEAD"),
+        ("FOO", "/api/notes", "GET POST HEAD"),
+        ("PROPFIND", "/api/notes/a", "GET PUT DELETE HEAD"),
+        ("TRACE", "/api/users/me", "GET PUT HEAD"),
+        ("CONNECT", "/api/upload", "POST"),
+        ("FOO", "/api/none", ""),
         ("POST", "/api/notes/a", "GET PUT DELETE HEAD"),
         ("TRACE", "/api/notes/a", "GET PUT DELETE HEAD"),
         ("POST", "/api/home", "GET PUT DELETE HEAD"),

@@ -198,6 +198,33 @@ def test_of_a_body_that_is_cut_off_nothing_is_written(server: Server, sent: byte
     assert server.title == "before"
 
 
+def test_a_body_that_is_no_http_is_told_so_and_logged_nowhere(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    begun = head("PUT", "/api/notes/one", FORM, "Transfer-Encoding: chunked")
+    for chunk in (b"zz\r\nhello\r\n0\r\n\r\n", b"5\r\nhelloXX\r\n0\r\n\r\n"):
+        assert server.exchange(begun + chunk).startswith(b"HTTP/1.1 400 ")
+    server.connect(begun + b"5\r\nhel").close()
+    assert server.ask("GET", "/api/notes/one")[0] == 200
+    server.process.terminate()
+    assert server.process.communicate()[1] == ""
+
+
+def test_credentials_that_can_not_be_read_are_none_of_the_public(server: Server) -> None:
+    for value in (b"Bearer t\xc3\xb6ken", b"Bearer \xff", b"Basic \xff"):
+        sent = (
+            head("GET", "/api/notes/one", "Connection: close")[:-2] + b"Authorization: " + value + b"\r\n\r\n"
+        )
+        assert server.exchange(sent).startswith(b"HTTP/1.1 401 "), value
+
+
+def test_a_request_has_one_host(server: Server) -> None:
+    first, close = b"GET /api/notes/one HTTP/1.", b"Connection: close\r\n\r\n"
+    for hosts, status in ((b"", b"400"), (b"Host: a\r\nHost: b\r\n", b"400"), (b"Host: a\r\n", b"200")):
+        answer = server.exchange(first + b"1\r\n" + hosts + close)
+        assert answer.split()[1] == status
+    assert server.exchange(first + b"0\r\n" + close).split()[1] == b"200"
+
+
 def test_a_body_may_come_in_chunks(server: Server) -> None:
     body = head("PUT", "/api/notes/one", FORM, "Transfer-Encoding: chunked", "Connection: close")
     body += b"8\r\ndata[tit\r\nb\r\nle]=chunked\r\n0\r\n\r\n"

@@ -38,10 +38,13 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         return Reader(state, type_, actor, v4=v4, users=identities.user_index, budget=budget)
 
     @bp.before_app_request
-    def options() -> Response | None:
-        if request.method != "OPTIONS" or not request.path.startswith("/api/"):
+    def answer_method() -> Response | None:
+        """Answer OPTIONS, and methods that no path has."""
+        if request.method in (*METHODS, "HEAD") or not request.path.startswith("/api/"):
             return None
         type_ = state_of(request).schema.endpoints.get(request.path.split("/", 3)[2])
+        if request.method != "OPTIONS":
+            raise _nothing_at(type_)
         return Response(headers={"Allow": ", ".join(_allowed(type_))})
 
     @bp.post("/<api_id>", strict_slashes=False)
@@ -82,7 +85,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         site.write(prepare.delete, _delete_request(ask, None))
         return Response(status=204)
 
-    @bp.route("/<path:rest>", methods=[*METHODS, "PATCH", "TRACE"])
+    @bp.route("/<path:rest>", methods=METHODS)
     def nothing_else(rest: str) -> Response:
         raise _nothing_at(state_of(request).schema.endpoints.get(rest.partition("/")[0]))
 

@@ -31,7 +31,7 @@ from server.api.front import Front
 from server.api.response import Environ
 from server.api.serving.bodies import SMALL, Receiver
 from server.api.serving.file_part import FilePart
-from server.errors import ApiError, ClientGone, Postponed
+from server.errors import ApiError, BadRequestError, ClientGone, Postponed, UnauthorizedError
 
 log = logging.getLogger("quire")
 
@@ -141,7 +141,8 @@ class HttpServer:
             if length is None or length > SMALL:
                 most = await run(self._app.most_bytes, environ)
             body, received = await self._receiver.receive(protocol, length, most)
-        except ClientGone:
+        except ClientGone:  # It has left, or sends what is no part of HTTP: then it gets this.
+            protocol.response_empty(400, [("connection", "close")])
             return
         except ApiError as error:
             # Without its frames, which hold the connection open.
@@ -218,6 +219,12 @@ def environ_of(scope: Any) -> Environ:
         environ[key] = f"{environ[key]},{value}" if key in environ else value
     if "HTTP_HOST" not in environ:
         environ["HTTP_HOST"] = scope.authority or ""
+        if not scope.authority and scope.http_version == "1.1":
+            environ[REFUSED] = BadRequestError("A request must have a Host header")
+    if "," in environ["HTTP_HOST"]:
+        environ[REFUSED] = BadRequestError("A request must have one Host header")
+    if "HTTP_AUTHORIZATION" not in environ and "authorization" in scope.headers:
+        environ[REFUSED] = UnauthorizedError()  # granian passes on no value that is not ASCII.
     return environ
 
 
