@@ -1,5 +1,6 @@
 """The command line: a table of commands, each of which is loaded when it is called."""
 
+import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -41,11 +42,20 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
-        return cast(click.Command, getattr(import_module(entry.module), entry.name)) if entry else None
+        return _load(entry) if entry else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def _load(entry: Entry) -> click.Command:
+    """A command; the garbage collector does not go through its modules, now or later: all of them stay."""
+    gc.disable()
+    command = getattr(import_module(entry.module), entry.name)
+    gc.freeze()
+    gc.enable()
+    return cast(click.Command, command)
 
 
 def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:

@@ -57,6 +57,8 @@ def _report_ready(site: Site, seconds: float, host: str, port: int, ready: Event
     its own, whose copy is gone when it ends.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not ready.wait(LONGEST_START_S):
+        return
     state = site.state
     counts = []
     for type_ in state.schema.content_types:
@@ -67,8 +69,6 @@ def _report_ready(site: Site, seconds: float, host: str, port: int, ready: Event
     files = len(state.snapshot.media)
     types = len(state.schema.content_types)
     problems = site.problems
-    if not ready.wait(LONGEST_START_S):
-        return
     click.echo(f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s")
     click.echo(f"  {', '.join(counts) or 'no documents yet'}" + (f", {files} uploads" if files else ""))
     _report_problems(problems)
