@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from server.documents.decode import Reading, read_own_timestamp
 from server.documents.document import Document
 from server.documents.drafts import is_draft, published_value
 from server.documents.encode import encode_attributes
@@ -45,7 +46,7 @@ def write_draft(context: Context, update: Update) -> None:
         return
     timestamps: Values = {"updatedAt": Plain(context.now)}
     if draft is None and update.published is not None:
-        timestamps["createdAt"] = Plain(base.created_at)
+        timestamps.update(_created(context, base, base.created_at))
         timestamps["publishedAt"] = REMOVE
         timestamps.update(_draft_mark(base.type))
     text = context.changed(base, {**changes, **timestamps})
@@ -58,7 +59,7 @@ def write_published(context: Context, update: Update) -> None:
     changes = context.changes(base, update.new)
     if not changes and draft is None and published is not None:
         return
-    timestamps = _timestamps(context, published or base)
+    timestamps = _timestamps(context, base, (published or base).created_at)
     text = context.changed(base, {**changes, **timestamps, **_no_draft_mark(context, base)})
     target = context.sibling(base.path, draft=False) if draft else base.path
     if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
@@ -84,12 +85,18 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
     return {key.name: REMOVE if published is None else published}
 
 
-def _timestamps(context: Context, document: Document) -> Values:
-    """The timestamps that the file of a published version says."""
-    timestamps: Values = {"createdAt": Plain(document.created_at), "updatedAt": Plain(context.now)}
-    if document.type.draft_publish:
+def _timestamps(context: Context, base: Document, created_at: str) -> Values:
+    """The timestamps that the file of a published version has to say otherwise than that of `base`."""
+    timestamps: Values = {**_created(context, base, created_at), "updatedAt": Plain(context.now)}
+    if base.type.draft_publish:
         timestamps["publishedAt"] = Plain(context.now)
     return timestamps
+
+
+def _created(context: Context, base: Document, created_at: str) -> Values:
+    """The createdAt of a version; nothing where the file of `base` says the same time in whatever form."""
+    said = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
+    return {} if said == created_at else {"createdAt": Plain(created_at)}
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:

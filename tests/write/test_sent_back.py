@@ -350,3 +350,22 @@ def test_a_byte_order_mark_stays(tmp_path: Path, name: str, text: str) -> None:
     written = (tmp_path / path).read_bytes()
     assert written.startswith(data[: data.index(b"One")] + b"Two")
     assert written.count(b"\xef\xbb\xbf") == 1
+
+
+@pytest.mark.parametrize("drafts", [False, True])
+@pytest.mark.parametrize(
+    "written", ["2024-05-01T10:00:00+02:00", "2024-05-01", "'2024-05-01 08:00'", "2024-05-01T08:00:00Z"]
+)
+def test_a_timestamp_stays_as_it_is_written(tmp_path: Path, written: str, drafts: bool) -> None:
+    path = tmp_path / "content/notes/a.md"
+    text = f"---\ntitle: One\ncreatedAt: {written} # then\n---\n"
+    type_ = schema("note", {"title": "string", "at": "datetime"}, drafts=drafts)
+    api = make(tmp_path, {"content-types/note.json": type_, "content/notes/a.md": text})
+    before = api.get("/api/notes/a").data["createdAt"]
+    assert api.put("/api/notes/a", {"title": "Two"}).data["createdAt"] == before
+    assert f"createdAt: {written} # then\n" in path.read_text()
+    if drafts:
+        assert api.put("/api/notes/a?status=draft", {"title": "Three"}).data["createdAt"] == before
+        assert f"createdAt: {written} # then\n" in path.with_name("a.draft.md").read_text()
+        assert api.put("/api/notes/a", {"title": "Four"}).data["createdAt"] == before
+        assert f"createdAt: {written} # then\n" in path.read_text()
