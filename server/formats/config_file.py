@@ -47,13 +47,15 @@ class ConfigFile:
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
     """A YAML file, or a JSON file where it ends with .json, of the site at `root`.
 
-    An empty file is an empty mapping, and so is an optional one that is not there. Raises SetupError
-    for what can't be read or is no mapping.
+    An optional one that is empty or not there is an empty mapping. Raises SetupError for what can't be
+    read, is no mapping, or has no text and is not optional.
     """
     positions: Positions = {}
     try:
         text = (root / path).read_bytes().decode("utf-8-sig")
         check_conflict(text)
+        if not text.strip() and not optional:  # Somebody is about to write it, or a crash has cut it off.
+            raise SyntaxProblem("the file is empty", None, "write it, or delete it")
         if path.endswith(".json"):
             data, positions = read_json(text), _json_positions(text)
         else:

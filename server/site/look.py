@@ -95,7 +95,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str]]:
     if mark == before.mark and not contents.unsettled & mark.keys():
         return None, set()
     for _ in range(TRIES):
-        _wait_for_writer(contents.root / FILE)
+        _wait_for_writers(contents.root, before.mark.keys() | mark.keys(), missing=before.mark)
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _configured(contents.root, before, mark)
@@ -111,11 +111,19 @@ def _configured(root: Path, before: Configuration, mark: Mapping[str, Signature 
     """The configuration read now, with the schema of the one before where that says the same."""
     try:
         found = replace(configure(root), mark=mark)
+        _refuse_emptied(found, before)
     except SetupError as error:
         fix = error.fix + ("; " if error.fix else "") + "until then the last good one is used"
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
         return replace(before, problems=(problem,), mark=mark)
     return replace(found, schema=before.schema) if found.shape == before.shape else found
+
+
+def _refuse_emptied(found: Configuration, before: Configuration) -> None:
+    """Raise SetupError where site.yaml has no text, and the settings so far are not those that this says."""
+    signature = found.mark.get(FILE)
+    if signature and not signature[1] and found.settings != before.settings:
+        raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
 
 
 def _retimed(contents: Contents, git: GitState) -> set[str]:
@@ -133,8 +141,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
     found: dict[str, Entry | None] = {}
     left = set(paths)
     for _ in range(TRIES):
-        for path in left:
-            _wait_for_writer(contents.root / path)
+        _wait_for_writers(contents.root, left)
         before = {path: _signatures(contents, path) for path in left}
         if ask_git:
             git = with_changed(contents.root, git, {p for path in left for p in (path, path + DESCRIPTION)})
@@ -153,13 +160,26 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
     )
 
 
-def _wait_for_writer(path: Path) -> None:
-    """Wait while a file is empty that was not just before: who writes in place empties it first."""
+def _wait_for_writers(
+    root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
+) -> None:
+    """Wait while a file is empty that was not just before: who writes in place empties it first.
+
+    One with a signature in `missing` is waited for where it is not there: who renames takes it away first.
+    """
+    waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
-        found = signature_of(path)
-        if found is None or found[1] or time.time() - found[0] / 1e9 > SETTLE_S:
+        waiting = {path: known for path, known in waiting.items() if _is_in_between(root / path, known=known)}
+        if not waiting:
             return
         time.sleep(SETTLE_S / 20)
+
+
+def _is_in_between(path: Path, *, known: bool) -> bool:
+    found = signature_of(path)
+    if found is None:
+        return known
+    return not found[1] and time.time() - found[0] / 1e9 <= SETTLE_S
 
 
 def _signatures(contents: Contents, path: str) -> tuple[Signature | None, Signature | None]:

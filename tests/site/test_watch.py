@@ -272,6 +272,61 @@ def test_a_broken_schema_leaves_the_old_one_in_place(api: Api) -> None:
     assert api.site.problems == ()
 
 
+def test_the_last_good_settings_stay_while_their_file_is_empty(api: Api) -> None:
+    settings = api.root / "site.yaml"
+    text = settings.read_text()
+    settings.write_text("")
+    change = api.site.refresh()
+    fix = "write the settings, or delete the file; until then the last good one is used"
+    assert [str(problem) for problem in change.problems] == [f"site.yaml: the file is empty ({fix})"]
+    assert api.get("/api/posts", "public").status == 200
+    write(api.root, {"content-types/page.json": schema("page", {"name": "string"})})
+    api.site.refresh()
+    assert api.get("/api/posts", "public").status == 200
+    settings.write_text(text.replace("post", "page"))
+    api.site.refresh()
+    assert api.site.problems == ()
+    assert api.get("/api/posts", "public").status == 403
+    assert api.get("/api/pages", "public").status == 200
+    settings.unlink()
+    api.site.refresh()
+    assert api.get("/api/pages", "public").status == 403
+
+
+def test_a_schema_that_is_emptied_stays_as_it_was(tmp_path: Path) -> None:
+    part = {"type": "component", "component": "shared.part"}
+    files: dict[str, str | bytes] = {
+        "content-types/post.json": schema("post", {"title": "string", "part": part}),
+        "content-types/components/shared/part.yaml": "attributes: {label: {type: string}}\n",
+        "content/posts/one.yaml": "title: One\npart: {label: L}\n",
+    }
+    api = make(tmp_path, files)
+    for path in ("content-types/components/shared/part.yaml", "content-types/post.json"):
+        (tmp_path / path).write_text("")
+        change = api.site.refresh()
+        assert [(p.path, p.message) for p in change.problems] == [(path, "the file is empty")]
+        assert api.get("/api/posts/one?populate=part").data["part"]["label"] == "L"
+        (tmp_path / path).write_bytes(str(files[path]).encode())
+        api.site.refresh()
+        assert api.site.problems == ()
+
+
+def test_a_configuration_file_that_is_replaced_is_never_seen_missing(api: Api) -> None:
+    """As editors save that rename the file away and then write another."""
+    for path in ("site.yaml", "content-types/post.json"):
+        file = api.root / path
+        text = file.read_text()
+        file.unlink()
+        writer = threading.Timer(0.03, file.write_text, [text + "\n"])
+        writer.start()
+        api.site.refresh()
+        assert api.get("/api/posts", "public").status == 200
+        writer.join()
+        api.site.refresh()
+        assert api.get("/api/posts", "public").status == 200
+        assert api.site.problems == ()
+
+
 def test_links_are_followed_inside_the_site_only(api: Api, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside") / "secret.md"
     outside.write_text("---\ntitle: Secret\n---\n")
