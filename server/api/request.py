@@ -13,6 +13,7 @@ from server.index.budget import Budget
 from server.query import qs
 from server.site.site import State
 
+COSTLY = 64 * 1024  # bytes of a body: whoever sends more waits until other costly requests are done
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -42,6 +43,8 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
+    if len(data) > COSTLY:
+        budget_of(request).take_turn()
     try:
         return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)
     except UnicodeDecodeError as error:

@@ -71,6 +71,16 @@ class Budget:
             most = f"{self._settings.limit_size:,} bytes"
             raise LimitError(f"The answer has more than {most}; populate less or page", "size")
 
+    def take_turn(self) -> None:
+        """Wait until no other costly request of the process computes. Raises BusyError, and Postponed."""
+        if self._turns is None or self._taken:
+            return
+        if self._waits:
+            self._turns.take()
+        elif not self._turns.take_if_free():
+            raise Postponed(costly=True)
+        self._taken = True
+
     def close(self) -> None:
         """The request is answered."""
         if self._taken and self._turns is not None:
@@ -98,15 +108,7 @@ class Budget:
             self._began = now
         if now - self._began > settings.limit_time.total_seconds():
             raise LimitError("The answer takes too long; ask for less", "time")
-        costly = now - self._began > COSTLY_S or self._costly
-        if costly and self._turns is not None and not self._taken:
-            self._take_turn(self._turns)
+        if now - self._began > COSTLY_S or self._costly:
+            self.take_turn()
         if self._gone is not None and self._gone():
             raise ClientGone
-
-    def _take_turn(self, turns: Turns) -> None:
-        if self._waits:
-            turns.take()
-        elif not turns.take_if_free():
-            raise Postponed(costly=True)
-        self._taken = True

@@ -8,10 +8,12 @@ finds out what, and `write` knows; either makes one record of it, under the site
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
+from server.documents.layout import Layout
 from server.documents.timestamps import now
 from server.errors import ConflictError, StorageError
 from server.index.dangling import dangling
@@ -42,6 +44,17 @@ Result = TypeVar("Result")
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
 GIT_S = 30.0  # how long a git command that is at work is waited for
 PAUSE_S = 0.01
+LONG_S = 0.05  # of processor time: a change that takes more is prepared without the lock, even again
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared(Generic[Result]):
+    """A change of one state: its files, what is returned of it, and whether it took long to prepare."""
+
+    state: State
+    changeset: Changeset
+    result: Result
+    took_long: bool
 
 
 class Site:
@@ -148,9 +161,10 @@ class Site:
     def write(self, prepare: Callable[[Request, Context], Result], request: Request) -> tuple[State, Result]:
         """Let `prepare` change files, in one step that is done or not done (docs/files.md).
 
-        It is called with the request and a context to put the files into, under the site's write
-        lock, and again with a new context where a file was changed by somebody else meanwhile.
-        Returns the state that shows the change, and what `prepare` returned.
+        It is called with the request and a context to put the files into, and again with a new context
+        where the site was changed by somebody else meanwhile. What takes long is done before the site's
+        write lock is taken, as long as there are tries left. Returns the state that shows the change, and
+        what `prepare` returned.
         """
         try:
             state_folder(self.root)
@@ -159,34 +173,59 @@ class Site:
         for left in reversed(range(TRIES)):
             changeset = Changeset(self.root)
             try:
+                prepared = self._prepare_ahead(prepare, request, changeset)
                 with self._locked():
-                    return self._write(prepare, request, changeset)
+                    self._look_at_other_servers()
+                    if prepared is None or prepared.state is not self.state:
+                        if prepared and prepared.took_long and left:
+                            continue
+                        changeset = Changeset(self.root)
+                        prepared = self._prepare(prepare, request, changeset)
+                    return self._commit(prepared)
             except ConflictError:
                 if not left:
                     raise
             self.refresh(changeset.paths)
         raise AssertionError("unreachable")
 
-    def _write(
+    def _prepare_ahead(
         self, prepare: Callable[[Request, Context], Result], request: Request, changeset: Changeset
-    ) -> tuple[State, Result]:
-        contents, lock = self._contents, self._journal.lock
-        if contents.writes != lock.number and self._look(None, patient=True) is None:  # by another server
-            raise ConflictError("git is changing the site; try again")
-        state = self.state
-        context = Context(state.snapshot, state.settings, contents.store.layout, changeset, now())
+    ) -> "_Prepared[Result] | None":
+        """A change that is prepared without the lock; None while somebody else is at a write."""
+        self._replica.catch_up()
+        if self._contents.writes != self._journal.lock.number:
+            return None
+        return self._prepare(prepare, request, changeset)
+
+    def _prepare(
+        self, prepare: Callable[[Request, Context], Result], request: Request, changeset: Changeset
+    ) -> "_Prepared[Result]":
+        """A change of the state that is shown now; nothing is written."""
+        state, began = self.state, time.thread_time()
+        layout = Layout(state.schema, state.settings)
+        context = Context(state.snapshot, state.settings, layout, changeset, now())
         result = prepare(request, context)
         for path, text in changeset.texts():
             refuse_unreadable(path, text)
-        writes = changeset.writes()
+        return _Prepared(state, changeset, result, time.thread_time() - began > LONG_S)
+
+    def _look_at_other_servers(self) -> None:
+        """Take over what another server of the site has written, which has a log of its own."""
+        other = self._contents.writes != self._journal.lock.number
+        if other and self._look(None, patient=True) is None:
+            raise ConflictError("git is changing the site; try again")
+
+    def _commit(self, prepared: "_Prepared[Result]") -> tuple[State, Result]:
+        """Write the files of a change; call it under the lock."""
+        contents, writes = self._contents, prepared.changeset.writes()
         stale = {write.path for write in writes if _is_stale(contents, write)}
         if stale:
             raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
         if writes:
             self._journal.commit(writes)
             paths = {write.path for write in writes}
-            self._replica.append(look_at_written(contents, paths, lock.number))
-        return self.state, result
+            self._replica.append(look_at_written(contents, paths, self._journal.lock.number))
+        return self.state, prepared.result
 
     def scale(self, path: str) -> State:
         """Make the formats of a picture that has none yet. Returns the state that shows them."""

@@ -1,9 +1,9 @@
 """A request to write → the files that it changes, checked against the site as it is at that time.
 
 Each function takes a request and a context, puts the changed files into `context.changeset`, and
-returns the document's id. `site.write` calls it under the write lock, and again, with a new context,
-where a file was changed by somebody else meanwhile. All raise PreconditionError where `If-Match`
-names another version, and ValidationError for data that the schema does not have or allow.
+returns the document's id. `site.write` calls it, and again, with a new context, where somebody else
+changed the site meanwhile. All raise PreconditionError where `If-Match` names another version, and
+ValidationError for data that the schema does not have or allow.
 """
 
 from dataclasses import replace

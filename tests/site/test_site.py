@@ -1,7 +1,9 @@
 """A site follows its files: whatever happens to them, `refresh` finds out and publishes one new state."""
 
+import fcntl
 import json
 import os
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from server.index.snapshot import build
 from server.site.site import Site
+from server.write.context import Context
 from tests.conftest import MakeSite
 from tests.sites import INTEGER, STRING, collection, documents
 
@@ -160,3 +163,63 @@ def test_a_file_that_is_put_back_under_its_old_signature_is_noticed(make_site: M
         assert title() == shown
         site.refresh()
         assert title() == shown
+
+
+def put_after(site: Site, path: str, between: Callable[[], None]) -> list[str]:
+    """Write a file that says what `one` is titled; `between` is called while that is prepared, once.
+
+    Returns what the title was each time that the write was prepared.
+    """
+    seen: list[str] = []
+
+    def prepare(_: None, context: Context) -> None:
+        type_ = context.snapshot.schema.subjects["post"]
+        document = context.snapshot.get(type_, "one", "en", "published")
+        seen.append(str(document and document.get("title")))
+        if len(seen) == 1:
+            between()
+        context.changeset.put(path, f"---\ntitle: After {seen[-1]}\n---\n")
+
+    site.write(prepare, None)
+    return seen
+
+
+def test_a_write_is_prepared_while_others_write(make_site: MakeSite) -> None:
+    site = make_site(POSTS)
+
+    def other() -> None:
+        site.write(
+            lambda _, context: context.changeset.put("content/posts/one.md", "---\ntitle: New\n---\n"), None
+        )
+
+    assert put_after(site, "content/posts/three.md", other) == ["One", "New"]
+    assert titles(site) == {"one": "New", "two": "Two", "three": "After New"}
+
+
+def test_a_write_that_nobody_disturbs_is_prepared_once(make_site: MakeSite) -> None:
+    site = make_site(POSTS)
+    assert put_after(site, "content/posts/three.md", lambda: None) == ["One"]
+    assert titles(site)["three"] == "After One"
+
+
+def test_a_write_that_takes_long_is_prepared_again_without_the_lock(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.site.site.LONG_S", 0)
+    site, locked = make_site(POSTS), []
+
+    def prepare(_: None, context: Context) -> None:
+        with Path(site.root / ".quire/write.lock").open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locked.append(False)
+            except BlockingIOError:
+                locked.append(True)
+        if len(locked) < 3:  # Somebody else changes the site.
+            write = f"---\ntitle: {len(locked)}\n---\n"
+            site.write(lambda _, other: other.changeset.put("content/posts/two.md", write), None)
+        context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
+
+    site.write(prepare, None)
+    assert locked == [False, False, False]
+    assert titles(site) == {"one": "One", "two": "2", "three": "Three"}
