@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.sites import Sizes, article_path
 from bench.tables import count, ratio, show
 from server.site.site import Site
-from server.tools.export.run import Options, export
+from server.tools.export.run import ExportOptions, export
 
 POPULATED = '\nexport: {types: {article: {populate: "*"}}}\n'
 
@@ -55,7 +55,7 @@ def _row(name: str, articles: int, took: float, files: int, plain: str = "") -> 
 def _export(site: Site, target: Path) -> float:
     """Seconds that an export takes."""
     began = time.perf_counter()
-    export(site, target, Options(), _silent)
+    export(site, target, ExportOptions(), _silent)
     return time.perf_counter() - began
 
 

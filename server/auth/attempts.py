@@ -31,7 +31,7 @@ _a = attempts_table.c
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AttemptLimits:
     """How many attempts there are at once, by key; all are there again after `window_s` seconds."""
 
     pair: int
@@ -40,14 +40,14 @@ class Limits:
     window_s: float = 15 * 60
 
 
-LOGINS = Limits(pair=10, account=100, address=100)
-MAILS = Limits(pair=5, account=20, address=50)
+LOGINS = AttemptLimits(pair=10, account=100, address=100)
+MAILS = AttemptLimits(pair=5, account=20, address=50)
 
 
 class Attempts:
     """Counts attempts of one kind. Safe to use from many threads and processes at once."""
 
-    def __init__(self, engine: Engine, kind: str, limits: Limits) -> None:
+    def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
         """`kind` keeps these attempts apart from others in the same database."""
         self._engine, self._kind, self.limits = engine, kind, limits
 

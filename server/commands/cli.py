@@ -10,7 +10,7 @@ import click
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommandEntry:
     """The module and name of a command, and what `quire --help` says of it."""
 
     module: str
@@ -19,18 +19,24 @@ class Entry:
 
 
 # `quire --help` prints these summaries, so that it need not load the commands.
-COMMANDS: Mapping[str, Entry] = {
-    "serve": Entry("server.commands.serve", "serve_command", "Serve a site."),
-    "init": Entry("server.commands.init", "init", "Make a site: a new one, or one from a tree of Markdown."),
-    "check": Entry("server.commands.check", "check", "Say everything that is wrong with a site."),
-    "export": Entry(
+COMMANDS: Mapping[str, CommandEntry] = {
+    "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
+    "init": CommandEntry(
+        "server.commands.init", "init", "Make a site: a new one, or one from a tree of Markdown."
+    ),
+    "check": CommandEntry("server.commands.check", "check", "Say everything that is wrong with a site."),
+    "export": CommandEntry(
         "server.commands.export", "export_command", "Write the API to a folder, as static files."
     ),
-    "import": Entry("server.commands.import_strapi", "import_", "Take over content from elsewhere."),
-    "types": Entry("server.commands.types", "types", "Write TypeScript types for the content types."),
-    "search": Entry("server.commands.search", "search", "Find documents by their words, the best first."),
-    "token": Entry("server.commands.accounts", "token", "API tokens: make, list and revoke them."),
-    "user": Entry("server.commands.accounts", "user", "Users: make, list, block them; roles and passwords."),
+    "import": CommandEntry("server.commands.import_strapi", "import_", "Take over content from elsewhere."),
+    "types": CommandEntry("server.commands.types", "types", "Write TypeScript types for the content types."),
+    "search": CommandEntry(
+        "server.commands.search", "search", "Find documents by their words, the best first."
+    ),
+    "token": CommandEntry("server.commands.accounts", "token", "API tokens: make, list and revoke them."),
+    "user": CommandEntry(
+        "server.commands.accounts", "user", "Users: make, list, block them; roles and passwords."
+    ),
 }
 
 
@@ -49,7 +55,7 @@ class _Commands(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
-def _load(entry: Entry) -> click.Command:
+def _load(entry: CommandEntry) -> click.Command:
     """A command; the garbage collector does not go through its modules, now or later: all of them stay."""
     gc.disable()
     command = getattr(import_module(entry.module), entry.name)

@@ -9,7 +9,7 @@ from server.errors import SetupError
 from server.site.site import Site
 from server.storage.git import is_shallow
 from server.terminal import check_site, one_line_errors, progress_bar, site_option
-from server.tools.export.run import Done, Options, export
+from server.tools.export.run import Done, ExportOptions, export
 
 SHOWN_PROBLEMS = 10
 
@@ -45,7 +45,7 @@ def export_command(
     with progress_bar("Reading files") as reading:
         site.load(reading)
     _refuse_broken(site, skip_broken)
-    options = Options(role, everything, drafts, base_url, force)
+    options = ExportOptions(role, everything, drafts, base_url, force)
     done = export(site, target, options, progress_bar)
     _report(site, options, target, done, time.perf_counter() - began)
 
@@ -62,7 +62,7 @@ def _refuse_broken(site: Site, skip_broken: bool) -> None:
         raise SetupError(str(site.root), None, what, "or left out, with --skip-broken")
 
 
-def _report(site: Site, options: Options, target: Path, done: Done, seconds: float) -> None:
+def _report(site: Site, options: ExportOptions, target: Path, done: Done, seconds: float) -> None:
     state, tally = site.state, done.tally
     counts = []
     for uid, count in done.documents.items():

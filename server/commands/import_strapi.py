@@ -7,7 +7,7 @@ import click
 
 from server.errors import SetupError
 from server.terminal import check_folder, one_line_errors, site_option
-from server.tools.importer.importing import Options, run
+from server.tools.importer.importing import ImportOptions, run
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.readers.remote import Remote
 from server.tools.importer.report import report
@@ -37,7 +37,7 @@ def import_strapi(source: str, root: Path, token: str | None, dry_run: bool, ove
     Running it again takes over what has changed there; it exits 1 where something was kept back.
     """
     check_folder(root)
-    imported = run(root, _reader(source, token), Options(dry_run, overwrite), _say)
+    imported = run(root, _reader(source, token), ImportOptions(dry_run, overwrite), _say)
     for line in report(imported, dry_run=dry_run):
         click.echo(line)
     if imported.merge.kept:

@@ -13,7 +13,7 @@ _TEXTS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "update
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class BlockNode:
     """A type of nodes: what its children may be, how many it must have, what its members must be.
 
     `members` maps a member to the sentence that says what is wrong with a value of it ("" for nothing).
@@ -54,16 +54,16 @@ def _link(value: Tree) -> str:
 
 
 INLINE = ("text", "link")
-NODES: Mapping[str, Node] = {
-    "paragraph": Node(INLINE, 1),
-    "heading": Node(INLINE, 1, {"level": _level}),
-    "quote": Node(INLINE, 1),
-    "code": Node(("text",), 1),
-    "list": Node(("list", "list-item"), 1, {"format": _format}),
-    "list-item": Node(INLINE),
-    "image": Node(INLINE),
-    "link": Node(("text",), 0, {"url": _link}),
-    "text": Node(
+NODES: Mapping[str, BlockNode] = {
+    "paragraph": BlockNode(INLINE, 1),
+    "heading": BlockNode(INLINE, 1, {"level": _level}),
+    "quote": BlockNode(INLINE, 1),
+    "code": BlockNode(("text",), 1),
+    "list": BlockNode(("list", "list-item"), 1, {"format": _format}),
+    "list-item": BlockNode(INLINE),
+    "image": BlockNode(INLINE),
+    "link": BlockNode(("text",), 0, {"url": _link}),
+    "text": BlockNode(
         members={
             "text": _text,
             **dict.fromkeys(("bold", "italic", "underline", "strikethrough", "code"), _flag),

@@ -33,7 +33,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class IndexedVersion:
     """One version to be searched."""
 
     document: Document
@@ -88,16 +88,16 @@ def size(found: Catalog) -> int:
 _EMPTY = LocaleVersions((None, None), {}, {})
 
 
-def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[Version]:
+def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersion]:
     """All versions, type by type."""
     for version in changes({}, found, types).values():
         assert version is not None
         yield version
 
 
-def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, Version | None]:
+def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
     """The versions that are new or changed in a later catalog, by key; None for those that are gone."""
-    found: dict[str, Version | None] = {}
+    found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _EMPTY), after.get(key, _EMPTY)
         if old is not new:
@@ -107,7 +107,7 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
-) -> Iterator[tuple[str, Version | None]]:
+) -> Iterator[tuple[str, IndexedVersion | None]]:
     """The changes of one type in one locale. A published version changes its group with its draft."""
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
@@ -125,7 +125,7 @@ def _changes(
             beside = i in new.drafts
             if other is None or other.row is not document.row or beside != (i in old.drafts):
                 group = draft if status == DRAFT else live if drafts and beside else both
-                yield _PART.join((uid, i, locale, status)), Version(document, group)
+                yield _PART.join((uid, i, locale, status)), IndexedVersion(document, group)
 
 
 def document_of(key: str, state: State) -> Document | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from server.config.model import Settings
 from server.documents.document import Document
 from server.index.budget import Budget
-from server.search.catalog import Group, Version
+from server.search.catalog import Group, IndexedVersion
 from server.search.question import Clause, Question, enough
 from server.search.texts import Text, texts
 from server.search.words import fold, language_of, terms
@@ -24,7 +24,7 @@ _SEARCHED_IN_A_STEP = 6  # as a power of two: that many characters, for each cla
 
 def scan(
     question: Question,
-    versions: Iterable[Version],
+    versions: Iterable[IndexedVersion],
     settings: Settings,
     wanted: Callable[[Group], bool],
     budget: Budget,
@@ -32,7 +32,7 @@ def scan(
     """The versions that have enough of the words, or any of them if none has; and all counts by group."""
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
-    rated: list[tuple[bool, float, Version]] = []
+    rated: list[tuple[bool, float, IndexedVersion]] = []
     clauses = len(question.wanted) + len(question.unwanted)
     for version in versions:
         language = language_of(version.group.locale)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from server.paths import state_folder
-from server.search.catalog import Catalog, Version, catalog, changes, size
+from server.search.catalog import Catalog, IndexedVersion, catalog, changes, size
 from server.search.status import DAMAGED, FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
@@ -35,7 +35,7 @@ BATCH_PAUSE_S = 0.002  # between two batches, for threads that wait for the inte
 COMMIT = 5000  # versions between two commits of a long build
 SLOW_S = 2.0  # a build that takes longer reports its progress, at first in such intervals
 
-Report = Callable[[str], None]
+Tell = Callable[[str], None]
 
 
 class Sync(Background):
@@ -44,7 +44,7 @@ class Sync(Background):
     What has not been committed when it is stopped is indexed at the next start.
     """
 
-    def __init__(self, site: Site, report: Report = log.info) -> None:
+    def __init__(self, site: Site, report: Tell = log.info) -> None:
         self.site, self.report = site, report
         super().__init__("search-sync", self._run)
         self.leads = threading.Event()  # this process has the lock
@@ -93,7 +93,7 @@ class _Session:
         self.sync, self.writer, self.folder = sync, writer, folder
         self.state: State | None = None
         self.known: Catalog = {}
-        self.todo: dict[str, Version | None] = {}  # in the order in which they are sent
+        self.todo: dict[str, IndexedVersion | None] = {}  # in the order in which they are sent
         self.shape: str | None = None  # set while all versions are being sent
         self.uncommitted = self.total = 0
 
@@ -163,14 +163,14 @@ class _Session:
             self.uncommitted = 0
 
 
-def _newest_first(changed: dict[str, Version | None]) -> dict[str, Version | None]:
-    def age(item: tuple[str, Version | None]) -> str:
+def _newest_first(changed: dict[str, IndexedVersion | None]) -> dict[str, IndexedVersion | None]:
+    def age(item: tuple[str, IndexedVersion | None]) -> str:
         return item[1].document.updated_at if item[1] else "~"
 
     return dict(sorted(changed.items(), key=age, reverse=True))
 
 
-def _task(key: str, version: Version | None, state: State) -> Task:
+def _task(key: str, version: IndexedVersion | None, state: State) -> Task:
     if version is None:
         return Task(key)
     language = language_of(version.group.locale)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from server.auth.accounts import Accounts
-from server.auth.attempts import Attempts, Limits, network_of
+from server.auth.attempts import AttemptLimits, Attempts, network_of
 from tests.sites import STRING, Api, collection, make
 
-LIMITS = Limits(pair=3, account=5, address=8)
+LIMITS = AttemptLimits(pair=3, account=5, address=8)
 SITE = "api: {trusted_proxies: [127.0.0.1]}\nroles: {public: {auth: [callback, register, changePassword]}}\n"
 ANN = {"username": "Zoë", "email": "zoe@example.org", "password": "secret12"}
 
@@ -67,7 +67,7 @@ def test_logging_in_costs_nothing(accounts: Accounts) -> None:
 
 
 def test_an_attempt_comes_back_with_time(accounts: Accounts) -> None:
-    attempts = Attempts(accounts.engine, "login", Limits(pair=2, account=9, address=9, window_s=3))
+    attempts = Attempts(accounts.engine, "login", AttemptLimits(pair=2, account=9, address=9, window_s=3))
     assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
     time.sleep(1.6)
     assert taken(attempts, "ann", *["1.1.1.1"] * 2) == [True, False]
@@ -89,7 +89,7 @@ def test_of_many_at_once_no_more_than_allowed_are_let_through(tmp_path: Path) ->
 
 def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(tmp_path: Path) -> None:
     accounts = Accounts(tmp_path)
-    short = Attempts(accounts.engine, "login", Limits(pair=9, account=9, address=9, window_s=0.01))
+    short = Attempts(accounts.engine, "login", AttemptLimits(pair=9, account=9, address=9, window_s=0.01))
     for i in range(50):
         short.take("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}")
     time.sleep(0.05)

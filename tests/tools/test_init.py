@@ -25,9 +25,9 @@ from server.formats.tree import Plain
 from server.schema.model import Attribute
 from server.site.site import Site
 from server.tools.check.survey import survey
-from server.tools.init.groups import Group, Member
+from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import attributes_of
-from server.tools.init.scan import Page
+from server.tools.init.scan import MarkdownPage
 from tests.sites import STRING, Api, Files, collection, write
 from tests.tools.trees import (
     ASTRO,
@@ -551,9 +551,11 @@ def test_names_that_are_taken_or_odd(tmp_path: Path) -> None:
 
 def told(*values: Any, name: str = "mood", **names: frozenset[str]) -> dict[str, Any]:
     """The schema of an attribute that has these values, each in a file of its own."""
-    members = tuple(Member(Page(f"n/{i}.md", {name: value}, False), str(i)) for i, value in enumerate(values))
+    members = tuple(
+        PageMember(MarkdownPage(f"n/{i}.md", {name: value}, False), str(i)) for i, value in enumerate(values)
+    )
     known = {f"api::{key}.{key}": known for key, known in names.items()}
-    (found,), lost = attributes_of(Group("n", ("n/{name}.md",), members), known, "api::n.n")
+    (found,), lost = attributes_of(PageGroup("n", ("n/{name}.md",), members), known, "api::n.n")
     assert lost == []
     return {key: value for key, value in found.schema.items() if key != "required"}
 

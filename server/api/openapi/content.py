@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.api.openapi.operations import WRITE, answer, json_content, operation
-from server.api.openapi.types import Schema, TypeSchemas, ref
+from server.api.openapi.types import TypeSchemas, ref
+from server.api.openapi.values import JsonSchema
 from server.auth.permissions import Actor
 from server.schema.model import Type
 
@@ -23,7 +24,7 @@ class ContentPaths:
     examples: Examples
     limited: bool
 
-    def of(self, type_: Type) -> Iterator[tuple[str, Schema]]:
+    def of(self, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
         """The paths of a type, each with the operations that the actor may use."""
         if type_.kind == "singleType":
             yield f"/api/{type_.singular}", self._allowed(type_, self._single(type_))
@@ -31,11 +32,11 @@ class ContentPaths:
             yield f"/api/{type_.plural}", self._allowed(type_, self._collection(type_))
             yield f"/api/{type_.plural}/{{documentId}}", self._allowed(type_, self._document(type_))
 
-    def _allowed(self, type_: Type, methods: Mapping[str, tuple[str, Schema]]) -> Schema:
+    def _allowed(self, type_: Type, methods: Mapping[str, tuple[str, JsonSchema]]) -> JsonSchema:
         may = self.schemas.actor.may
         return {method: made for method, (action, made) in methods.items() if may(type_.singular, action)}
 
-    def _collection(self, type_: Type) -> dict[str, tuple[str, Schema]]:
+    def _collection(self, type_: Type) -> dict[str, tuple[str, JsonSchema]]:
         name = self._name(type_)
         listed = self._make(
             type_,
@@ -57,17 +58,17 @@ class ContentPaths:
         )
         return {"get": ("find", listed), "post": ("create", made)}
 
-    def _document(self, type_: Type) -> dict[str, tuple[str, Schema]]:
+    def _document(self, type_: Type) -> dict[str, tuple[str, JsonSchema]]:
         """The operations of one document of a collection."""
         return {
             method: (action, {**made, "parameters": [_shared("documentId"), *made["parameters"]]})
             for method, (action, made) in self._one(type_, "findOne", "documentId").items()
         }
 
-    def _single(self, type_: Type) -> dict[str, tuple[str, Schema]]:
+    def _single(self, type_: Type) -> dict[str, tuple[str, JsonSchema]]:
         return self._one(type_, "find", "document")
 
-    def _one(self, type_: Type, find: str, what: str) -> dict[str, tuple[str, Schema]]:
+    def _one(self, type_: Type, find: str, what: str) -> dict[str, tuple[str, JsonSchema]]:
         """Reading, changing and deleting one document."""
         name, shown = self._name(type_), {200: self._one_answer(type_)}
         found = self._make(
@@ -104,18 +105,18 @@ class ContentPaths:
     def _name(self, type_: Type) -> str:
         return self.schemas.names[type_.uid]
 
-    def _make(self, type_: Type, action: str, name: str, summary: str, **more: Any) -> Schema:
+    def _make(self, type_: Type, action: str, name: str, summary: str, **more: Any) -> JsonSchema:
         public = self.public.may(type_.singular, action)
         return operation(type_.display, name, summary, public=public, limited=self.limited, **more)
 
     # --- parameters and bodies -----------------------------------------------------------------
 
-    def _showing(self, type_: Type) -> list[Schema]:
+    def _showing(self, type_: Type) -> list[JsonSchema]:
         name = self._name(type_)
         populated = bool(self.schemas.links(type_)) or type_.localized
         return [ref(f"{name}.{p}", "parameters") for p in ["fields", *["populate"] * populated]]
 
-    def _reading(self, type_: Type, *, many: bool) -> list[Schema]:
+    def _reading(self, type_: Type, *, many: bool) -> list[JsonSchema]:
         name = self._name(type_)
         found = self._showing(type_)
         found += [ref(f"{name}.{p}", "parameters") for p in ("filters", "sort")] if many else []
@@ -125,31 +126,31 @@ class ContentPaths:
             found += map(_shared, ["status", *["publicationFilter"] * many])
         return found
 
-    def _writing(self, type_: Type) -> list[Schema]:
+    def _writing(self, type_: Type) -> list[JsonSchema]:
         found = self._showing(type_)
         found += [_shared("localeWritten")] if type_.localized else []
         return found + ([_shared("statusWritten")] if type_.draft_publish else [])
 
-    def _body(self, type_: Type, name: str) -> Schema:
+    def _body(self, type_: Type, name: str) -> JsonSchema:
         schema = {"type": "object", "properties": {"data": ref(name)}, "required": ["data"]}
         example = self.examples(type_).get("input")
         return {"required": True, "content": json_content(schema, example and {"data": example})}
 
     # --- answers -------------------------------------------------------------------------------
 
-    def _one_answer(self, type_: Type) -> Schema:
+    def _one_answer(self, type_: Type) -> JsonSchema:
         return self._answered(
             type_, f"{self._name(type_)}Answer", "The document.", lambda d: {"data": d, "meta": {}}
         )
 
-    def _list_answer(self, type_: Type) -> Schema:
+    def _list_answer(self, type_: Type) -> JsonSchema:
         def listed(document: Any) -> Any:
             pagination = {"page": 1, "pageSize": 1, "pageCount": 1, "total": 1}
             return {"data": [document], "meta": {"pagination": pagination}}
 
         return self._answered(type_, f"{self._name(type_)}List", "A page of documents.", listed)
 
-    def _answered(self, type_: Type, schema: str, description: str, wrap: Callable[[Any], Any]) -> Schema:
+    def _answered(self, type_: Type, schema: str, description: str, wrap: Callable[[Any], Any]) -> JsonSchema:
         made = answer(description, ref(schema), tagged=True)
         known = {k: {"value": wrap(v)} for k, v in self.examples(type_).items() if k != "input"}
         if known:
@@ -157,11 +158,11 @@ class ContentPaths:
         return made
 
 
-def _shared(name: str) -> Schema:
+def _shared(name: str) -> JsonSchema:
     return ref(name, "parameters")
 
 
-def answer_schemas(schemas: TypeSchemas) -> Iterator[tuple[str, Schema]]:
+def answer_schemas(schemas: TypeSchemas) -> Iterator[tuple[str, JsonSchema]]:
     """The bodies of answers, by name: a document and a list of each content type."""
     for type_ in schemas.types.content_types:
         shown = ref(schemas.names[type_.uid])
@@ -175,7 +176,7 @@ def answer_schemas(schemas: TypeSchemas) -> Iterator[tuple[str, Schema]]:
         yield f"{schemas.names[type_.uid]}List", _envelope({"type": "array", "items": shown}, paged)
 
 
-def _envelope(data: Schema, meta: Schema) -> Schema:
+def _envelope(data: JsonSchema, meta: JsonSchema) -> JsonSchema:
     return {
         "type": "object",
         "properties": {"data": data, "meta": meta},

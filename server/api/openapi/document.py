@@ -13,7 +13,8 @@ from server.api.openapi.parameters import shared_parameters, type_parameters
 from server.api.openapi.search import SEARCH, search_path
 from server.api.openapi.services import Services
 from server.api.openapi.shared import shared_schemas
-from server.api.openapi.types import SUFFIXES, Schema, TypeSchemas
+from server.api.openapi.types import SUFFIXES, TypeSchemas
+from server.api.openapi.values import JsonSchema
 from server.api.render import dumps
 from server.auth.permissions import Actor
 from server.schema.model import BUILT_IN, UPLOAD, Type
@@ -69,11 +70,11 @@ def describe_site(state: State, actor: Actor) -> bytes:
     return dumps(document)
 
 
-def _with_reads(methods: Schema) -> Schema:
+def _with_reads(methods: JsonSchema) -> JsonSchema:
     return {method: read(made) if method == "get" else made for method, made in methods.items()}
 
 
-def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, Schema]]:
+def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:
     """Everything that a path can refer to, by section and name."""
     types = [*state.schema.content_types, *(state.schema.types[uid] for uid in BUILT_IN)]
     parameters = dict(shared_parameters(state.settings))
@@ -83,7 +84,9 @@ def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, Schem
     return {"schemas": made, "parameters": parameters, "responses": dict(error_responses())}
 
 
-def _reached(paths: Any, components: Mapping[str, Mapping[str, Schema]]) -> dict[str, dict[str, Schema]]:
+def _reached(
+    paths: Any, components: Mapping[str, Mapping[str, JsonSchema]]
+) -> dict[str, dict[str, JsonSchema]]:
     """The components that the paths refer to, also through others: what nothing leads to is not shown."""
     found: set[tuple[str, str]] = set()
     waiting: list[Any] = [paths]
@@ -116,7 +119,7 @@ def _version(*parts: Any) -> str:
     return blake2b(dumps(parts), digest_size=6).hexdigest()
 
 
-def _tags(types: Iterable[Type], paths: Mapping[str, Any]) -> list[Schema]:
+def _tags(types: Iterable[Type], paths: Mapping[str, Any]) -> list[JsonSchema]:
     used = {tag for methods in paths.values() for made in methods.values() for tag in made["tags"]}
     found = {t.display: " ".join(describe_type(t)) for t in types} | dict(_SERVICES)
     return [{"name": name, "description": text} for name, text in found.items() if name in used]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from server.api.openapi.types import Schema, ref
+from server.api.openapi.types import ref
+from server.api.openapi.values import JsonSchema
 from server.errors import HTTP_NAMES, ApiError
 
 JSON = "application/json"
@@ -14,7 +15,7 @@ WRITE = (*ALWAYS, 409, 413, 503, 507)
 TAG = {"schema": {"type": "string"}, "description": "The version of what is shown."}
 
 
-def closed(properties: Mapping[str, Any]) -> Schema:
+def closed(properties: Mapping[str, Any]) -> JsonSchema:
     """An object with these members: all of them, and no others."""
     return {
         "type": "object",
@@ -24,16 +25,16 @@ def closed(properties: Mapping[str, Any]) -> Schema:
     }
 
 
-def json_content(schema: Schema, example: Any = None) -> Schema:
+def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
     """A JSON body or answer."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
 
 
 def answer(
-    description: str, schema: Schema | None = None, *, example: Any = None, tagged: bool = False
-) -> Schema:
+    description: str, schema: JsonSchema | None = None, *, example: Any = None, tagged: bool = False
+) -> JsonSchema:
     """One answer of an operation; `tagged` where it has an ETag."""
-    found: Schema = {"description": description}
+    found: JsonSchema = {"description": description}
     if tagged:
         found["headers"] = {"ETag": {**TAG, "required": True}}
     if schema is not None:
@@ -45,17 +46,17 @@ def operation(
     tag: str,
     name: str,
     summary: str,
-    answers: Mapping[int, Schema],
+    answers: Mapping[int, JsonSchema],
     *,
-    parameters: Iterable[Schema] = (),
-    body: Schema | None = None,
+    parameters: Iterable[JsonSchema] = (),
+    body: JsonSchema | None = None,
     errors: Iterable[int] = READ,
     public: bool = False,
     limited: bool = False,
-) -> Schema:
+) -> JsonSchema:
     """An operation of the document; `public` where it needs no credentials, `limited` where 429 may come."""
     statuses = sorted({*errors, 429} if limited else set(errors))
-    found: Schema = {"tags": [tag], "operationId": name, "summary": summary}
+    found: JsonSchema = {"tags": [tag], "operationId": name, "summary": summary}
     parameters = list(parameters)
     if parameters:
         found["parameters"] = parameters
@@ -67,7 +68,7 @@ def operation(
     return found
 
 
-def read(described: Schema) -> Schema:
+def read(described: JsonSchema) -> JsonSchema:
     """A GET: what it answers has an entity tag, and is not sent again to who names that."""
     responses = dict(described["responses"])
     if "200" not in responses:
@@ -81,7 +82,7 @@ def read(described: Schema) -> Schema:
 # --- errors --------------------------------------------------------------------------------------
 
 
-def error_responses() -> Iterator[tuple[str, Schema]]:
+def error_responses() -> Iterator[tuple[str, JsonSchema]]:
     """Every error that the API can answer, by status: from the tree of errors."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
@@ -98,7 +99,7 @@ def _below(kind: type[ApiError]) -> Iterator[type[ApiError]]:
         yield from _below(child)
 
 
-def _error_response(status: int, kinds: list[type[ApiError]]) -> Schema:
+def _error_response(status: int, kinds: list[type[ApiError]]) -> JsonSchema:
     names = list(dict.fromkeys([*(kind.name for kind in kinds), *_http_name(status)]))
     sentences = [_sentence(kind) for kind in kinds if kind is not ApiError]
     inner = {"properties": {"status": {"const": status}, "name": {"enum": names}}}

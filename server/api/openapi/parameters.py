@@ -7,7 +7,8 @@ Bracket notation goes deeper than OpenAPI's `deepObject`, which says nothing of 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from server.api.openapi.types import Schema, TypeSchemas, ref
+from server.api.openapi.types import TypeSchemas, ref
+from server.api.openapi.values import JsonSchema
 from server.config.model import Settings
 from server.config.values import LOCALE
 from server.query import qs
@@ -16,22 +17,24 @@ from server.query.parse import PUBLICATION_FILTERS, STATUSES
 from server.query.sorting import ORDERS
 from server.schema.model import Type
 
-_NAME: Schema = {"type": "string"}
+_NAME: JsonSchema = {"type": "string"}
 _MOST = 10**18 - 1  # more digits are refused
-_WHOLE: Schema = {"type": "integer", "minimum": -_MOST, "maximum": _MOST}
+_WHOLE: JsonSchema = {"type": "integer", "minimum": -_MOST, "maximum": _MOST}
 
 
-def _query(name: str, schema: Schema, description: str, **more: Any) -> Schema:
+def _query(name: str, schema: JsonSchema, description: str, **more: Any) -> JsonSchema:
     return {"name": name, "in": "query", "description": description, **more, "schema": schema}
 
 
-def _listed(name: str, item: Schema, description: str, most: int | None = None, **more: Any) -> Schema:
+def _listed(
+    name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
+) -> JsonSchema:
     """A parameter that is a list of names, `most` of them at most, separated by commas."""
-    listed: Schema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
+    listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return _query(name, listed, description, style="form", explode=False, **more)
 
 
-def shared_parameters(settings: Settings) -> Iterator[tuple[str, Schema]]:
+def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     """Every parameter that does not depend on a type, by its name in the document."""
     code = LOCALE.pattern
     sizes = f"{settings.page_size} by default, {settings.max_page_size} at most"
@@ -77,7 +80,7 @@ def _locale_sentence(settings: Settings) -> str:
     return f"One of {', '.join(settings.locales)}; {settings.default_locale} without it."
 
 
-def _pagination(sizes: str, settings: Settings) -> Schema:
+def _pagination(sizes: str, settings: Settings) -> JsonSchema:
     words: list[Any] = [*BOOLEANS]
     properties = {
         "page": {**_WHOLE, "description": "The first page is 1."},
@@ -102,7 +105,7 @@ def _pagination(sizes: str, settings: Settings) -> Schema:
     )
 
 
-def _path(name: str, description: str, schema: Schema | None = None) -> Schema:
+def _path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:
     return {
         "name": name,
         "in": "path",
@@ -112,16 +115,16 @@ def _path(name: str, description: str, schema: Schema | None = None) -> Schema:
     }
 
 
-def _header(name: str, description: str) -> Schema:
+def _header(name: str, description: str) -> JsonSchema:
     return {"name": name, "in": "header", "description": description, "schema": _NAME}
 
 
-def number_in_path(name: str, description: str) -> Schema:
+def number_in_path(name: str, description: str) -> JsonSchema:
     """A whole number in a path."""
     return _path(name, description, {"type": "integer", "minimum": 0})
 
 
-def name_in_path(name: str, description: str) -> Schema:
+def name_in_path(name: str, description: str) -> JsonSchema:
     """A name in a path."""
     return _path(name, description)
 
@@ -129,7 +132,7 @@ def name_in_path(name: str, description: str) -> Schema:
 # --- of one type ---------------------------------------------------------------------------------
 
 
-def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Schema]]:
+def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
     """The parameters of a type, by their names in the document: `Article.fields`, …."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
@@ -161,7 +164,7 @@ def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Sc
     )
 
 
-def _populate(links: list[str]) -> Schema:
+def _populate(links: list[str]) -> JsonSchema:
     return _listed(
         "populate",
         {"enum": ["*", *links]},
@@ -172,7 +175,7 @@ def _populate(links: list[str]) -> Schema:
     )
 
 
-def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -> Schema:
+def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -> JsonSchema:
     keys = "|".join([*columns, *(_nested(schemas, type_))])
     pattern = rf"^({keys})(:({'|'.join(ORDERS)}))?$"
     return _listed(

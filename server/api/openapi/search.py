@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from server.api.openapi.operations import answer, closed, operation
-from server.api.openapi.types import Schema
+from server.api.openapi.values import JsonSchema
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.query.booleans import BOOLEANS
@@ -11,12 +11,12 @@ from server.schema.model import Type
 from server.search.question import LONGEST
 
 SEARCH = "Search"
-_TEXT: Schema = {"type": "string"}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_COUNT_OR_NULL: Schema = {"type": ["integer", "null"], "minimum": 0}
+_TEXT: JsonSchema = {"type": "string"}
+_COUNT: JsonSchema = {"type": "integer", "minimum": 0}
+_COUNT_OR_NULL: JsonSchema = {"type": ["integer", "null"], "minimum": 0}
 
 
-def search_path(actor: Actor, public: Actor, types: Iterable[Type], settings: Settings) -> Schema:
+def search_path(actor: Actor, public: Actor, types: Iterable[Type], settings: Settings) -> JsonSchema:
     """The methods of `/search`; none where the actor may find nothing."""
     types = list(types)
     names = [t.singular for t in types if actor.may(t.singular, "find")]
@@ -36,10 +36,10 @@ def search_path(actor: Actor, public: Actor, types: Iterable[Type], settings: Se
     return {"get": made}
 
 
-def _parameters(names: list[str], settings: Settings) -> list[Schema]:
+def _parameters(names: list[str], settings: Settings) -> list[JsonSchema]:
     whole = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
     types = {"type": "array", "items": {"enum": names}}
-    rows: Iterable[tuple[str, Schema, str]] = (
+    rows: Iterable[tuple[str, JsonSchema, str]] = (
         ("q", {**_TEXT, "maxLength": LONGEST}, 'Words, `"phrases"`, `field:words`, `-without`, `begin*`.'),
         ("type", types, "Only these types."),
         ("locale", {"enum": [*settings.locales, "*"]}, "Only this locale."),
@@ -56,7 +56,7 @@ def _parameters(names: list[str], settings: Settings) -> list[Schema]:
     ]
 
 
-def _answered(names: list[str], settings: Settings) -> Schema:
+def _answered(names: list[str], settings: Settings) -> JsonSchema:
     marked = {**_TEXT, "description": "HTML in which only `<mark>` is not escaped."}
     hit = closed(
         {

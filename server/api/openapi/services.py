@@ -6,7 +6,8 @@ from typing import Any
 
 from server.api.openapi.operations import ALWAYS, JSON, WRITE, answer, closed, json_content, operation
 from server.api.openapi.parameters import name_in_path, number_in_path
-from server.api.openapi.types import Schema, ref
+from server.api.openapi.types import ref
+from server.api.openapi.values import JsonSchema
 from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
 from server.api.routes.users import OWN, WRITTEN
 from server.auth.permissions import Actor
@@ -15,10 +16,10 @@ from server.write.uploads.file_info import INFO
 
 MEDIA, ACCOUNTS, USERS, SITE = "Media", "Accounts", "Users", "Site"
 _FILE, _USER = "UploadFile", "UsersPermissionsUser"
-_OBJECT: Schema = {"type": "object"}
-_FLAG: Schema = {"type": "boolean"}
-_TEXT: Schema = {"type": "string"}
-_TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
+_OBJECT: JsonSchema = {"type": "object"}
+_FLAG: JsonSchema = {"type": "boolean"}
+_TEXT: JsonSchema = {"type": "string"}
+_TIMESTAMP: JsonSchema = {"type": "string", "format": "date-time"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,16 @@ class Services:
     limited: bool
     populated: tuple[str, ...] = ()
 
-    def all(self) -> Iterator[tuple[str, Schema]]:
+    def all(self) -> Iterator[tuple[str, JsonSchema]]:
         """Every path with its operations; a path may be empty where the actor may do nothing there."""
         yield from self._media()
         yield from self._accounts()
         yield from self._users()
         yield from self._site()
 
-    def _one(self, permission: str, tag: str, name: str, summary: str, answers: Any, **more: Any) -> Schema:
+    def _one(
+        self, permission: str, tag: str, name: str, summary: str, answers: Any, **more: Any
+    ) -> JsonSchema:
         """An operation of the subject and action of a permission; nothing where it is not granted."""
         subject, _, action = permission.partition(".")
         if not self.actor.may(subject, action):
@@ -50,7 +53,7 @@ class Services:
 
     # --- media ---------------------------------------------------------------------------------
 
-    def _media(self) -> Iterator[tuple[str, Schema]]:
+    def _media(self) -> Iterator[tuple[str, JsonSchema]]:
         one, several = ref(_FILE), {"type": "array", "items": ref(_FILE)}
         number = name_in_path("id", "The number or documentId of a file.")
         asking = _params(_FILE, "fields", "filters", "sort", *self.populated)
@@ -84,7 +87,7 @@ class Services:
             parameters=[number], errors=(*WRITE, 404),
         )  # fmt: skip
         yield "/api/upload/files/{id}", _methods(get=shown, delete=gone)
-        content: Schema = {"*/*": {"schema": {}}}
+        content: JsonSchema = {"*/*": {"schema": {}}}
         bytes_ = {"description": "The bytes of the file.", "content": content}
         part = {"description": "A part of it, as `Range` asks for.", "content": content}
         yield "/uploads/{path}", _methods(
@@ -98,14 +101,14 @@ class Services:
 
     # --- accounts ------------------------------------------------------------------------------
 
-    def _accounts(self) -> Iterator[tuple[str, Schema]]:
+    def _accounts(self) -> Iterator[tuple[str, JsonSchema]]:
         shown = answer("A token to send as `Authorization: Bearer`, and whose it is.", _LOGGED_IN)
         registered = answer(
             "The new user, with a token where the address need not be confirmed.", _REGISTERED
         )
         done = answer("It is done, or will be.", closed({"ok": {"const": True}}))
         sent = answer("A mail is sent if there is such a user.", closed({"email": _TEXT, "sent": _FLAG}))
-        rows: Iterable[tuple[str, str, str, str, Schema, Mapping[str, int]]] = (
+        rows: Iterable[tuple[str, str, str, str, JsonSchema, Mapping[str, int]]] = (
             ("callback", "local", "login", "Log in", shown, LOGIN),
             ("register", "local/register", "register", "Make an account", registered, REGISTER),
             ("changePassword", "change-password", "changePassword", "Change one's password", shown, CHANGE),
@@ -132,7 +135,7 @@ class Services:
         yield "/api/auth/email-confirmation", _methods(get=confirmed)
         yield from self._sessions(done)
 
-    def _sessions(self, done: Schema) -> Iterator[tuple[str, Schema]]:
+    def _sessions(self, done: JsonSchema) -> Iterator[tuple[str, JsonSchema]]:
         """Where `auth.refresh` is not set, these answer 404."""
         token = _body({"refreshToken": _TEXT})
         refreshed = self._one(
@@ -162,7 +165,7 @@ class Services:
 
     # --- users and roles -----------------------------------------------------------------------
 
-    def _users(self) -> Iterator[tuple[str, Schema]]:
+    def _users(self) -> Iterator[tuple[str, JsonSchema]]:
         one = answer("The user.", ref(_USER))
         showing = _params(_USER, "fields", "populate")
         listed = self._one(
@@ -204,7 +207,7 @@ class Services:
         yield "/api/users/{id}", _methods(get=shown, put=updated, delete=gone)
         yield from self._roles()
 
-    def _roles(self) -> Iterator[tuple[str, Schema]]:
+    def _roles(self) -> Iterator[tuple[str, JsonSchema]]:
         role = closed({"id": {"type": "integer"}, "nb_users": {"type": "integer"},
                         **dict.fromkeys(("documentId", "name", "description", "type"), _TEXT),
                         **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), _TIMESTAMP)})  # fmt: skip
@@ -228,7 +231,7 @@ class Services:
 
     # --- the site ------------------------------------------------------------------------------
 
-    def _site(self) -> Iterator[tuple[str, Schema]]:
+    def _site(self) -> Iterator[tuple[str, JsonSchema]]:
         locales = self._one(
             "locale.find", SITE, "findLocales", "The locales of the site",
             {200: answer("The locales.", {"type": "array", "items": _LOCALE})},
@@ -258,15 +261,15 @@ class Services:
         )
 
 
-def _methods(**operations: Schema) -> Schema:
+def _methods(**operations: JsonSchema) -> JsonSchema:
     return {method: made for method, made in operations.items() if made}
 
 
-def _params(name: str, *which: str) -> list[Schema]:
+def _params(name: str, *which: str) -> list[JsonSchema]:
     return [ref(f"{name}.{each}", "parameters") for each in which]
 
 
-def _part(what: str) -> list[Schema]:
+def _part(what: str) -> list[JsonSchema]:
     """The parameters that show a part of a list whose answers have no envelope."""
     all_of_them = {**_NINE_DIGITS, "minimum": -1}
     rows = (
@@ -304,25 +307,25 @@ _LOCALE = closed(
         "isDefault": _FLAG,
     }
 )
-_NINE_DIGITS: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
+_NINE_DIGITS: JsonSchema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 # What a text of a form has to be, beside its lengths.
 _CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 
 
-def _text(name: str, least: int) -> Schema:
+def _text(name: str, least: int) -> JsonSchema:
     found = {**_TEXT, "minLength": least, "maxLength": LONGEST.get(name, LONGEST_OTHER), "pattern": _CONTROL}
     kinds = {"email": "email"} if name == "email" else {"format": "password"} if "assword" in name else {}
     return {**found, **({"format": "email"} if name == "email" else kinds)}
 
 
-def _body(properties: Mapping[str, Any]) -> Schema:
+def _body(properties: Mapping[str, Any]) -> JsonSchema:
     """A body that may be left out, as may all its members."""
     return {"content": json_content({"type": "object", "properties": dict(properties)})}
 
 
-def _form(wanted: Mapping[str, int]) -> Schema:
+def _form(wanted: Mapping[str, int]) -> JsonSchema:
     properties = {name: _text(name, least) for name, least in wanted.items()}
-    found: Schema = {"type": "object", "properties": properties, "required": list(wanted)}
+    found: JsonSchema = {"type": "object", "properties": properties, "required": list(wanted)}
     return {**found, "additionalProperties": False} if wanted is REGISTER else found
 
 
@@ -336,9 +339,9 @@ def _example(wanted: Mapping[str, int]) -> Any:
     return {name: known.get(name, "correct horse") for name in wanted}
 
 
-def _user_body(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> Schema:
+def _user_body(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> JsonSchema:
     texts = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
-    properties: Schema = {name: _text(name, least) for name, least in texts.items() if name in names}
+    properties: JsonSchema = {name: _text(name, least) for name, least in texts.items() if name in names}
     for name in ("confirmed", "blocked"):
         if name in names:
             properties[name] = _FLAG
@@ -347,7 +350,7 @@ def _user_body(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> Sche
             "description": "The number, name or documentId of a role.",
             "type": ["integer", "string", "object"],
         }
-    found: Schema = {"type": "object", "properties": properties}
+    found: JsonSchema = {"type": "object", "properties": properties}
     if names == OWN:
         found["additionalProperties"] = False
     if whole:
@@ -355,7 +358,7 @@ def _user_body(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> Sche
     return {"required": True, "content": json_content(found)}
 
 
-def _upload_id() -> Schema:
+def _upload_id() -> JsonSchema:
     return {
         "name": "id",
         "in": "query",
@@ -364,7 +367,7 @@ def _upload_id() -> Schema:
     }
 
 
-_UPLOAD_BODY: Schema = {
+_UPLOAD_BODY: JsonSchema = {
     "required": True,
     "content": {
         "multipart/form-data": {

@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from server.api.openapi.types import Schema, ref
-from server.api.openapi.values import OPERANDS, nullable
+from server.api.openapi.types import ref
+from server.api.openapi.values import OPERANDS, JsonSchema, nullable
 from server.documents.blocks import BLOCKS, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
 from server.write.relation_input import OPERATIONS, POSITIONS
 
-_TEXT: Schema = {"type": "string"}
-_ID: Schema = {"type": "string", "minLength": 1, "description": "A documentId."}
+_TEXT: JsonSchema = {"type": "string"}
+_ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentId."}
 
 
-def shared_schemas() -> Iterator[tuple[str, Schema]]:
+def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
     """Every schema that does not depend on the site's types, by name."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
@@ -29,8 +29,8 @@ def shared_schemas() -> Iterator[tuple[str, Schema]]:
         yield f"{kind}Filter", _scalar_filter(f"{kind}Filter", operand)
 
 
-def _object(properties: Mapping[str, Any], *, closed: bool = True, required: bool = True) -> Schema:
-    found: Schema = {"type": "object", "properties": dict(properties)}
+def _object(properties: Mapping[str, Any], *, closed: bool = True, required: bool = True) -> JsonSchema:
+    found: JsonSchema = {"type": "object", "properties": dict(properties)}
     if required:
         found["required"] = list(properties)
     if closed:
@@ -51,8 +51,8 @@ _ERROR = _object(
         ),
     }
 )
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_PAGINATION: Schema = {
+_COUNT: JsonSchema = {"type": "integer", "minimum": 0}
+_PAGINATION: JsonSchema = {
     "description": "By page, or by offset where the request was; without totals where it asked for none.",
     "anyOf": [
         {
@@ -63,21 +63,21 @@ _PAGINATION: Schema = {
         {**_object({"start": _COUNT, "limit": _COUNT, "total": _COUNT}, required=False)},
     ],
 }
-_BLOCK: Schema = {
+_BLOCK: JsonSchema = {
     "type": "object",
     "description": f"A block has a type ({', '.join(BLOCKS)}) and children, which are texts, links and "
     "list items. What a file says is shown as it is.",
     "example": {"type": "paragraph", "children": [{"type": "text", "text": "Hello"}]},
 }
-_INLINES: Schema = {"type": "array", "items": ref("InlineInput")}
-_BLOCK_INPUT: Schema = {
+_INLINES: JsonSchema = {"type": "array", "items": ref("InlineInput")}
+_BLOCK_INPUT: JsonSchema = {
     "type": "object",
     "description": "A list has a `format`, a heading a `level`, a link a `url`.",
     "properties": {"type": {"enum": list(BLOCKS)}, "children": {**_INLINES, "minItems": 1}},
     "required": ["type", "children"],
     "example": _BLOCK["example"],
 }
-_INLINE_INPUT: Schema = {
+_INLINE_INPUT: JsonSchema = {
     "type": "object",
     "properties": {"type": {"enum": list(NODES)}, "children": _INLINES, "text": {}},
     "required": ["type"],
@@ -97,17 +97,17 @@ _IMAGE_FORMAT = _object(
     }
 )
 # A target may be given as it was populated: what else it says is ignored.
-_TARGET: Schema = {
+_TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
 }
-_MORPH_TARGET: Schema = {
+_MORPH_TARGET: JsonSchema = {
     "type": "object",
     "properties": {"documentId": _ID, "__type": {"type": "string", "description": "The uid of its type."}},
     "required": ["documentId", "__type"],
 }
 
 
-def _relation(target: Schema) -> Schema:
+def _relation(target: JsonSchema) -> JsonSchema:
     """A relation in a body: what it holds from now on, or what changes of it."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
@@ -119,7 +119,7 @@ def _relation(target: Schema) -> Schema:
     }
 
 
-def _connect(target: Schema) -> Schema:
+def _connect(target: JsonSchema) -> JsonSchema:
     flags = {name: {"type": "boolean"} for name in POSITIONS if name in ("start", "end")}
     beside = {name: target for name in POSITIONS if name not in flags}
     position = nullable({**_object({**flags, **beside}, required=False), "minProperties": 1})
@@ -129,7 +129,7 @@ def _connect(target: Schema) -> Schema:
     return {"anyOf": [*one["anyOf"], {"type": "array", "items": one}, {"type": "null"}]}
 
 
-def _media() -> Schema:
+def _media() -> JsonSchema:
     """A media attribute in a body."""
     key = {"type": ["integer", "string"]}
     one = {
@@ -150,9 +150,9 @@ def _media() -> Schema:
 # --- filters -------------------------------------------------------------------------------------
 
 
-def _scalar_filter(name: str, operand: Schema) -> Schema:
+def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
     """What a filter says of one attribute: a value, a list of values, or operators."""
-    properties: Schema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
+    properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
         properties[logic] = {
             "type": "array",
@@ -169,8 +169,8 @@ def _scalar_filter(name: str, operand: Schema) -> Schema:
     }
 
 
-def _operator(operator: Operator, operand: Schema) -> Schema:
-    taken: Mapping[str, Schema] = {
+def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
+    taken: Mapping[str, JsonSchema] = {
         "value": operand,
         "list": {"type": "array", "items": operand, "minItems": 1},
         "pair": {"type": "array", "items": operand, "minItems": 2, "maxItems": 2},
@@ -180,12 +180,12 @@ def _operator(operator: Operator, operand: Schema) -> Schema:
     return {**taken[operator.takes], "description": f"The value {operator.sentence}."}
 
 
-def _link_filter() -> Schema:
+def _link_filter() -> JsonSchema:
     """Which document an attribute leads to, or whether it leads to one."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}
-    properties: Schema = {
+    properties: JsonSchema = {
         **{name: {**_ID, "description": f"The documentId {OPERATORS[name].sentence}."} for name in one},
         **{name: {**ids, "description": f"The documentId {OPERATORS[name].sentence}."} for name in several},
         **{name: _operator(operator, {}) for name, operator in flags.items()},

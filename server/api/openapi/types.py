@@ -6,22 +6,26 @@ nor filtered by.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from server.api.openapi.values import OPERAND_KINDS, count_bounds, described, shown_value, written_value
+from server.api.openapi.values import (
+    OPERAND_KINDS,
+    JsonSchema,
+    count_bounds,
+    described,
+    shown_value,
+    written_value,
+)
 from server.auth.permissions import Actor, may_find
 from server.query.fields import targets_of
-from server.schema.model import UPLOAD, Attribute, Type
-from server.schema.model import Schema as Types
+from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.schema.sentences import describe_type
 from server.write.validate import IGNORED
 
-Schema = dict[str, Any]
 SUFFIXES = ("Input", "Change", "Filters", "List", "Answer")
 _LIST = {"type": "array"}
 
 
-def ref(name: str, section: str = "schemas") -> Schema:
+def ref(name: str, section: str = "schemas") -> JsonSchema:
     """A reference to a part of the document."""
     return {"$ref": f"#/components/{section}/{name}"}
 
@@ -30,11 +34,11 @@ def ref(name: str, section: str = "schemas") -> Schema:
 class TypeSchemas:
     """Describes the types of a site as one actor sees them; `names` has a name for each, by uid."""
 
-    types: Types
+    types: Schema
     names: Mapping[str, str]
     actor: Actor
 
-    def all(self) -> Iterator[tuple[str, Schema]]:
+    def all(self) -> Iterator[tuple[str, JsonSchema]]:
         """Every schema of every type, by name."""
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
@@ -62,9 +66,9 @@ class TypeSchemas:
 
     # --- answers -------------------------------------------------------------------------------
 
-    def shown(self, type_: Type) -> Schema:
+    def shown(self, type_: Type) -> JsonSchema:
         """A document or component in an answer: what `fields` selects, and what is populated."""
-        properties: Schema = {"id": {"type": "integer"}}
+        properties: JsonSchema = {"id": {"type": "integer"}}
         if type_.kind == "component":
             properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
         else:
@@ -93,14 +97,14 @@ class TypeSchemas:
         every = (a for t in self.types.types.values() for a in t.attributes.values())
         return any(a.polymorphic for a in every)
 
-    def _held(self, attribute: Attribute) -> Schema:
+    def _held(self, attribute: Attribute) -> JsonSchema:
         """What a populated attribute holds."""
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
         if attribute.type == "dynamiczone" or attribute.polymorphic:
             key = "__component" if attribute.type == "dynamiczone" else "__type"
             mapping = {t.uid: self._pointer(t) for t in self.targets(attribute)}
             told = {"propertyName": key, "mapping": mapping}
-            held: Schema = {"oneOf": refs, "discriminator": told, "required": [key]}
+            held: JsonSchema = {"oneOf": refs, "discriminator": told, "required": [key]}
         else:
             held = refs[0]
         return {**_LIST, "items": held} if attribute.to_many else {"anyOf": [held, {"type": "null"}]}
@@ -110,11 +114,11 @@ class TypeSchemas:
 
     # --- bodies --------------------------------------------------------------------------------
 
-    def input(self, type_: Type, *, whole: bool) -> Schema:
+    def input(self, type_: Type, *, whole: bool) -> JsonSchema:
         """What a body says of a document or component; `whole` where what is missing has no value."""
         properties = {a.name: self._written(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _needed(a)]
-        found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}
         if type_.kind == "component":
             properties["id"] = {"description": "Ignored: an id comes from the place."}
             properties["__component"] = {"const": type_.uid, "description": "In dynamic zones."}
@@ -134,7 +138,7 @@ class TypeSchemas:
             self.may_find(attribute) if attribute.type == "relation" else True
         )
 
-    def _written(self, attribute: Attribute) -> Schema:
+    def _written(self, attribute: Attribute) -> JsonSchema:
         match attribute.type:
             case "relation":
                 named = attribute.polymorphic
@@ -151,7 +155,7 @@ class TypeSchemas:
                 return written_value(attribute)
         return described(made if attribute.required else {"anyOf": [made, {"type": "null"}]}, attribute)
 
-    def _zone_input(self, attribute: Attribute) -> Schema:
+    def _zone_input(self, attribute: Attribute) -> JsonSchema:
         types = targets_of(self.types, attribute)
         mapping = {t.uid: self._pointer(t, "Input") for t in types}
         return {
@@ -162,10 +166,10 @@ class TypeSchemas:
 
     # --- filters -------------------------------------------------------------------------------
 
-    def filters(self, type_: Type) -> Schema:
+    def filters(self, type_: Type) -> JsonSchema:
         """What the `filters` of a type may say."""
         own = ref(f"{self.names[type_.uid]}Filters")
-        properties: Schema = {}
+        properties: JsonSchema = {}
         for name, attribute in type_.columns.items():
             if not attribute.queryable:
                 continue
@@ -183,7 +187,7 @@ def _needed(attribute: Attribute) -> bool:
     return attribute.required and not attribute.derived and not attribute.has_default
 
 
-def _formats(type_: Type, name: str) -> Schema | None:
+def _formats(type_: Type, name: str) -> JsonSchema | None:
     if type_.uid == UPLOAD and name == "formats":
         held = {"type": "object", "additionalProperties": ref("ImageFormat")}
         return {

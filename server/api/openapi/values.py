@@ -11,7 +11,7 @@ from server.documents.constraints import UID
 from server.schema.model import Attribute
 from server.schema.sentences import describe_attribute
 
-Schema = dict[str, Any]
+JsonSchema = dict[str, Any]
 _NUMBER_TEXT = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,2})?\s*$"
 _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
 _TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
@@ -19,11 +19,11 @@ _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
 # Milliseconds since 1970, from year 1 to year 9999.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
-_TEXT: Schema = {"type": "string"}
-_TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
+_TEXT: JsonSchema = {"type": "string"}
+_TIMESTAMP: JsonSchema = {"type": "string", "format": "date-time"}
 
 # A value of each attribute type in an answer.
-SHOWN: Mapping[str, Schema] = {
+SHOWN: Mapping[str, JsonSchema] = {
     "string": _TEXT,
     "text": _TEXT,
     "richtext": _TEXT,
@@ -43,9 +43,9 @@ SHOWN: Mapping[str, Schema] = {
     "array": {"type": "array"},
     "json": {},
 }
-_TIMESTAMP_WRITTEN: Schema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
+_TIMESTAMP_WRITTEN: JsonSchema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
 # A value of each attribute type in a body: where text stands for a number, the text that is read as one.
-WRITTEN: Mapping[str, Schema] = {
+WRITTEN: Mapping[str, JsonSchema] = {
     **SHOWN,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
     "email": {"type": "string", "format": "email"},
@@ -69,7 +69,7 @@ OPERAND_KINDS: Mapping[str, str] = {
     "date": "Date",
     "time": "Time",
 }
-OPERANDS: Mapping[str, Schema] = {
+OPERANDS: Mapping[str, JsonSchema] = {
     "Text": _TEXT,
     "Integer": {"type": "integer"},
     "Number": {"type": "number"},
@@ -82,7 +82,7 @@ _TEXTS = ("string", "text", "richtext", "enumeration", "email", "uid", "password
 _NUMBERS = ("integer", "biginteger", "float", "decimal")
 
 
-def nullable(schema: Mapping[str, Any]) -> Schema:
+def nullable(schema: Mapping[str, Any]) -> JsonSchema:
     """The schema, with null allowed as well."""
     if "$ref" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
@@ -93,18 +93,18 @@ def nullable(schema: Mapping[str, Any]) -> Schema:
     return {**schema, "type": [*kinds, "null"], **values}
 
 
-def described(schema: Mapping[str, Any], attribute: Attribute) -> Schema:
+def described(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
     """The schema with what its attribute is, in sentences."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
-def shown_value(attribute: Attribute) -> Schema:
+def shown_value(attribute: Attribute) -> JsonSchema:
     """A scalar attribute in an answer."""
     values = {"enum": list(attribute.enum)} if attribute.type == "enumeration" else {}
     return described(nullable({**SHOWN[attribute.type], **values}), attribute)
 
 
-def written_value(attribute: Attribute) -> Schema:
+def written_value(attribute: Attribute) -> JsonSchema:
     """A scalar attribute in a body."""
     schema = {**WRITTEN[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
@@ -129,7 +129,7 @@ def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in found if value is not None]
 
 
-def count_bounds(attribute: Attribute) -> Schema:
+def count_bounds(attribute: Attribute) -> JsonSchema:
     """How many entries a list in a body may have."""
     found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}

@@ -17,14 +17,14 @@ from server.query import qs
 from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.site.site import State
-from server.tools.export.requests import Access, Listing, Response, listings
+from server.tools.export.requests import Access, ListRequest, Response, listings
 
 QUERIES = "queries"  # the folder of the named queries, beside `api`
 FILES = "/api/upload/files"
 
 
 @dataclass(frozen=True)
-class Contents:
+class SiteExport:
     """All that one role or token may see of one state.
 
     Raises SetupError where site.yaml asks for something that cannot be requested.
@@ -34,7 +34,7 @@ class Contents:
     access: Access
 
     @cached_property
-    def listings(self) -> Sequence[Listing]:
+    def listings(self) -> Sequence[ListRequest]:
         """The listings of all types."""
         return list(listings(self.state, self.access))
 

@@ -49,7 +49,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListRequest:
     """The documents of one type in one locale, in the order of their list, with the query for them."""
 
     access: Access
@@ -121,7 +121,7 @@ def _query(params: Mapping[str, Any]) -> str:
     return f"?{query}" if query else ""
 
 
-def listings(state: State, access: Access) -> Iterator[Listing]:
+def listings(state: State, access: Access) -> Iterator[ListRequest]:
     """The listings to export: of every type that the actor may list, in each of its locales.
 
     Raises SetupError for parameters in `export.types` that no request may have.
@@ -139,7 +139,7 @@ def listings(state: State, access: Access) -> Iterator[Listing]:
                 ) from error
 
 
-def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> Listing:
+def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.default_locale
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
     # An export populates paged lists even if requests may not.
@@ -154,4 +154,4 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
     else:
         documents = find(view, replace(query, page=Page(0, ALL, 1))).documents
     folder = "api" if default else f"{LOCALES}/{locale}/api"
-    return Listing(access, view, query, params, folder, documents)
+    return ListRequest(access, view, query, params, folder, documents)

@@ -13,7 +13,7 @@ from server.site.site import Site, State
 from server.spelling import suggestion
 from server.storage.links import open_ordinary
 from server.storage.media import upload_path
-from server.tools.export.contents import Contents
+from server.tools.export.contents import SiteExport
 from server.tools.export.folder import Folder, Tally
 from server.tools.export.manifest import Manifest
 from server.tools.export.requests import Access
@@ -26,7 +26,7 @@ READER = "a read-only token"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ExportOptions:
     """The options of an export: for which role, with drafts or not, how addresses of media begin."""
 
     role: str = "public"
@@ -51,7 +51,7 @@ class Done:
     tally: Tally
 
 
-def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
+def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
     """Export a loaded site. Raises SetupError, in most cases before anything is written."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
@@ -61,7 +61,7 @@ def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
     _check_drafts(site.state, access)
     with bar("Scaling images") as progress:
         unscaled = make_formats(site, progress)
-    contents = Contents(with_base_url(site.state, base) if base else site.state, access)
+    contents = SiteExport(with_base_url(site.state, base) if base else site.state, access)
     manifest = Manifest(settings.name, access.actor.name, options.drafts, base)
     paths = contents.paths()
     with opened(target, manifest, force=options.force) as folder, bar("Exporting") as progress:
@@ -77,7 +77,7 @@ def export(site: Site, target: Path, options: Options, bar: Bar) -> Done:
     return Done(_counted(contents), len(uploads), unscaled, _left_out(contents), tally)
 
 
-def _write(contents: Contents, folder: Folder, count: int, progress: Progress) -> set[str]:
+def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress) -> set[str]:
     """Write all responses; returns the upload paths that they name."""
     named = {upload_path(file.path) or "" for file in contents.media}
     for done, response in enumerate(contents.responses(), 1):
@@ -89,7 +89,7 @@ def _write(contents: Contents, folder: Folder, count: int, progress: Progress) -
     return named
 
 
-def _counted(contents: Contents) -> Mapping[str, int]:
+def _counted(contents: SiteExport) -> Mapping[str, int]:
     """The number of documents of each type, each counted once for all locales."""
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
@@ -97,12 +97,12 @@ def _counted(contents: Contents) -> Mapping[str, int]:
     return {uid: len(found) for uid, found in ids.items()}
 
 
-def _left_out(contents: Contents) -> tuple[str, ...]:
+def _left_out(contents: SiteExport) -> tuple[str, ...]:
     shown = {listing.type.uid for listing in contents.listings}
     return tuple(t.singular for t in contents.state.schema.content_types if t.uid not in shown)
 
 
-def _actor(settings: Settings, options: Options) -> Actor:
+def _actor(settings: Settings, options: ExportOptions) -> Actor:
     if options.everything:
         return Actor(READER, reading=True)
     if options.role not in settings.roles:

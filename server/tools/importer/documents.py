@@ -13,10 +13,10 @@ from server.documents.encode import encode_attributes
 from server.documents.timestamps import read_timestamp
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
-from server.tools.importer.source import Notes, Source, Version
+from server.tools.importer.source import ImportNotes, Source, SourceVersion
 from server.write.body_values import default_of
 
-VersionKey = tuple[str, str, str]  # uid, documentId, locale
+SourceKey = tuple[str, str, str]  # uid, documentId, locale
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TargetVersion:
 
 
 def target_versions(
-    source: Source, schema: Schema, settings: Settings, notes: Notes
+    source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
     """The versions of each document of a source, first the one that the files are named after."""
     versions = [v for v in source.versions if v.uid in schema.types]
@@ -60,31 +60,31 @@ def target_versions(
         yield made
 
 
-def _grouped(versions: Iterable[Version]) -> dict[tuple[str, str], list[Version]]:
-    groups: dict[tuple[str, str], list[Version]] = {}
+def _grouped(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], list[SourceVersion]]:
+    groups: dict[tuple[str, str], list[SourceVersion]] = {}
     for version in versions:
         groups.setdefault((version.uid, version.document_id), []).append(version)
     return groups
 
 
-def _rank(version: Version, settings: Settings) -> tuple[bool, int, bool]:
+def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
     """Orders versions: the default locale first, published before draft."""
     known = version.locale in settings.locales
     number = settings.locales.index(version.locale) if known else 0
     return (version.locale not in ("", settings.default_locale), number, version.draft)
 
 
-def _key(version: Version, settings: Settings) -> VersionKey:
+def _key(version: SourceVersion, settings: Settings) -> SourceKey:
     return (version.uid, version.document_id, version.locale or settings.default_locale)
 
 
-def _twin(version: Version, group: Sequence[Version]) -> Version | None:
+def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersion | None:
     """The draft of a published version, or the published version of a draft."""
     return next((v for v in group if v.locale == version.locale and v.draft != version.draft), None)
 
 
 def _same(
-    schema: Schema, draft: Version, twin: Version, published: set[VersionKey], settings: Settings
+    schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
     """Whether a draft says what is published, apart from relations to documents that are only drafts."""
 
@@ -118,7 +118,7 @@ def _same(
 
 
 def _read(
-    version: Version, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: Notes
+    version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
     """A version with the values that a file with a tree would have; what can't be read is noted."""
     type_ = schema.types[version.uid]

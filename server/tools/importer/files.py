@@ -26,7 +26,7 @@ from server.tools.importer.documents import TargetVersion, target_versions
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.schemas import Fitted
-from server.tools.importer.source import Notes, Say, Source
+from server.tools.importer.source import ImportNotes, Say, Source
 from server.write.context import Context, values_of
 from server.write.request import Address
 from server.write.version_files import free_path
@@ -71,7 +71,7 @@ class _DocumentMerge:
     merge: Merge
     context: Context
     fitted: Fitted
-    notes: Notes
+    notes: ImportNotes
     new_texts: dict[str, str] = field(default_factory=dict)  # by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:

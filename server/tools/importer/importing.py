@@ -24,7 +24,7 @@ from server.tools.importer.uploads import merge_uploads
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ImportOptions:
     """The options of an import."""
 
     dry_run: bool = False
@@ -40,7 +40,7 @@ class Imported:
     files: int  # the number of files written
 
 
-def run(root: Path, reader: SourceReader, options: Options, say: Say) -> Imported:
+def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
     """Import a source into the site at `root`. Raises SetupError, and changes nothing then."""
     root = root.resolve()
     if not options.dry_run and next((root / FOLDER / "journal").glob("*"), None):
@@ -86,7 +86,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 
 @contextmanager
-def _staging(root: Path, options: Options) -> Iterator[Path | None]:
+def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
     """A folder on the site's file system for files that were fetched; None for a dry run."""
     if options.dry_run:
         yield None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.errors import ConflictError
 from server.storage.changeset import Changeset
-from server.tools.importer.record import Known, Record, digest, file_digest
+from server.tools.importer.record import Known, SourceRecord, digest, file_digest
 
 OUTCOMES = ("new", "changed", "same", "kept")
 
@@ -29,7 +29,7 @@ class Merge:
 
     root: Path
     changeset: Changeset
-    record: Record
+    record: SourceRecord
     overwrite: bool
     counts: dict[str, Counts] = field(default_factory=dict)
     kept: list[tuple[str, str]] = field(default_factory=list)  # path, reason

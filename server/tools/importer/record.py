@@ -29,7 +29,7 @@ class Known:
 
 
 @dataclass(slots=True)
-class Record:
+class SourceRecord:
     """The files of earlier imports, by path."""
 
     files: dict[str, Known] = field(default_factory=dict)
@@ -40,15 +40,15 @@ class Record:
         return json.dumps({"version": _VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
 
 
-def read_record(root: Path) -> Record:
+def read_record(root: Path) -> SourceRecord:
     """The record of a site; an empty one if there is none that can be read."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
-            return Record()
-        return Record({str(path): Known(str(s), str(f)) for path, (s, f) in data["files"].items()})
+            return SourceRecord()
+        return SourceRecord({str(path): Known(str(s), str(f)) for path, (s, f) in data["files"].items()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Record()
+        return SourceRecord()
 
 
 def digest(data: bytes | str) -> str:

@@ -27,7 +27,7 @@ from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Schema
 from server.storage.document_text import changed_text
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
-from server.tools.importer.source import Json, Notes, Shape
+from server.tools.importer.source import ImportNotes, Json, Shape
 
 # The attributes that Strapi adds to every content type.
 _ADDED = ("createdAt", "updatedAt", "publishedAt", "createdBy", "updatedBy", "locale", "localizations")
@@ -136,7 +136,7 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 
 
 def fit(
-    root: Path, schemas: Mapping[str, Shape], notes: Notes, begin: Callable[[], Merge]
+    root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
     """Merge the schemas into the site at `root`, with a merge that `begin` makes.
 
@@ -191,7 +191,7 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
         (stage / path).write_bytes(text.encode())
 
 
-def _remove_unsupported(schemas: dict[str, Json], notes: Notes) -> None:
+def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
     """Remove attributes that lead to missing types, and schemas whose name no file can have."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
@@ -213,7 +213,7 @@ def _unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
     return ""
 
 
-def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: Notes) -> None:
+def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
     """Remove a schema, and all attributes that need it."""
     notes.add(gone, why)
     del schemas[gone]

@@ -18,11 +18,11 @@ Say = Callable[[str, int, int], None]  # a step, how much of it is done, how muc
 Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role → subject → actions
 Shape = Mapping[str, Any]  # one schema, as its schema.json has it
 # Of an attribute: (uid of its type or component, its name, its definition, the data) → its targets.
-Resolve = Callable[[str, str, Shape, Mapping[str, Any]], Any]
+ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SourceVersion:
     """One row of a content type: a document in one locale ("" where it has none), draft or published.
 
     `tree` is that of its file: relations are documentIds, media are paths below uploads/.
@@ -39,7 +39,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class SourceUpload:
     """A file of the media library: `path` is below uploads/, its bytes are at `origin`."""
 
     path: str
@@ -54,7 +54,7 @@ class Upload:
 
 
 @dataclass(slots=True)
-class Notes:
+class ImportNotes:
     """What is not imported, or not as it was: sentences by subject, each with its count."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -78,9 +78,9 @@ class Source:
     schemas: Mapping[str, Shape]
     locales: tuple[str, ...]
     default_locale: str
-    versions: Sequence[Version]
-    uploads: Sequence[Upload]
-    notes: Notes
+    versions: Sequence[SourceVersion]
+    uploads: Sequence[SourceUpload]
+    notes: ImportNotes
     roles: Roles = field(default_factory=dict)
 
 
@@ -90,11 +90,13 @@ class SourceReader(Protocol):
     def read(self) -> Source:
         """The whole source. Raises SetupError for what can't be read."""
 
-    def fetch(self, uploads: Sequence[Upload], folder: Path) -> Iterator[tuple[Upload, Path]]:
+    def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
         """Get the files of some uploads into a folder, one after the other. Raises SetupError."""
 
 
-def tree_of(schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: Resolve) -> Json:
+def tree_of(
+    schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
+) -> Json:
     """The tree of a row or component, in which `resolve` gives the targets of relations and media.
 
     Attributes that the data does not have, such as passwords over the API, are not in the tree.
@@ -120,7 +122,7 @@ def tree_of(schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], res
     return tree
 
 
-def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Resolve) -> Any:
+def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: ResolveRelation) -> Any:
     if uid not in schemas or value is None:
         return None
     if isinstance(value, list):
@@ -140,9 +142,9 @@ def read_version(
     uid: str,
     data: Mapping[str, Any],
     draft: bool,
-    resolve: Resolve,
-    notes: Notes,
-) -> Version | None:
+    resolve: ResolveRelation,
+    notes: ImportNotes,
+) -> SourceVersion | None:
     """A row as a version; None, and a note, if its id, locale or timestamps are not valid."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
@@ -162,7 +164,7 @@ def read_version(
     at = created or updated or published or _EPOCH
     tree = tree_of(schemas, uid, data, resolve)
     locale = locale if is_localized(schemas[uid]) else ""
-    return Version(uid, document_id, locale, draft, tree, at, updated or at, published)
+    return SourceVersion(uid, document_id, locale, draft, tree, at, updated or at, published)
 
 
 DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")

@@ -22,7 +22,7 @@ from server.storage.media import DESCRIPTION
 from server.storage.read import parse
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest, digest_of, file_digest
-from server.tools.importer.source import DOCUMENT_ID, Notes, Say, Source, SourceReader, Upload
+from server.tools.importer.source import DOCUMENT_ID, ImportNotes, Say, Source, SourceReader, SourceUpload
 
 _NAME = re.compile(r"[^/\\\0\x01-\x1f]{1,200}")
 _DESCRIBED: Mapping[str, type] = {
@@ -38,8 +38,13 @@ def file_name(data: Mapping[str, Any]) -> str:
 
 
 def read_upload(
-    data: Mapping[str, Any], origin: str, notes: Notes, *, size: int | None = None, digest: str | None = None
-) -> Upload | None:
+    data: Mapping[str, Any],
+    origin: str,
+    notes: ImportNotes,
+    *,
+    size: int | None = None,
+    digest: str | None = None,
+) -> SourceUpload | None:
     """A row of the media library as an upload; None, and a note, if it can't be a file of a site."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
@@ -57,7 +62,7 @@ def read_upload(
         notes.add(UPLOAD, f'the format "{name}" is not one that Quire makes')
     measured = ending.lower() in MEASURED
     names = [name for name in _DESCRIBED if not (measured and name in _MEASURES)]
-    return Upload(
+    return SourceUpload(
         path=path,
         document_id=data["documentId"],
         described={name: data[name] for name in names if isinstance(data.get(name), _DESCRIBED[name])},
@@ -70,12 +75,12 @@ def read_upload(
     )
 
 
-def site_path(upload: Upload) -> str:
+def site_path(upload: SourceUpload) -> str:
     """The path of an upload in a site."""
     return f"{UPLOADS}/{upload.path}"
 
 
-def description(upload: Upload) -> dict[str, Tree]:
+def description(upload: SourceUpload) -> dict[str, Tree]:
     """The description of an upload, with publishedAt only if it differs from updatedAt."""
     timestamps = {"createdAt": upload.created, "updatedAt": upload.updated}
     if upload.published and upload.published != upload.updated:
@@ -104,12 +109,12 @@ def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Pa
         merge.merge_file(UPLOAD, site_path(upload), _said(upload), file_digest(file) or "", file)
 
 
-def _said(upload: Upload) -> str:
+def _said(upload: SourceUpload) -> str:
     """A digest of what the source says about the bytes of a file."""
     return upload.digest or digest(f"{upload.path} {upload.size} {upload.updated}")
 
 
-def _merge_description(merge: Merge, upload: Upload) -> None:
+def _merge_description(merge: Merge, upload: SourceUpload) -> None:
     trees, path = description(upload), site_path(upload) + DESCRIPTION
 
     def changed(old: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from server.config.model import FILE
 from server.tools.init.folders import SECTIONS, PageFolder, TreeFolders, are_locales, by_folder, is_locale
-from server.tools.init.scan import Page
+from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
 SINGLES = 5  # up to so many pages at the top of a tree are a single type each; more are a collection
@@ -16,21 +16,21 @@ UNKNOWN = "und"  # the locale of files that name none, if others are named as En
 
 
 @dataclass(frozen=True)
-class Member:
+class PageMember:
     """A page with its name and locale (None for the default one), as the patterns of its group read them."""
 
-    page: Page
+    page: MarkdownPage
     name: str
     locale: str | None = None
 
 
 @dataclass(frozen=True)
-class Group:
+class PageGroup:
     """The pages of one content type, which is named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
-    members: tuple[Member, ...]
+    members: tuple[PageMember, ...]
     single: bool = False
 
     @property
@@ -45,20 +45,20 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Tree:
+class PageTree:
     """All groups, their locales with the default one first, and the pages in no group, with the reason."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def group(root: Path, pages: Mapping[str, Page], default: str | None = None) -> Tree:
+def group(root: Path, pages: Mapping[str, MarkdownPage], default: str | None = None) -> PageTree:
     """The groups of a tree's pages. `default` is the locale of files that name none, if that is known."""
     left = {path: "a draft; whatever is taken is served" for path in pages if is_draft(path)}
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
     folders = TreeFolders(root, tuple(path for path in pages if path not in left))
-    groups: list[Group] = []
+    groups: list[PageGroup] = []
     for page_folder, paths in sorted(
         by_folder(folders).items(), key=lambda pair: (pair[0].base, pair[0].folder)
     ):
@@ -76,7 +76,7 @@ def group(root: Path, pages: Mapping[str, Page], default: str | None = None) -> 
     found = {locale for each in groups for locale in each.locales}
     default = default or folders.default_locale or _default_locale(found, groups)
     ordered = (default, *sorted(found - {default})) if found else ()
-    return Tree(tuple(g for g in groups if g.members), ordered, left)
+    return PageTree(tuple(g for g in groups if g.members), ordered, left)
 
 
 def is_draft(path: str) -> bool:
@@ -84,15 +84,15 @@ def is_draft(path: str) -> bool:
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 
-def _describes(page: Page) -> bool:
+def _describes(page: MarkdownPage) -> bool:
     """Whether a page is for those who look into its folder, not for readers of the site."""
     folder, _, name = page.path.rpartition("/")
     return bool(folder) and name.lower() == "readme.md" and not page.tree
 
 
-def _sections(page_folder: PageFolder, pages: list[Page], *, locale_folders: bool) -> list[Group]:
+def _sections(page_folder: PageFolder, pages: list[MarkdownPage], *, locale_folders: bool) -> list[PageGroup]:
     """The groups of Hugo's section pages: each `_index.md` is a document named after its folder."""
-    members: dict[str, list[Member]] = {"home": [], "sections": []}
+    members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
         folder, _, file = page.path[len(page_folder.start) :].rpartition("/")
@@ -104,10 +104,10 @@ def _sections(page_folder: PageFolder, pages: list[Page], *, locale_folders: boo
             file = f"_index.{{locale}}.{file.split('.')[2]}"
         inner = f"{'{locale}/' if locale_folders else ''}{'{name}/' if name else ''}"
         kind = "sections" if name else "home"
-        members[kind].append(Member(page, name or "home", locale))
+        members[kind].append(PageMember(page, name or "home", locale))
         patterns[kind][f"{page_folder.start}{inner}{file}"] += 1
     return [
-        Group(kind, _commonest(patterns[kind]), tuple(some), single=kind == "home")
+        PageGroup(kind, _commonest(patterns[kind]), tuple(some), single=kind == "home")
         for kind, some in members.items()
     ]
 
@@ -116,7 +116,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
     return tuple(pattern for pattern, _ in patterns.most_common())
 
 
-def _collection(root: Path, page_folder: PageFolder, pages: list[Page]) -> Group:
+def _collection(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
     """The group of one folder, which may have a folder for each locale in it."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
@@ -136,13 +136,13 @@ def _collection(root: Path, page_folder: PageFolder, pages: list[Page]) -> Group
     return replace(found, patterns=patterns, members=(*found.members, *default.members))
 
 
-def _translate(here: str, locales: Iterable[str], pages: list[Page]) -> bool:
+def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
     """Whether folders named like locales have pages with the same names as the folder around them."""
     inside = {p.path[len(here) :] for p in pages}
     return any(f"{locale}/{name}" in inside for locale in locales for name in inside)
 
 
-def _localized(folder: str, start: str, inner: str, pages: list[Page]) -> Group:
+def _localized(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
     """A group with one folder for each locale: START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     below = f"{inner}/" if inner else ""
@@ -150,15 +150,15 @@ def _localized(folder: str, start: str, inner: str, pages: list[Page]) -> Group:
         locale, _, rest = page.path[len(start) :].partition("/")
         stem, ending = os.path.splitext(rest.removeprefix(below))
         if stem.endswith("/index") and inner:
-            members.append(Member(page, stem.removesuffix("/index"), locale))
+            members.append(PageMember(page, stem.removesuffix("/index"), locale))
             patterns[f"{start}{{locale}}/{below}{{name}}/index{ending}"] += 1
         else:
-            members.append(Member(page, stem, locale))
+            members.append(PageMember(page, stem, locale))
             patterns[f"{start}{{locale}}/{below}{{name}}{ending}"] += 1
-    return Group(folder, _commonest(patterns), tuple(members))
+    return PageGroup(folder, _commonest(patterns), tuple(members))
 
 
-def _plain(folder: str, here: str, pages: list[Page]) -> Group:
+def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
     """A group whose file names have the locale, if any: a.md, a.fr.md, a/index.fr.md."""
     stems = {os.path.splitext(page.path)[0] for page in pages}
     bundles = {
@@ -174,12 +174,12 @@ def _plain(folder: str, here: str, pages: list[Page]) -> Group:
         locale = suffix if suffix in suffixes else None
         bare = stem.removesuffix(f".{locale}") if locale else stem
         if os.path.dirname(bare) in bundles and os.path.basename(bare) == "index":
-            members.append(Member(page, os.path.dirname(bare)[len(here) :], locale))
+            members.append(PageMember(page, os.path.dirname(bare)[len(here) :], locale))
             patterns[f"{here}{{name}}/index{'.{locale}' if locale else ''}{ending}"] += 1
         else:
-            members.append(Member(page, bare[len(here) :], locale))
+            members.append(PageMember(page, bare[len(here) :], locale))
             patterns[f"{here}{{name}}{ending}"] += 1
-    return Group(folder, _commonest(patterns), tuple(members))
+    return PageGroup(folder, _commonest(patterns), tuple(members))
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
@@ -188,7 +188,7 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
     return last if dot and is_locale(last) and base in stems else None
 
 
-def _top(root: Path, page_folder: PageFolder, pages: list[Page]) -> list[Group]:
+def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
     """The groups of pages directly in a base: single types, or one collection if they are many."""
     plain = _plain("pages", page_folder.start, pages)
     if len(pages) > SINGLES or (not page_folder.base and _alone(root, pages)):
@@ -197,22 +197,22 @@ def _top(root: Path, page_folder: PageFolder, pages: list[Page]) -> list[Group]:
     return [_single(name, [m for m in plain.members if m.name == name]) for name in names]
 
 
-def _alone(root: Path, pages: list[Page]) -> bool:
+def _alone(root: Path, pages: list[MarkdownPage]) -> bool:
     """Whether a folder holds nothing but some pages."""
     found = {entry.name for entry in root.iterdir() if not entry.name.startswith(".")}
     return found <= {page.path for page in pages} | {FILE, "content-types", "README.md"}
 
 
-def _single(name: str, members: list[Member]) -> Group:
+def _single(name: str, members: list[PageMember]) -> PageGroup:
     patterns = []
     for member in members:
         stem, ending = os.path.splitext(member.page.path)
         bare = stem.removesuffix(f".{member.locale}")
         patterns.append(f"{bare}.{{locale}}{ending}" if member.locale else f"{stem}{ending}")
-    return Group(name, tuple(dict.fromkeys(patterns)), tuple(members), single=True)
+    return PageGroup(name, tuple(dict.fromkeys(patterns)), tuple(members), single=True)
 
 
-def _default_locale(found: Iterable[str], groups: Iterable[Group]) -> str:
+def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
     """The default locale where nothing names it: English, or else the most frequent one."""
     counts = Counter(member.locale for each in groups for member in each.members)
     if counts[None]:

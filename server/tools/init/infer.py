@@ -14,7 +14,7 @@ from server.documents.decode import Reading, read_value
 from server.documents.ids import id_of_name, id_of_reference
 from server.formats.scalars import is_null
 from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
-from server.tools.init.groups import Group
+from server.tools.init.groups import PageGroup
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -33,7 +33,7 @@ class ProposedAttribute:
 Names = Mapping[str, frozenset[str]]  # the names of each group's documents, by the group's type
 
 
-def attributes_of(group: Group, names: Names, uid: str) -> tuple[list[ProposedAttribute], list[str]]:
+def attributes_of(group: PageGroup, names: Names, uid: str) -> tuple[list[ProposedAttribute], list[str]]:
     """The attributes for the type `uid` of a group, and the keys of its files that can't be attributes."""
     keys = dict.fromkeys(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
@@ -51,7 +51,7 @@ def attributes_of(group: Group, names: Names, uid: str) -> tuple[list[ProposedAt
     return found, [key for key in keys if key not in good and key not in FILE_FIELDS]
 
 
-def _attribute(group: Group, key: KeyValues, names: Names, uid: str) -> ProposedAttribute:
+def _attribute(group: PageGroup, key: KeyValues, names: Names, uid: str) -> ProposedAttribute:
     files = len(group.members)
     made = _relation(key, names, uid) or scalar_type(key) or collection_type(key)
     schema: dict[str, Any] = dict(made[0])
@@ -103,7 +103,7 @@ def _alike(name: str, target: str) -> bool:
     return bare.removesuffix("s").endswith(singular.removesuffix("s"))
 
 
-def _with_locales(group: Group, found: ProposedAttribute) -> ProposedAttribute:
+def _with_locales(group: PageGroup, found: ProposedAttribute) -> ProposedAttribute:
     """An attribute with whether each locale has its own value: it has if any two of them differ.
 
     Relations and uids are always each locale's own, so that the schema need not say so.

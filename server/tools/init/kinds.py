@@ -10,7 +10,7 @@ from server.documents.constraints import is_email
 from server.documents.timestamps import read_date, read_timestamp
 from server.formats.scalars import is_null, typed
 from server.formats.tree import Plain, Tree
-from server.tools.init.groups import Member
+from server.tools.init.groups import PageMember
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
@@ -32,10 +32,10 @@ class KeyValues:
     """The values of one front-matter key that are not null, each with its file."""
 
     name: str
-    values: tuple[tuple[Member, Tree], ...] = ()
+    values: tuple[tuple[PageMember, Tree], ...] = ()
 
     @classmethod
-    def of(cls, name: str, members: Iterable[Member]) -> "KeyValues":
+    def of(cls, name: str, members: Iterable[PageMember]) -> "KeyValues":
         """The values of a key in some files."""
         pairs = [(m, m.page.tree.get(name)) for m in members]
         values = tuple((m, value) for m, value in pairs if not is_null(value))

@@ -16,9 +16,9 @@ from server.formats.scalars import is_null
 from server.schema.check import RESERVED
 from server.schema.model import DraftKey, Kind, Schema, Type
 from server.tools.init.folders import TreeFolders
-from server.tools.init.groups import Group, Member, Tree, group, is_draft
+from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
-from server.tools.init.scan import Page, Scan
+from server.tools.init.scan import MarkdownPage, Scan
 from server.tools.init.settings import settings_text
 from server.tools.init.translations import is_translation, with_translations
 
@@ -33,7 +33,7 @@ class ProposedType:
 
     singular: str
     plural: str
-    group: Group
+    group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
     lost: tuple[str, ...]
 
@@ -65,7 +65,7 @@ class ProposedType:
         return sum(member.page.toml for member in self.group.members) * 2 > len(self.group.members)
 
 
-def draft_key(pages: Iterable[Page]) -> DraftKey | None:
+def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
     """The key by which some pages say whether they are drafts; all that have it say true or false."""
     found = list(pages)
     for key in KNOWN:
@@ -92,12 +92,12 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     """
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
-    tree: Tree = group(root, originals, locales[0] if locales else None)
+    tree: PageTree = group(root, originals, locales[0] if locales else None)
     if translations:
         default = TreeFolders(root, tuple(scan.pages)).default_locale or "en"
         tree = with_translations(tree, translations, locales[0] if locales else default)
     tree = _as_claimed(tree, scan, tuple(dict.fromkeys((*locales, *tree.locales))) or ("en",))
-    named: list[tuple[str, str, Group]] = []
+    named: list[tuple[str, str, PageGroup]] = []
     for each in sorted(tree.groups, key=lambda g: (g.single, g.folder)):
         named.append((*_names(each, {*taken, *(word for s, p, _ in named for word in (s, p))}), each))
     names = {
@@ -116,7 +116,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     return Proposal(tuple(types), spoken, tree.left, scan.unreadable)
 
 
-def _as_claimed(tree: Tree, scan: Scan, locales: tuple[str, ...]) -> Tree:
+def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
     """The groups with all files that their patterns match, which may be more than before."""
     types = {}
     for i, each in enumerate(tree.groups):
@@ -128,18 +128,18 @@ def _as_claimed(tree: Tree, scan: Scan, locales: tuple[str, ...]) -> Tree:
     layout = Layout(
         Schema({t.uid: t for t in types.values()}), Settings(default_locale=locales[0], locales=locales)
     )
-    members: dict[str, list[Member]] = {name: [] for name in types}
+    members: dict[str, list[PageMember]] = {name: [] for name in types}
     for path, page in sorted({**scan.others, **scan.pages}.items()):
         claim = layout.claim(path)
         if claim:
             locale = claim.locale if claim.locale != locales[0] else None
-            members[claim.type.singular].append(Member(page, claim.name, locale))
+            members[claim.type.singular].append(PageMember(page, claim.name, locale))
     groups = [replace(g, members=tuple(m)) for g, m in zip(tree.groups, members.values(), strict=True) if m]
     claimed = {member.page.path for each in groups for member in each.members}
     return replace(tree, groups=tuple(groups), left={p: r for p, r in tree.left.items() if p not in claimed})
 
 
-def _names(each: Group, taken: Iterable[str]) -> tuple[str, str]:
+def _names(each: PageGroup, taken: Iterable[str]) -> tuple[str, str]:
     """The singular and plural API ids for the type of a group, which no other type has."""
     plural = _slug(each.folder)
     if each.single:

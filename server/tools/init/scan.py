@@ -24,7 +24,7 @@ DATA = ("src/content/", "content/")  # Data files below these are documents.
 
 
 @dataclass(frozen=True)
-class Page:
+class MarkdownPage:
     """One file: its front matter (or its data), whether there is text below that, and whether it is TOML."""
 
     path: str
@@ -40,16 +40,16 @@ class Scan:
     `others` are Markdown files in places without content; a pattern may match them nevertheless.
     """
 
-    pages: Mapping[str, Page]
+    pages: Mapping[str, MarkdownPage]
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    others: Mapping[str, Page] = field(default_factory=dict)
+    others: Mapping[str, MarkdownPage] = field(default_factory=dict)
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
     """Read the tree at `root`; `progress` is called with the number of files read, and of all."""
     root = root.resolve()  # Files are read by their real paths.
-    pages: dict[str, Page] = {}
-    others: dict[str, Page] = {}
+    pages: dict[str, MarkdownPage] = {}
+    others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}
     files = sorted(walk(root, [""]).files)
     content = set(_without_resources([path for path in files if _is_page(path)]))
@@ -69,14 +69,14 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     return Scan(pages, unreadable, others)
 
 
-def read_page(root: Path, path: str) -> Page:
+def read_page(root: Path, path: str) -> MarkdownPage:
     """One file of a tree. Raises OSError and SyntaxProblem."""
     text = read_text(root, path)[0]
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):
-        return Page(path, tree, False)
+        return MarkdownPage(path, tree, False)
     parts = frontmatter.split(text)
-    return Page(path, tree, bool(parts.body.strip()), parts.handler is frontmatter.TOML)
+    return MarkdownPage(path, tree, bool(parts.body.strip()), parts.handler is frontmatter.TOML)
 
 
 def _is_page(path: str) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from server.tools.init.folders import is_locale
-from server.tools.init.groups import Group, Member, Tree
-from server.tools.init.scan import Page
+from server.tools.init.groups import PageGroup, PageMember, PageTree
+from server.tools.init.scan import MarkdownPage
 
 _PLUGIN = "docusaurus-plugin-content-"
 _PATH = re.compile(
@@ -20,7 +20,7 @@ def is_translation(path: str) -> bool:
     return found is not None and is_locale(found["locale"])
 
 
-def with_translations(tree: Tree, pages: Iterable[Page], default: str) -> Tree:
+def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
     """The groups with the translations of their pages; `default` is the locale of those that have none."""
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
     for page in pages:
@@ -36,7 +36,7 @@ def with_translations(tree: Tree, pages: Iterable[Page], default: str) -> Tree:
             continue
         pattern = f"{found['project']}i18n/{{locale}}/{_PLUGIN}{folder}/{{name}}{ending}"
         name = found["name"].removesuffix(ending)
-        groups[at] = _with(groups[at], pattern, Member(page, name, found["locale"]))
+        groups[at] = _with(groups[at], pattern, PageMember(page, name, found["locale"]))
         locales[found["locale"]] = None
     taken = {member.page.path for each in groups for member in each.members}
     left = {page.path: "translates what is not there" for page in pages if page.path not in taken}
@@ -44,6 +44,6 @@ def with_translations(tree: Tree, pages: Iterable[Page], default: str) -> Tree:
     return replace(tree, groups=tuple(groups), locales=spoken, left={**tree.left, **left})
 
 
-def _with(group: Group, pattern: str, member: Member) -> Group:
+def _with(group: PageGroup, pattern: str, member: PageMember) -> PageGroup:
     patterns = tuple(dict.fromkeys((*group.patterns, pattern)))
     return replace(group, patterns=patterns, members=(*group.members, member))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from server.site.site import Site
-from server.tools.importer.importing import Options, run
+from server.tools.importer.importing import ImportOptions, run
 from server.tools.importer.readers.archive import Archive
 from tests.sites import Api
 
@@ -29,7 +29,7 @@ TIMESTAMPS = {"stamp": ("1709202030000", "2024-02-29T10:20:30.000Z")}
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
     root = tmp_path_factory.mktemp("imported")
-    run(root, Archive(HERE / "export.tar.gz"), Options(), lambda *_: None)
+    run(root, Archive(HERE / "export.tar.gz"), ImportOptions(), lambda *_: None)
     site = Site(root)
     site.load()
     for path in site.unscaled():

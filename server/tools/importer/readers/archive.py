@@ -17,12 +17,12 @@ from typing import IO, Any
 from server.errors import SetupError
 from server.formats.json_reader import read_json
 from server.formats.tree import SyntaxProblem
-from server.tools.importer.readers.rows import Contents, make_source
+from server.tools.importer.readers.rows import ArchiveRows, make_source
 from server.tools.importer.record import stream_digest
 from server.tools.importer.source import (
-    Notes,
+    ImportNotes,
     Source,
-    Upload,
+    SourceUpload,
 )
 
 MAX_LINE = 64_000_000  # bytes of one line of JSON
@@ -47,18 +47,18 @@ class Archive:
         if int(made.partition(".")[0] or 0) < 5:
             raise self._refuse(f"was made by Strapi {made}, whose documents have no documentIds",
                                "upgrade that installation to Strapi 5 and export it again")  # fmt: skip
-        notes = Notes()
+        notes = ImportNotes()
         try:
             return make_source(self._title(contents), contents, notes)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             what = f"is damaged: {type(error).__name__} {error}"
             raise self._refuse(what, _EXPORT) from error
 
-    def _title(self, contents: Contents) -> str:
+    def _title(self, contents: ArchiveRows) -> str:
         day = str(contents.metadata.get("createdAt", ""))[:10]
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
-    def fetch(self, uploads: Sequence[Upload], folder: Path) -> Iterator[tuple[Upload, Path]]:
+    def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
         """Copy the files of some uploads into a folder, in the order of the archive."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
@@ -73,12 +73,12 @@ class Archive:
 
     # --- members -------------------------------------------------------------------------------
 
-    def _contents(self) -> Contents:
+    def _contents(self) -> ArchiveRows:
         with self._damage():
             return self._read_members()
 
-    def _read_members(self) -> Contents:
-        found, left = Contents(), MAX_JSON
+    def _read_members(self) -> ArchiveRows:
+        found, left = ArchiveRows(), MAX_JSON
         for member, file in self._members():
             folder, _, rest = member.name.partition("/")
             if member.name.startswith("assets/uploads/"):
@@ -172,11 +172,11 @@ def _copied(file: IO[bytes], folder: Path, name: str) -> Path:
     return target
 
 
-def _take_entity(found: Contents, line: dict[str, Any]) -> None:
+def _take_entity(found: ArchiveRows, line: dict[str, Any]) -> None:
     found.entities[line["type"]].append((line["id"], line["data"]))
 
 
-def _take_configuration(found: Contents, line: dict[str, Any]) -> None:
+def _take_configuration(found: ArchiveRows, line: dict[str, Any]) -> None:
     if line["type"] == "core-store":
         found.configuration[line["value"]["key"]] = line["value"]["value"]
 

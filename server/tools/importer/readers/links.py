@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.schema.model import UPLOAD
-from server.tools.importer.source import Notes, Shape, one_or_many
+from server.tools.importer.source import ImportNotes, Shape, one_or_many
 
 RowKey = tuple[str, int]  # uid in this site, number of the row
 Owner = tuple[str, int, str]  # uid, number of the row, attribute
@@ -23,7 +23,7 @@ class Linked:
     uids: Mapping[str, str]  # a type's uid in the source → its uid in this site
     ids: Mapping[RowKey, str]  # the documentId of every row
     paths: Mapping[int, str]  # the upload path of every file
-    notes: Notes
+    notes: ImportNotes
     targets: dict[Owner, list[tuple[float, Any]]] = field(default_factory=lambda: defaultdict(list))
     mirrored: dict[Owner, list[tuple[float, RowKey]]] = field(default_factory=lambda: defaultdict(list))
 

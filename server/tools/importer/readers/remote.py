@@ -16,12 +16,12 @@ from server.tools.importer.readers.download import Client
 from server.tools.importer.readers.populate import joined, populate_queries
 from server.tools.importer.schemas import LEFT, clean_schemas, our_uids
 from server.tools.importer.source import (
+    ImportNotes,
     Json,
-    Notes,
     Shape,
     Source,
-    Upload,
-    Version,
+    SourceUpload,
+    SourceVersion,
     is_draft_publish,
     is_localized,
     one_or_many,
@@ -52,7 +52,7 @@ class Remote:
             raise SetupError(self.base, None, what, "export it there and import the archive") from error
 
     def _read(self) -> Source:
-        notes = Notes()
+        notes = ImportNotes()
         raw = self._schemas()
         uids = our_uids(raw)
         schemas = clean_schemas(raw, uids)
@@ -74,7 +74,7 @@ class Remote:
         used = dict.fromkeys([default, *locales])
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
-    def fetch(self, uploads: Sequence[Upload], folder: Path) -> Iterator[tuple[Upload, Path]]:
+    def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
         """Download the files of some uploads into a folder, unless they are there already."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
@@ -128,8 +128,8 @@ class Remote:
     # --- documents -----------------------------------------------------------------------------
 
     def _versions(
-        self, schemas: Mapping[str, Shape], uid: str, locales: Sequence[str], notes: Notes
-    ) -> Iterator[Version]:
+        self, schemas: Mapping[str, Shape], uid: str, locales: Sequence[str], notes: ImportNotes
+    ) -> Iterator[SourceVersion]:
         schema = schemas[uid]
         for status in ("published", "draft") if is_draft_publish(schema) else ("",):
             for data in self._rows(schemas, schema, f"status={status}" if status else "", locales):
@@ -176,7 +176,7 @@ class Remote:
                 return
             start += len(found)
 
-    def _upload(self, data: Json, notes: Notes) -> Upload | None:
+    def _upload(self, data: Json, notes: ImportNotes) -> SourceUpload | None:
         origin = urljoin(f"{self.base}/", quote(data["url"], safe="/:?&=%#"))
         if urlsplit(origin).scheme not in ("http", "https"):
             notes.add(UPLOAD, f"{data['name']}: {origin} can't be fetched")

@@ -9,25 +9,33 @@ from server.schema.model import UPLOAD
 from server.tools.importer.readers.links import Linked, RowKey
 from server.tools.importer.roles import read_roles
 from server.tools.importer.schemas import LEFT, UNKNOWN, clean_schemas, our_uids
-from server.tools.importer.source import Notes, Shape, Source, Upload, Version, is_draft_publish, read_version
+from server.tools.importer.source import (
+    ImportNotes,
+    Shape,
+    Source,
+    SourceUpload,
+    SourceVersion,
+    is_draft_publish,
+    read_version,
+)
 from server.tools.importer.uploads import file_name, read_upload
 
-Row = tuple[int, dict[str, Any]]  # id, data
+ArchiveRow = tuple[int, dict[str, Any]]  # id, data
 
 
 @dataclass(slots=True)
-class Contents:
+class ArchiveRows:
     """The members of an archive, parsed."""
 
     schemas: list[dict[str, Any]] = field(default_factory=list)
-    entities: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    entities: dict[str, list[ArchiveRow]] = field(default_factory=lambda: defaultdict(list))
     links: list[dict[str, Any]] = field(default_factory=list)
     configuration: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     files: dict[str, tuple[int, str]] = field(default_factory=dict)  # name → size, sha256
 
 
-def make_source(title: str, contents: Contents, notes: Notes) -> Source:
+def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
     """The source that an archive holds. Raises KeyError, TypeError or ValueError for a damaged one."""
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
@@ -41,7 +49,7 @@ def make_source(title: str, contents: Contents, notes: Notes) -> Source:
     linked = Linked(uids, ids, paths, notes)
     for link in contents.links:
         linked.add(link)
-    versions: list[Version] = []
+    versions: list[SourceVersion] = []
     created: dict[RowKey, str] = {}
     for uid, rows in contents.entities.items():
         if uids.get(uid) in schemas:
@@ -63,7 +71,7 @@ _ELSEWHERE = (UPLOAD, "plugin::i18n.locale")
 
 def _version(
     schemas: Mapping[str, Shape], uid: str, row: int, data: dict[str, Any], linked: Linked
-) -> Version | None:
+) -> SourceVersion | None:
     def resolve(owner: str, name: str, attribute: Shape, inner: Mapping[str, Any]) -> Any:
         return linked.of(owner, row if inner is data else inner["id"], name, attribute)
 
@@ -71,7 +79,7 @@ def _version(
     return read_version(schemas, uid, data, draft, resolve, linked.notes)
 
 
-def _uploads(contents: Contents, notes: Notes) -> tuple[list[Upload], dict[int, str]]:
+def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
     """The files of the media library, and the upload path of each by its row."""
     uploads, paths = [], {}
     for row, data in contents.entities.get(UPLOAD, ()):
