@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 from server.api.environ import STATE
-from server.auth.database_file import OpenedFile, database_file
+from server.auth.database_file import OpenedFile
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.errors import ForbiddenError, SetupError, UnauthorizedError, UnavailableError
@@ -35,7 +35,11 @@ log = logging.getLogger("quire")
 class _Opened:
     directory: "Directory"
     user_index: UserIndex
-    file: OpenedFile
+
+    @property
+    def file(self) -> OpenedFile:
+        """The file of the database."""
+        return self.directory.accounts.file
 
 
 class Identities:
@@ -67,10 +71,15 @@ class Identities:
             if self._opened is None or not self._opened.file.is_there():
                 accounts = self._accounts if self._opened is None else None
                 try:
-                    self._opened = _open(self._root, self._settings, accounts)
+                    opened, self._opened = (
+                        self._opened,
+                        _open(self._root, self._settings, accounts),
+                    )
                 except SetupError as error:
                     log.error("%s", error)
                     raise UnavailableError() from error
+                if opened is not None:
+                    opened.file.close()
             return self._opened
 
     @property
@@ -142,5 +151,4 @@ def _open(root: Path, settings: Settings, accounts: "Accounts | None") -> _Opene
     """Open the accounts of a site. Raises SetupError."""
     load = import_module("server.auth.directory").open_directory
     directory = cast("Directory", load(root, settings, accounts))
-    path = None if settings.accounts else database_file(root)
-    return _Opened(directory, UserIndex(directory.users, root), OpenedFile(path))
+    return _Opened(directory, UserIndex(directory.users, root))

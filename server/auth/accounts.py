@@ -19,6 +19,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from server.auth.database import Watch, open_database, site_table, tokens_table
+from server.auth.database_file import OpenedFile, database_file
 from server.auth.permissions import Actor
 from server.bounded import Cache, size_of
 from server.documents.timestamps import from_datetime, now
@@ -60,6 +61,7 @@ class Accounts:
     def __init__(self, root: Path, url: str = "") -> None:
         self.root = root
         self.engine = open_database(root, url)
+        self.file = OpenedFile(None if url else database_file(root))
         self._watches: list[Watch] = []
         self._watch = self.watch()
         self._known: Cache[str, tuple[Token | None]] = Cache(MAX_KNOWN_BYTES, _size)
@@ -125,6 +127,7 @@ class Accounts:
         """Let go of the database."""
         for watch in self._watches:
             watch.close()
+        self.file.close()
         self.engine.dispose()
 
     def _read(self, key: str) -> Token | None:

@@ -54,6 +54,8 @@ class OpenedFile:
         except OSError:
             return False
 
-    def __del__(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
+    def close(self) -> None:
+        """Let go of the file."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)

@@ -1,5 +1,6 @@
 """API tokens: kinds, expiry, revocation under a running app, and what is kept of them."""
 
+import os
 import sqlite3
 import stat
 import subprocess
@@ -198,3 +199,18 @@ def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
 def test_where_nobody_is_the_password_takes_as_long() -> None:
     assert not passwords._HASHER.check_needs_rehash(passwords._NOBODY)
     assert not passwords.check_password(None, "")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux lists the open files of a process")
+def test_no_file_stays_open_when_accounts_are_closed(tmp_path: Path) -> None:
+    def opened() -> list[str]:
+        names = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
+        return [os.readlink(name) for name in names if os.path.lexists(name)]
+
+    accounts = Accounts(tmp_path)
+    token = accounts.create_token("full", "full-access")
+    assert accounts.find_token(token)
+    assert any(str(tmp_path) in path for path in opened())
+    accounts.close()
+    accounts.close()
+    assert not any(str(tmp_path) in path for path in opened())
