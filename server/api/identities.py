@@ -48,9 +48,13 @@ class Identities:
     Safe to use from many threads. To be made after a fork, since a database is not shared by processes.
     """
 
-    def __init__(self, root: Path, settings: Settings, accounts: "Accounts | None" = None) -> None:
-        """`accounts`: those of the site at `root`, where they are open already."""
-        self._root, self._settings, self._accounts = root, settings, accounts
+    def __init__(
+        self, root: Path, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
+    ) -> None:
+        """`accounts`: those of the site at `root`, where they are open already. `key`: that of its sessions,
+        so that all processes of a server have the same, whatever becomes of its file.
+        """
+        self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
         self._lock = RLock()
         self._opened: _Opened | None = None
 
@@ -71,15 +75,13 @@ class Identities:
             if self._opened is None or not self._opened.file.is_there():
                 accounts = self._accounts if self._opened is None else None
                 try:
-                    opened, self._opened = (
-                        self._opened,
-                        _open(self._root, self._settings, accounts),
-                    )
+                    before = self._opened
+                    self._opened = _open(self._root, self._settings, accounts, self._key)
                 except SetupError as error:
                     log.error("%s", error)
                     raise UnavailableError() from error
-                if opened is not None:
-                    opened.file.close()
+                if before is not None:
+                    before.file.close()
             return self._opened
 
     @property
@@ -147,8 +149,8 @@ def _public(permissions: frozenset[str]) -> Actor:
     return Actor("public", permissions)
 
 
-def _open(root: Path, settings: Settings, accounts: "Accounts | None") -> _Opened:
+def _open(root: Path, settings: Settings, accounts: "Accounts | None", key: str) -> _Opened:
     """Open the accounts of a site. Raises SetupError."""
     load = import_module("server.auth.directory").open_directory
-    directory = cast("Directory", load(root, settings, accounts))
+    directory = cast("Directory", load(root, settings, accounts, key))
     return _Opened(directory, UserIndex(directory.users, root))

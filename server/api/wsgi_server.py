@@ -90,15 +90,16 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     log = ChangeLog()
     site.share(log)
+    key = session_key(site.root)
     prepare_texts(site.state.snapshot)
 
     def work() -> None:
-        HttpServer(_start(site, log, ready, report), listen, partial(incoming_folder, site.root)).run()
+        HttpServer(_start(site, log, key, ready, report), listen, partial(incoming_folder, site.root)).run()
 
     Supervisor(workers, work).run()
 
 
-def _start(site: Site, log: ChangeLog, ready: Callable[[], None], report: Report) -> Front:
+def _start(site: Site, log: ChangeLog, key: str, ready: Callable[[], None], report: Report) -> Front:
     """What an answering process does before its first request; returns the WSGI app."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
@@ -106,16 +107,19 @@ def _start(site: Site, log: ChangeLog, ready: Callable[[], None], report: Report
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
     follower(site).start()
-    app = make_app(site)
+    app = make_app(site, key)
     if number == 1:
         ready()
     threading.Thread(target=_lead, args=(site, log, report), name="leader", daemon=True).start()
     return app
 
 
-def make_app(site: Site) -> Front:
-    """The entrance to a site, whose handlers are loaded when the first request needs one."""
-    identities = Identities(site.root, site.state.settings)
+def make_app(site: Site, key: str = "") -> Front:
+    """The entrance to a site, whose handlers are loaded when the first request needs one.
+
+    `key` is that of its sessions, where it is known.
+    """
+    identities = Identities(site.root, site.state.settings, key=key)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities))
     return Front(site, identities, lambda environ: cast(Answer, handler()(environ)))
 

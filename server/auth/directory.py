@@ -6,6 +6,7 @@ from pathlib import Path
 from server.auth.accounts import Accounts
 from server.auth.attempts import LOGINS, MAILS, Attempts
 from server.auth.logins import Logins
+from server.auth.session_key import session_key
 from server.auth.sessions import Sessions
 from server.auth.users import Users
 from server.config.model import Settings
@@ -26,17 +27,19 @@ class Directory:
     mails: Attempts
 
 
-def open_directory(root: Path, settings: Settings, accounts: Accounts | None = None) -> Directory:
+def open_directory(
+    root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
+) -> Directory:
     """The directory of the site at `root`. Raises SetupError.
 
-    `accounts` are those of the site, where they are open already.
+    `accounts` are those of the site, where they are open already; `key` that of its sessions, if known.
     """
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
         accounts,
         Users(accounts),
         Logins(accounts.engine),
-        Sessions(root, settings.session.total_seconds(), accounts.site_id),
+        Sessions(key or session_key(root), settings.session.total_seconds(), accounts.site_id),
         Attempts(accounts.engine, "login", LOGINS),
         Attempts(accounts.engine, "mail", MAILS),
     )

@@ -2,13 +2,11 @@
 
 import time
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import jwt
 
 from server.auth.login import Login
-from server.auth.session_key import session_key
 from server.auth.user import User
 
 ALGORITHM = "HS256"
@@ -20,9 +18,8 @@ class Sessions:
     Each token names its site, as the issuer: another site with the same key has other users.
     """
 
-    def __init__(self, root: Path, lifetime_s: float, site_id: str) -> None:
-        """Raises SetupError where there can be no key."""
-        self._key, self.lifetime_s, self._site_id = session_key(root), lifetime_s, site_id
+    def __init__(self, key: str, lifetime_s: float, site_id: str) -> None:
+        self._key, self.lifetime_s, self._site_id = key, lifetime_s, site_id
 
     def token(self, user: User) -> str:
         """A token for a user who has just proved who it is."""

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
+from server.auth.session_key import session_key
+from server.auth.sessions import Sessions
+from server.auth.users import Users
 from tests.git import git
 from tests.servers import children, free_port, start, stop, wait
 from tests.sites import schema, write
@@ -241,3 +244,14 @@ def test_all_workers_take_timestamps_from_a_repository_that_appears(server: Serv
         edit(server, "a", i)
         commit(server, at=f"2024-01-0{i + 1}T00:00:00Z")
         until(lambda: updated() == {f"2024-01-0{i + 1}T00:00:00.000Z"}, 5)  # noqa: B023
+
+
+def test_a_key_of_sessions_that_is_deleted_counts_in_all_workers_until_the_next_start(server: Server) -> None:
+    accounts = Accounts(server.root)
+    user = Users(accounts).register("ann", "ann@example.org", "secret12", confirmed=True)
+    token = Sessions(session_key(server.root), 600, accounts.site_id).token(user)
+    accounts.close()
+    (server.root / ".quire/jwt.key").unlink()
+    for _ in range(8 * WORKERS):
+        assert server.send("GET", "/api/notes/a", Authorization=f"Bearer {token}")[0] == 403
+    assert not (server.root / ".quire/jwt.key").exists()
