@@ -160,6 +160,42 @@ def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, pa
     assert (named, message[:6]) == (path, "a link")
 
 
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("../outside.yaml", "a link out of the site"),
+        ("/etc/hostname", "a link out of the site"),
+        (
+            "content/uploads/settings.yaml",
+            "a link to content/uploads/settings.yaml, which may not hold settings",
+        ),
+        ("content/notes/settings.yaml", "a link to content/notes/settings.yaml, which may not hold settings"),
+        (".quire/settings.yaml", "a link to .quire/settings.yaml, which may not hold settings"),
+        ("nothing.yaml", "a link to nothing"),
+        ("site.yaml", "a link that leads in a circle"),
+    ],
+)
+def test_settings_that_are_a_link_to_what_others_write_are_refused(
+    tmp_path: Path, target: str, told: str
+) -> None:
+    names = ("content/uploads", "content/notes", ".quire")
+    settings = {f"{folder}/settings.yaml": "roles: {public: {note: [find, delete]}}\n" for folder in names}
+    types = {path: text for path, text in FILES.items() if path.startswith("content-types/")}
+    write(tmp_path / "site", {**types, **settings})
+    write(tmp_path, {"outside.yaml": "name: outside"})
+    link(tmp_path / "site", {"site.yaml": target})
+    with pytest.raises(SetupError, match=f"site.yaml: {told}") as raised:
+        Site(tmp_path / "site")
+    assert "\n" not in str(raised.value)
+    assert any(path == "site.yaml" and what.startswith(told) for path, what in checked(tmp_path / "site"))
+
+
+def test_settings_may_be_a_link_to_a_file_of_the_site(tmp_path: Path) -> None:
+    write(tmp_path, {"settings/live.yaml": "name: Live\n"})
+    link(tmp_path, {"site.yaml": "settings/live.yaml"})
+    assert Site(tmp_path).state.settings.name == "Live"
+
+
 def test_the_folder_of_schemas_may_not_be_a_link_itself(tmp_path: Path) -> None:
     write(tmp_path / "outside", {"note.json": schema("note", {"title": STRING})})
     (tmp_path / "site").mkdir()

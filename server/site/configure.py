@@ -40,7 +40,7 @@ class Configuration:
 def configure(root: Path) -> Configuration:
     """Read the configuration of the site at `root`. Raises SetupError where it is broken."""
     mark = configuration_mark(root)  # before the reading: what changes meanwhile is read again
-    for link in schema_links(root):
+    for link in configuration_links(root):
         raise link
     settings, schema = read_settings(root), read_content_types(root)
     for populate in wrong_populates(settings, schema):
@@ -48,12 +48,14 @@ def configure(root: Path) -> Configuration:
     return Configuration(settings, schema, tuple(check_subjects(settings, schema.subjects)), mark)
 
 
-def schema_links(root: Path) -> Iterator[SetupError]:
-    """A refusal of each link in content-types/ that leads out of it, in a circle or to nothing."""
+def configuration_links(root: Path) -> Iterator[SetupError]:
+    """A refusal of each link that leads in a circle, to nothing, or out of content-types/; and of site.yaml,
+    where that leads out of the site or to content.
+    """
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
     inside = (os.path.join(base, n) for base, *names in os.walk(folder) for n in chain(*names))
-    for path in (folder, *inside):
+    for path in (os.path.join(top, FILE), folder, *inside):
         wrong = link_problem(path, os.path.relpath(path, top), top) if os.path.islink(path) else None
         if wrong:
             yield SetupError(wrong.path, None, wrong.message, wrong.fix)

@@ -2,7 +2,8 @@
 
 A link comes with a checkout, so that whoever may commit could have Quire serve or rewrite what is no
 content: keys, accounts, settings. So a link in content/ leads to content/ alone, one in
-content/uploads/ to that folder, one in content-types/ to that; no link leads to a hidden name.
+content/uploads/ to that folder, one in content-types/ to that, and site.yaml to none of them; no link
+leads to a hidden name.
 `link_problem` tells beforehand what is wrong with a link. What is opened is looked at once more
 (`open_file`), since anybody may put a link in the place of a file in between.
 """
@@ -39,8 +40,9 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
     if inside is None:
         return Problem(shown, None, "a link out of the site", "copy the file into the site")
     if inside != shown and not may_lead(shown, inside):
-        where = f"a link to {inside or 'the site'}, which is not in {_kind(shown) or 'the content'}"
-        return Problem(shown, None, where, "put a copy in its place")
+        wrong = f"is not in {_kind(shown) or 'the content'}" if shown != SETTINGS else "may not hold settings"
+        message = f"a link to {inside or 'the site'}, which {wrong}"
+        return Problem(shown, None, message, "put a copy in its place")
     return None
 
 
@@ -50,6 +52,8 @@ def may_lead(path: str, target: str) -> bool:
     if any(part.startswith(".") for part in parts):
         return False
     kind = _kind(path)
+    if path == SETTINGS:
+        return bool(target) and not _kind(target)  # What the API writes says nothing of who may do what.
     if kind:
         return target == kind or target.startswith(f"{kind}/")
     return bool(target) and _kind(target) != TYPES and target != SETTINGS

@@ -20,7 +20,7 @@ from server.paths import TYPES
 from server.problems import Problem
 from server.schema.load import survey_content_types
 from server.schema.model import BUILT_IN, Schema
-from server.site.configure import check_state_folder, schema_links, wrong_populates
+from server.site.configure import check_state_folder, configuration_links, wrong_populates
 from server.site.loading import Progress
 from server.site.site import Site
 from server.storage.read import parsed
@@ -140,7 +140,7 @@ def _is_ignored(problem: Problem, settings: Settings) -> bool:
 
 def _configuration(root: Path) -> list[Problem]:
     """The problems of site.yaml and content-types/."""
-    links = list(schema_links(root))
+    links = list(configuration_links(root))
     schema, wrong = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(wrong):
         check_state_folder(root)
