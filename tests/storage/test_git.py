@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from server.storage import git as storage_git
 from server.storage.git import _tell_of_owner, changed_paths, git_folder, is_shallow, read_history
+from server.storage.git import git as quire_git
 from tests.git import commit_all, git
 from tests.sites import write
 
@@ -115,6 +117,19 @@ def test_no_hook_runs(root: Path, program: Path, ran: Path) -> None:
             (root / folder / hook).chmod(0o755)
     assert "content/a.md" in ask_everything(root)
     assert not ran.exists(), ran.read_text()
+    # None of that makes git run a hook today. A command that does shows that it is git which is told not to.
+    assert quire_git(root, "update-index", "content/a.md") is not None
+    assert not ran.exists(), ran.read_text()
+
+
+def test_a_hook_would_run(root: Path, program: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test above looks for: without the setting that Quire gives git, the same command runs it."""
+    fixed = tuple(setting for setting in storage_git._FIXED if not setting.startswith("core.hooksPath"))
+    monkeypatch.setattr(storage_git, "_FIXED", fixed)
+    shutil.copy(program, root / ".git/hooks/post-index-change")
+    write(root, {"content/a.md": "ONE\n"})
+    quire_git(root, "update-index", "content/a.md")
+    assert "post-index-change" in ran.read_text()
 
 
 def test_no_program_checks_signatures(root: Path, program: Path, ran: Path) -> None:
