@@ -229,7 +229,7 @@ def test_a_problem_is_found_with_its_place(tmp_path: Path, name: str) -> None:
     write(tmp_path, {**TYPES, **files})
     told = [(p, line, at, rule + "!" * (s == "error")) for p, line, at, s, rule in places(tmp_path)]
     assert told == [(f"content/{path}", line, at, rule) for path, line, at, rule in expected]
-    assert all(problem["mend"] for problem in found(tmp_path) if problem["rule"] not in ("value", "option"))
+    assert all(problem["fix"] for problem in found(tmp_path) if problem["rule"] not in ("value", "option"))
 
 
 def test_a_link_out_of_the_site_and_a_file_without_permission(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_what_a_name_may_have_meant(tmp_path: Path) -> None:
         "content/pages/aa.fr.md": page("title: A"),
     }
     write(tmp_path, {**TYPES, **wrong})
-    assert [problem["mend"] for problem in found(tmp_path)] == [
+    assert [problem["fix"] for problem in found(tmp_path)] == [
         'did you mean "authors"?',
         'did you mean "home"?',
         'did you mean "content/pages"?',
@@ -269,7 +269,7 @@ def test_documents_that_a_locale_lacks_are_told_when_asked_for(tmp_path: Path) -
     write(tmp_path, {**TYPES, **files})
     assert places(tmp_path) == []
     (problem,) = found(tmp_path, "--translations")
-    assert (problem["path"], problem["message"], problem["mend"]) == (
+    assert (problem["path"], problem["message"], problem["fix"]) == (
         "content/pages/a.md",
         "has no fr version",
         "add content/pages/a.fr.md",
@@ -286,7 +286,7 @@ def test_a_tree_of_another_tool_keeps_its_other_files(tmp_path: Path) -> None:
     }
     write(tmp_path, {**TYPES, **doc, **tree})
     assert [p[0] for p in places(tmp_path)] == ["docs/en/a.mdx", "docs/xx/a.md"]
-    assert "docs/{locale}/{name}.md" in found(tmp_path)[0]["mend"]
+    assert "docs/{locale}/{name}.md" in found(tmp_path)[0]["fix"]
 
 
 # --- site.yaml and schemas -----------------------------------------------------------------------
@@ -614,7 +614,7 @@ def test_programs_are_told_what_was_fixed(tmp_path: Path) -> None:
     write(tmp_path, {**TYPES, "content/pages/a.md": page("title: A", "authors: [/nell]")})
     told = json.loads(check(tmp_path, "--fix", "--format", "json").stdout)
     fixed = {"path": "content/pages/a.md", "key": "authors.0", "before": "/nell", "after": "nell"}
-    assert (told["mended"], told["problems"]) == ([fixed], [])
+    assert (told["fixed"], told["problems"]) == ([fixed], [])
 
 
 def test_what_is_certainly_mistyped_is_fixed(tmp_path: Path) -> None:

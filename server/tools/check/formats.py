@@ -22,7 +22,7 @@ def as_json(found: Survey, prefix: str) -> str:
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
-        "mended": [_as_fixed(fix) for fix in found.fixed],
+        "fixed": [_as_fixed(fix) for fix in found.fixed],
         "problems": [_as_object(problem) for problem in found.problems],
     }
     return json.dumps(made, indent=2, ensure_ascii=False)
@@ -36,7 +36,7 @@ def _as_object(problem: Problem) -> Mapping[str, Any]:
         "severity": problem.severity,
         "rule": problem.rule,
         "message": problem.message,
-        "mend": problem.fix,
+        "fix": problem.fix,
     }
 
 
