@@ -23,7 +23,7 @@ RULES: Mapping[str, str] = {
     "file-name": "A name says draft, or a locale, where there is none: the file is a document of its own.",
     "translation": "A document is not there in the default locale; with `--translations`, in any other.",
     "stale-draft": "A draft is older than what is published.",
-    "interrupted": "A write of the file was cut off, with the process that made it; it has been finished.",
+    "interrupted": "A write was cut off with its process; it has been finished, dropped, or put aside.",
     "unclaimed": "No type claims the file.",
 }
 

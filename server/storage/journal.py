@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.errors import ConflictError, StorageError
+from server.paths import FOLDER
 from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
 from server.storage.links import inner_path, may_lead, opened_folder
 from server.storage.write_lock import WriteLock
 
 _RECORD = "intent"
+_UNSAVED = "unsaved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,21 @@ class Journal:
         steps = (step for record in self.folder.glob(f"*.{_RECORD}") for step in _read_record(record) or ())
         return sorted(step.target for step in steps if step.staged and (self.folder / step.staged).exists())
 
+    def dropped(self) -> bool:
+        """Whether a crash left a write that `recover` drops, before it had changed any file."""
+        records = (_read_record(record) or () for record in self.folder.glob(f"*.{_RECORD}"))
+        known = {step.staged for steps in records for step in steps}
+        return any(staged.name not in known for staged in self.folder.glob("*.staged"))
+
+    def unsaved(self) -> list[str]:
+        """The files that `recover` put aside since somebody had edited the ones that they were to replace."""
+        try:
+            return sorted(
+                f"{FOLDER}/{_UNSAVED}/{path.name}" for path in (self.folder.parent / _UNSAVED).iterdir()
+            )
+        except OSError:
+            return []
+
     def recover(self) -> int:
         """Carry out or drop what a crash left; call it under the lock. Returns how many files it changed."""
         if self.empty:
@@ -115,7 +132,7 @@ class Journal:
         if not staged.exists() or _file_digest(staged) != step.digest:
             return 0  # It was renamed before the crash.
         if not untouched:  # Somebody has edited the file since: the edit stays, ours goes to a folder.
-            aside = self.folder.parent / "unsaved"
+            aside = self.folder.parent / _UNSAVED
             aside.mkdir(mode=0o700, exist_ok=True)
             os.replace(staged, aside / target.name)
             return 0

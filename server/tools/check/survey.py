@@ -16,7 +16,7 @@ from server.errors import SetupError, noting
 from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
 from server.index.snapshot import Snapshot
-from server.paths import TYPES
+from server.paths import FOLDER, TYPES
 from server.problems import Problem
 from server.schema.load import survey_content_types
 from server.schema.model import BUILT_IN, Schema
@@ -77,9 +77,11 @@ def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
     if wrong:
         return Survey(_sorted(wrong), len({problem.path for problem in wrong}))
     site = Site(root)
-    interrupted = [_finished(path) for path in site.interrupted()]
+    finished, dropped = site.interrupted()
     load(site.load)
     found = look(site, translations=translations)
+    interrupted = [_finished(path) for path in finished] + ([_DROPPED] if dropped else [])
+    interrupted += [_unsaved(path) for path in site.unsaved()]
     return replace(found, problems=_sorted((*found.problems, *interrupted)))
 
 
@@ -159,6 +161,23 @@ def _finished(path: str) -> Problem:
     """A write that a killed process left, which was carried out when the site was read."""
     fix = "look at `git diff`: all files of that change are written now"
     what = "a write of it was cut off, and has been finished"
+    return Problem(path, None, what, fix, "warning", rule="interrupted")
+
+
+_DROPPED = Problem(
+    FOLDER,
+    None,
+    "a write was cut off before it changed a file, and has been dropped",
+    "send it again, if it is missing",
+    "warning",
+    rule="interrupted",
+)
+
+
+def _unsaved(path: str) -> Problem:
+    """What a write that was cut off should have written over a file that somebody had edited meanwhile."""
+    fix = "take over what you want of it, then delete it"
+    what = "is from a write that was cut off, whose file was edited meanwhile"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
