@@ -87,7 +87,9 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)\s#]+)")
 def pages() -> list[Path]:
     """Every page for readers."""
     root = DOCS.parent
-    return [*root.glob("*.md"), *DOCS.glob("*.md"), *(root / "examples").glob("**/README.md")]
+    return [
+        page for folder in (".", "docs", "examples", "examples/*") for page in root.glob(f"{folder}/*.md")
+    ]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS.parent).as_posix())

@@ -16,7 +16,7 @@ from server.documents.document import Document
 from server.documents.version import version_of
 from server.errors import NotFoundError
 from server.index.budget import Budget
-from server.index.find import find, find_one, find_single
+from server.index.find import find, find_numbered, find_one, find_single
 from server.index.snapshot import View
 from server.index.user_index import NO_USERS, UserIndex, UserTables
 from server.query.ast import Query
@@ -84,7 +84,10 @@ class Reader:
         require(self.actor, self.type, "findOne")
         query = self.query(params)
         view = self.view(query)
-        return self.show(view, query, find_one(view, query, document_id), params)
+        found = find_one(view, query, document_id)
+        if found is None and self.state.settings.v4 and document_id.isdecimal():
+            found = find_numbered(view, query, int(document_id))
+        return self.show(view, query, found, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Shown:
         """One document as a query wants it shown. Raises NotFoundError where there is none."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from server.documents.document import PUBLISHED, Document, default_order
@@ -58,6 +58,12 @@ def find_one(view: View, query: Query, document_id: str) -> Document | None:
     status = view.status(query.type)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
+
+
+def find_numbered(view: View, query: Query, number: int) -> Document | None:
+    """One document by its numeric `id`, which says the locale as well, if it meets the query's filters."""
+    everywhere = replace(query, locales=tuple(view.settings.locales))
+    return _first_matching(view, query, (d for d in candidates(view, everywhere) if d.id == number))
 
 
 def find_single(view: View, query: Query) -> Document | None:

@@ -42,7 +42,7 @@ def read_query(
         filter=read_filters(schema, type_, params.get("filters")),
         sort=read_sort(schema, type_, params.get("sort")),
         fields=read_fields(type_, params.get("fields")),
-        populate=read_populate(schema, type_, params.get("populate")),
+        populate=read_populate(schema, type_, params.get("populate"), forgiving=settings.v4),
     )
     if many:
         refuse_outside(params)
@@ -57,7 +57,7 @@ def read_query(
         selection,
         read_page(params.get("pagination"), settings) if many else Page(0, 1, 1),
         _locales(params, type_, settings, many=many),
-        read_status(params.get("status")) == "draft",
+        _status(params, settings) == "draft",
         frozenset(),
         _text(params.get("_q"), "_q"),
         publication or _has_published(params.get("hasPublishedVersion")),
@@ -142,6 +142,12 @@ def read_status(value: Any) -> str:
         details = {"source": "query", "param": "status"}
         raise ValidationError(f"Invalid status. Expected one of: {', '.join(STATUSES)}", details)
     return str(value)
+
+
+def _status(params: Mapping[str, Any], settings: Settings) -> str:
+    """`status`; in a site for clients of Strapi 4 `publicationState=preview` is their name for drafts."""
+    older = settings.v4 and "status" not in params and params.get("publicationState") == "preview"
+    return "draft" if older else read_status(params.get("status"))
 
 
 def _publication(value: Any) -> str | None:

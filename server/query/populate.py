@@ -32,9 +32,13 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     return tuple(attribute.name for attribute in named.values() if attribute)
 
 
-def read_populate(schema: Schema, type_: Type, value: Any) -> tuple[Node, ...]:
-    """The nodes that any form of `populate` asks for. Raises ValidationError."""
-    return _PopulateParser(schema).nodes(type_, value, ())
+def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
+    """The nodes that any form of `populate` asks for. Raises ValidationError.
+
+    `forgiving` reads it as Strapi 4 did: names that no attribute has are left out, and names may stand beside
+    objects.
+    """
+    return _PopulateParser(schema, forgiving).nodes(type_, value, ())
 
 
 def _names(value: Any, param: str) -> list[str]:
@@ -54,18 +58,23 @@ class _PopulateParser:
     short parameter may stand for very many."""
 
     schema: Schema
+    forgiving: bool
     count: int = 0
 
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
         """The nodes of one level, which is below some attributes; names are told with `path` before them."""
-        wanted = _as_object(value)
+        wanted = self.wanted(value)
         if "*" in wanted:
             wanted = {**dict.fromkeys(type_.populatable, True), **wanted}
             del wanted["*"]
         nodes = (self.node(type_, name, options, path, (*above, name)) for name, options in wanted.items())
         return tuple(node for node in nodes if node is not None)
+
+    def wanted(self, value: Any) -> dict[str, Any]:
+        """Any form of populate as an object; see `_as_object`."""
+        return _as_object(_merged(value) if self.forgiving else value)
 
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
@@ -75,9 +84,13 @@ class _PopulateParser:
         if self.count > qs.NODES:
             raise ValidationError(f"populate leads to more than {qs.NODES} attributes; populate less")
         path = (*path, name)
+        if name not in type_.populatable and self.forgiving:
+            return None
         if name not in type_.populatable:
             raise invalid_key(name, ".".join(path), "populate")
         attribute = type_.attributes.get(name)
+        if self.forgiving and isinstance(value, str) and read_boolean(value) is None:
+            value = True
         options = _options(value, path)
         if options is None:
             return None
@@ -124,9 +137,9 @@ class _PopulateParser:
                 raise invalid_key(key, ".".join(path), "populate")
         if "on" in options:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
-        wanted = _as_object(options.get("populate"))
+        wanted = self.wanted(options.get("populate"))
         for name in wanted:
-            if name != "*" and not any(name in t.populatable for t in targets):
+            if name != "*" and not self.forgiving and not any(name in t.populatable for t in targets):
                 raise invalid_key("populate", ".".join(path), "populate")
         return {t.uid: Selection(populate=self.nodes(t, _of(t, wanted), ())) for t in targets}
 
@@ -157,6 +170,17 @@ def _count(value: Any, path: AttributePath) -> bool:
 
 def _of(type_: Type, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if name == "*" or name in type_.populatable}
+
+
+def _merged(value: Any) -> Any:
+    """`populate[a]=*&populate=b`, which is read as a list of an object and a name → one object."""
+    numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
+    if not numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
+        return value
+    found: dict[str, Any] = {}
+    for key, part in value.items() if numbered else ((str(i), item) for i, item in enumerate(value)):
+        found.update(_as_object(_merged(part)) if key.isdecimal() else {key: part})
+    return found
 
 
 def _as_object(value: Any) -> dict[str, Any]:
