@@ -31,5 +31,6 @@ def _scale(site: Site, stop: Event) -> None:
                 site.scale(path)
             except Exception:
                 log.exception("%s could not be scaled", path)
-        seen = media
         site.image_cache.save()
+        if not site.unscaled():  # Where an upload was scaled meanwhile, some have had no turn.
+            seen = media

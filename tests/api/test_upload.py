@@ -6,17 +6,20 @@ import json
 import re
 import resource
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from server.api.routes import upload as routes
 from server.site.scaling import scaler
 from server.storage.images import formats
 from server.storage.images.measure import ImageSize, measure
 from server.storage.write_lock import WriteLock
 from tests.sites import Api, make, schema
+from tests.waiting import computing_less_than, until
 
 POST = schema(
     "post",
@@ -397,3 +400,31 @@ def test_no_link_that_is_put_in_the_place_of_a_picture_is_followed(api: Api) -> 
     inside = file["url"].removeprefix("/uploads/")
     assert api.site.image_cache.facts(inside) == (None, None)
     assert not api.site.image_cache.make(inside)
+
+
+def test_one_upload_of_many_pictures_scales_no_longer_than_others_can_wait(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "SCALING_S", 0.01)
+    files = upload(api, (picture(), "a.png"), (picture(610), "b.png"), (picture(620), "c.png")).body
+    assert [file["formats"] is None for file in files] == [False, True, True]
+    scaling = scaler(api.site)
+    scaling.start()
+    until(lambda: all(file["formats"] for file in api.get("/api/upload/files").body))
+    scaling.stop()
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "most"),
+    [
+        ("JPEG", b"\xff\xe1\xea\x68Exif\0\0" + b"x" * 60_000, 700),
+        ("PNG", b"\0\0\0\0tEXt" + zlib.crc32(b"tEXt").to_bytes(4, "big"), 1_000_000),
+    ],
+)
+def test_a_header_that_is_too_long_is_none(kind: str, part: bytes, most: int) -> None:
+    begin = {"JPEG": 2, "PNG": 33}[kind]
+    sent = picture(300, 200, kind)
+    for count, size in ((10, ImageSize(300, 200)), (most, None)):
+        file = io.BytesIO(sent[:begin] + part * count + sent[begin:])
+        with computing_less_than(1.5):  # The first one takes nine seconds where it is all read.
+            assert measure(file, f".{kind.lower()}") == size

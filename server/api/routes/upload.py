@@ -36,6 +36,7 @@ Form = MultiDict[str, str]
 MAX_PARTS = 200  # files and fields of one form: each file is open while the form is read
 MAX_FIELDS = 1_000_000  # bytes of all that is no file
 ABANDONED_S = 3600
+SCALING_S = 10.0
 # What a query may say of files, which have neither locales nor drafts; and where it asks for a page.
 _QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED = (*_QUERIED, "pagination", "page", "pageSize")
@@ -138,9 +139,13 @@ def _file(state: State, key: str) -> Document:
 
 
 def _stored(site: Site, state: State, paths: tuple[str, ...]) -> list[bytes]:
-    """Files that were just written, with the formats of pictures, as an answer shows them."""
+    """Files that were just written, as an answer shows them: with the formats of pictures, as far as these
+    were made in SCALING_S. Others are made in the background.
+    """
+    deadline = time.monotonic() + SCALING_S
     for path in paths:
-        state = site.scale(path)
+        if time.monotonic() < deadline:
+            state = site.scale(path)
     files = [state.snapshot.media[upload_path(path) or ""] for path in paths]
     return _rendered(state, Query(state.schema.types[UPLOAD]), files)
 

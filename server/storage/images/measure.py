@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import filetype  # type: ignore[import-untyped]
 from PIL import Image
@@ -24,6 +24,9 @@ MEASURED = (*_BY_PILLOW, ".ico")
 MAX_PIXELS = 100_000_000
 Image.MAX_IMAGE_PIXELS = None  # Pillow would warn at half of its own limit; MAX_PIXELS is checked instead.
 _ORIENTATION = 0x0112  # an EXIF tag
+# How many bytes of a file are read before its size is known: of some formats, Pillow reads the whole file.
+_HEAD, _WHOLE = 4 * 1024 * 1024, 64 * 1024 * 1024
+_READ_WHOLE = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,35 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
             return _OTHERS[ending](file)
         if ending not in _BY_PILLOW:
             return None
-        image = Image.open(file, formats=READ)
+        most = _WHOLE if ending in _READ_WHOLE else _HEAD
+        head = cast(IO[bytes], _Head(file, most))
+        image = Image.open(head, formats=_READ_WHOLE.get(ending, READ))
         width, height = image.size
         if width * height > MAX_PIXELS:
             return None
         return ImageSize(height, width) if orientation(image) >= 5 else ImageSize(width, height)
     except Exception:  # Pillow raises whatever a damaged file leads it to
         return None
+
+
+class _Head:
+    """A file of which so many bytes can be read, wherever they are; more raise ValueError.
+
+    Some headers can be as long as the file, in parts that take long to put together.
+    """
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self._file, self._left = file, most
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, or all that is left."""
+        wanted = self._left + 1 if size < 0 else size
+        data = self._file.read(min(wanted, self._left + 1))
+        self._left -= len(data)
+        if self._left < 0:
+            raise ValueError("the header of an image is too long")
+        return data
 
 
 def orientation(image: Image.Image) -> int:
