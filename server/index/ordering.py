@@ -6,7 +6,7 @@ so that a range of the order, or the part of a set that is on a page, is found c
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ _LAST = "\U0010ffff"  # sorts after every timestamp
 _FEW = 32  # For so few documents, making the set again costs less than the memory of notes.
 _BITS_OF_A_REFERENCE = 64
 _BITS = tuple(1 << i for i in range(8))
+_ONE = ord("1")
 Item = TypeVar("Item")
 UNORDERED = frozenset({"json", "array", "blocks"})
 
@@ -93,10 +94,20 @@ def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
 
 def bits_of(documents: Iterable[Document]) -> int:
     """The set of some documents of one type, locale and status."""
-    slots = [d.slot for d in documents]
+    return bits_of_slots([d.slot for d in documents])
+
+
+def bits_of_slots(slots: Sequence[int]) -> int:
+    """The set of the documents that have some slots."""
     if not slots:
         return 0
-    made = bytearray((max(slots) >> 3) + 1)
+    top = max(slots)
+    if len(slots) << 3 > top:  # Of many, binary digits are made in a third of the time.
+        digits = bytearray(b"0") * (top + 1)
+        for slot in slots:
+            digits[~slot] = _ONE
+        return int(digits, 2)
+    made = bytearray((top >> 3) + 1)
     for slot in slots:
         made[slot >> 3] |= _BITS[slot & 7]
     return int.from_bytes(made, "little")

@@ -69,6 +69,15 @@ def _cost(part: Filter) -> int:
     return 2
 
 
+def _searched_text(part: Filter) -> str:
+    """The casefolded text that a part looks for in the texts of a column; empty for parts of other kinds."""
+    if not isinstance(part, Compare) or part.operator.name != "$containsi" or part.negated:
+        return ""
+    if not is_orderable(part.attribute) or part.attribute.name == "locale":
+        return ""
+    return str(part.operand.casefold())
+
+
 @dataclass(frozen=True, slots=True)
 class Planner:
     """Plans filters of documents of one type, in the locale of the traversal."""
@@ -118,7 +127,15 @@ class Planner:
         return Plan(bits, None if not rest else rest[0] if len(rest) == 1 else And(tuple(rest)))
 
     def _any(self, filter_: Or) -> Plan:
-        plans = [self.plan(part) for part in filter_.parts]
+        text = _searched_text(filter_.parts[0])
+        plans, columns = [], []
+        for part in filter_.parts:
+            if text and isinstance(part, Compare) and _searched_text(part) == text:
+                columns.append(part.at)
+            else:
+                plans.append(self.plan(part))
+        if columns:  # All at once, as those of `_q` are, which is faster than one by one.
+            plans.append(Plan(self._containing(text, columns)))
         exact = all(plan.rest is None for plan in plans)
         if any(plan.bits is None for plan in plans):
             return Plan(None, None if any(p.bits is None and p.rest is None for p in plans) else filter_)
@@ -156,10 +173,13 @@ class Planner:
             text = part.operand.casefold()
             if not text:
                 return not_null(self._by(part)), name != "$eqi"
-            key = TextKey(self.type.uid, part.at, self._own_locale, self._status, text)
-            found = self.view.snapshot.found.containing(self.order, key, self.view.budget)
-            return found, name == "$containsi"
+            return self._containing(text, [part.at]), name == "$containsi"
         return None, False
+
+    def _containing(self, text: str, columns: Iterable[int]) -> int:
+        """The documents that contain a casefolded text in one of some columns."""
+        key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
+        return self.view.snapshot.found.containing(self.order, key, self.view.budget)
 
     def _flagged(self, part: Compare) -> int:
         order = self._by(part)

@@ -1,46 +1,67 @@
 """Which documents have some text in a column: the texts of a chunk are joined, and searched in one go."""
 
+import ctypes
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from server.bounded import Cache, size_of
 from server.documents.document import Document
 from server.index.budget import Budget
-from server.index.ordering import Order, bits_of
+from server.index.ordering import Order, bits_of_slots
 from server.index.sorted_chunks import Notes
 from server.query.operators import text_of
 
-_SEPARATOR = "\0"  # in no document, since no text file may contain it
-_SEARCHED_IN_A_STEP = 11  # as a power of two: that many characters take about as long as any other step
+_SEPARATOR = b"\0"  # in no document, since no text file may contain it
+_SEARCHED_IN_A_STEP = 11  # as a power of two: that many bytes take about as long as any other step
+_SAMPLE = 16  # Where so many of twice as many documents contain a text, the rest are looked at one by one.
+_FEW = 32  # As few documents as these are looked at one by one.
 
 MAX_BYTES = 8 * 1024 * 1024
 LONGEST_KEPT = 200  # characters; people who page through what they found search for no longer texts
 _OVERHEAD = 300  # bytes; what an entry takes, about, besides its key and its set
 
-Joined = tuple[str, Sequence[int]]  # the casefolded texts of a chunk in one, and where each begins
+
+class Joined(NamedTuple):
+    """The casefolded texts of a chunk in one, as UTF-8; where each begins, and the last ends; the slots.
+
+    The slots are those of the documents. They are kept here since looking at the documents themselves
+    makes a copy of the memory that a forked process shares with others.
+    """
+
+    texts: bytes
+    starts: Sequence[int]
+    slots: Sequence[int]
 
 
-def containing(order: Order, at: int, text: str, budget: Budget) -> int:
-    """The set of the documents whose value in the column `at` contains `text`; both as casefolded text."""
-    if _SEPARATOR in text:
+def containing(order: Order, columns: Sequence[int], text: str, budget: Budget) -> int:
+    """The set of the documents with a value in one of some columns that contains `text`; both casefolded."""
+    sought = _encoded(text)
+    if _SEPARATOR in sought:
         return 0
-    matching: list[Document] = []
+    slots: list[int] = []
     for chunk, notes in order.chunks:
-        joined = _joined(chunk, notes, at)
-        budget.spend(len(joined[0]) >> _SEARCHED_IN_A_STEP)
-        found = [chunk[i] for i in _positions(joined, text)]
-        budget.spend(len(found))
-        matching.extend(found)
-    return bits_of(matching)
+        found: set[int] = set()
+        # The longest texts first: after them, there are few documents left to look for.
+        for joined in sorted((_joined(chunk, notes, at) for at in columns), key=_length, reverse=True):
+            budget.spend(len(joined.texts) >> _SEARCHED_IN_A_STEP)
+            if len(chunk) - len(found) <= _FEW:
+                found.update(_of_some(joined, [i for i in range(len(chunk)) if i not in found], sought))
+            else:
+                found.update(_positions(joined, sought))
+        if found:
+            budget.spend(len(found))
+            slots.extend([joined.slots[i] for i in found])
+    return bits_of_slots(slots)
 
 
 class TextKey(NamedTuple):
-    """A search in one column of the documents of a type in a locale and status, for a casefolded text."""
+    """A search in columns of the documents of a type in a locale and status, for a casefolded text."""
 
     uid: str
-    at: int
+    columns: tuple[int, ...]
     locale: str
     status: str
     text: str
@@ -61,7 +82,7 @@ class Found:
         """What `containing` says of an order of just the documents that the key is about."""
         bits = self.cache.get(key)
         if bits is None:
-            bits = containing(order, key.at, key.text, budget)
+            bits = containing(order, key.columns, key.text, budget)
             if len(key.text) <= LONGEST_KEPT:
                 self.cache.put(key, bits)
         return bits
@@ -85,24 +106,81 @@ def _joined(chunk: tuple[Document, ...], notes: Notes, at: int) -> Joined:
 
 
 def _join(chunk: tuple[Document, ...], at: int) -> Joined:
-    parts: list[str] = []
-    starts = array("Q")
-    length = 0
-    for document in chunk:
-        value = document.row[at]
-        part = _SEPARATOR if value is None else _SEPARATOR + text_of(value).casefold()
-        starts.append(length)
-        parts.append(part)
-        length += len(part)
-    return "".join(parts), starts
+    values = [document.row[at] for document in chunk]
+    parts = [b"" if value is None else _encoded(text_of(value).casefold()) for value in values]
+    starts = array("Q", [0])
+    for part in parts:
+        starts.append(starts[-1] + len(part) + 1)
+    slots = array("L", [document.slot for document in chunk])
+    return Joined(_SEPARATOR.join((*parts, b"")), starts, slots)
 
 
-def _positions(joined: Joined, text: str) -> Iterator[int]:
+def _encoded(text: str) -> bytes:
+    """In UTF-8, no character is found within others: bytes are as good to search as text."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _length(joined: Joined) -> int:
+    return len(joined.texts)
+
+
+def _positions(joined: Joined, sought: bytes) -> list[int]:
     """The positions in the chunk of the documents that contain a text, in order."""
-    texts, starts = joined
-    count = len(starts)
-    at = texts.find(text)
+    texts, starts, slots = joined
+    found: list[int] = []
+    find = _finder(texts)
+    at = find(sought, 0)
     while at >= 0:
         following = bisect_right(starts, at)
-        yield following - 1
-        at = texts.find(text, starts[following]) if following < count else -1
+        found.append(following - 1)
+        if following == len(slots):
+            break
+        if len(found) == _SAMPLE and following <= 2 * _SAMPLE:
+            return found + _from(joined, following, sought)
+        at = find(sought, starts[following])
+    return found
+
+
+def _from(joined: Joined, first: int, sought: bytes) -> list[int]:
+    """The positions, from one on, of the documents that contain a text, each looked at for itself."""
+    starts = joined.starts[first:]
+    found = map(joined.texts.find, repeat(sought), starts, starts[1:])
+    return [i for i, at in enumerate(found, first) if at >= 0]
+
+
+def _of_some(joined: Joined, positions: Sequence[int], sought: bytes) -> list[int]:
+    """Those of some positions where the document contains a text."""
+    find, starts = joined.texts.find, joined.starts
+    return [i for i in positions if find(sought, starts[i], starts[i + 1]) >= 0]
+
+
+# --- memmem, which is three times as fast as bytes.find ---------------------------------------------
+
+Find = Callable[[bytes, int], int]
+
+
+def _finder(texts: bytes) -> Find:
+    """What finds a text in others from a position on, as `bytes.find` does."""
+    if _memmem is None:
+        return texts.find
+    begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)
+
+    def find(text: bytes, start: int) -> int:
+        at = _memmem(begin + start, length - start, text, len(text))
+        return at - begin if at else -1
+
+    return find
+
+
+def _from_c() -> Callable[[int, int, bytes, int], int | None] | None:
+    """The function of the C library, where there is one."""
+    try:
+        function = ctypes.PyDLL(None).memmem
+    except (AttributeError, OSError):
+        return None
+    function.restype = ctypes.c_void_p
+    function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
+    return function
+
+
+_memmem = _from_c()

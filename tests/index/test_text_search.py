@@ -1,48 +1,66 @@
 """Searching the joined texts of chunks finds what searching each document finds."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.documents.document import Document, default_order, make
-from server.index import sorted_chunks
+from server.index import sorted_chunks, text_search
 from server.index.budget import Budget
-from server.index.ordering import Order, bits_of
+from server.index.ordering import Order, bits_of, bits_of_slots, slots_of
 from server.index.text_search import LONGEST_KEPT, containing, prepare
 from server.schema.model import Attribute, Type
 from tests.conftest import MakeApi
 from tests.sites import collection, documents
 
-NOTE = Type("api::note.note", "collectionType", "note", "notes", "Note", {"text": Attribute("text", "text")})
-AT = NOTE.position["text"]
-LETTERS = "ab -\n.é_1ßẞ漢"
+ATTRIBUTES = {name: Attribute(name, "text") for name in ("text", "title")}
+NOTE = Type("api::note.note", "collectionType", "note", "notes", "Note", ATTRIBUTES)
+AT, TITLE = NOTE.position["text"], NOTE.position["title"]
+LETTERS = "ab -\n.é_1ßẞ漢𝄞\ud800"
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_chunks() -> object:
-    """Chunks of four, so that a handful of documents has several."""
+    """Chunks of four, so that a handful of documents has several, in which two are many and one is few."""
     patch = pytest.MonkeyPatch()
     patch.setattr(sorted_chunks, "CHUNK", 4)
+    patch.setattr(text_search, "_SAMPLE", 2)
+    patch.setattr(text_search, "_FEW", 1)
     yield
     patch.undo()
 
 
-def note(i: int, text: str | None) -> Document:
+def note(i: int, text: str | None, title: str | None = None) -> Document:
     timestamp = f"2024-01-01T00:00:{i:02d}.000Z"
-    document = make(NOTE, f"n{i}", [text], (timestamp,) * 3, "en", f"n{i}.md")
+    document = make(NOTE, f"n{i}", [text, title], (timestamp,) * 3, "en", f"n{i}.md")
     document.slot = i
     return document
 
 
-@given(
-    st.lists(st.none() | st.text(LETTERS, max_size=12), max_size=20), st.text(LETTERS, min_size=1, max_size=4)
-)
-def test_it_finds_every_document_whose_text_contains_another(texts: list[str | None], text: str) -> None:
-    documents = [note(i, one) for i, one in enumerate(texts)]
+@pytest.fixture(params=["memmem", "bytes.find"])
+def either_function(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search with the function of the C library, and without."""
+    if request.param == "bytes.find":
+        monkeypatch.setattr(text_search, "_memmem", None)
+    elif text_search._memmem is None:
+        pytest.skip("this C library has no memmem")
+
+
+TEXT = st.none() | st.text(LETTERS, max_size=12)
+
+
+@pytest.mark.usefixtures("either_function")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=20), st.text(LETTERS, min_size=1, max_size=4))
+def test_it_finds_every_document_whose_text_contains_another(
+    texts: list[tuple[str | None, str | None]], text: str
+) -> None:
+    documents = [note(i, *both) for i, both in enumerate(texts)]
     order = Order.presorted(documents, default_order)
     sought = text.casefold()
-    expected = bits_of(d for d, one in zip(documents, texts, strict=True) if sought in (one or "").casefold())
-    assert containing(order, AT, sought, Budget()) == expected
+    for columns in ([AT], [TITLE], [AT, TITLE], [TITLE, AT]):
+        expected = [d for d in documents if any(sought in (d.row[at] or "").casefold() for at in columns)]
+        assert containing(order, columns, sought, Budget()) == bits_of(expected)
 
 
 def test_texts_that_were_joined_before_are_searched_in_the_same_way() -> None:
@@ -50,15 +68,15 @@ def test_texts_that_were_joined_before_are_searched_in_the_same_way() -> None:
         [note(i, text) for i, text in enumerate(["Low tide", None, "TIDES"])], default_order
     )
     prepare(order, AT)
-    assert containing(order, AT, "tide", Budget()) == bits_of(d for d in order if d.row[AT])
+    assert containing(order, [AT], "tide", Budget()) == bits_of(d for d in order if d.row[AT])
     later = order.changed([], [note(3, "tidal")])
-    assert containing(later, AT, "tid", Budget()) == bits_of(d for d in later if d.row[AT])
+    assert containing(later, [AT], "tid", Budget()) == bits_of(d for d in later if d.row[AT])
 
 
 def test_no_text_reaches_from_one_document_into_the_next() -> None:
     order = Order.presorted([note(0, "low"), note(1, "tide")], default_order)
-    assert containing(order, AT, "lowtide", Budget()) == 0
-    assert containing(order, AT, "low\0tide", Budget()) == 0
+    assert containing(order, [AT], "lowtide", Budget()) == 0
+    assert containing(order, [AT], "low\0tide", Budget()) == 0
 
 
 def test_what_was_found_is_told_again_until_something_changes(make_api: MakeApi) -> None:
@@ -74,3 +92,8 @@ def test_what_was_found_is_told_again_until_something_changes(make_api: MakeApi)
     assert api.get("/api/notes?_q=two").ids == ["b"]
     assert api.get(f"/api/notes?_q={'x' * (LONGEST_KEPT + 1)}").ids == []
     assert all(len(key.text) <= LONGEST_KEPT for key, _ in api.site.state.snapshot.found.cache.items())
+
+
+def test_sets_of_many_and_of_few_slots_are_the_same_sets() -> None:
+    for slots in ([], [0], [7, 8, 300], [3, 1, 2], list(range(40)), list(range(5, 90, 2))):
+        assert slots_of(bits_of_slots(slots)) == sorted(slots)
