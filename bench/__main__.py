@@ -1,5 +1,5 @@
-"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search, and
-`worst` what the costliest requests cost.
+"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search,
+`worst` what the costliest requests cost, and `large` one large site.
 
 Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
 so that the ratios hold on a machine that has other things to do.
@@ -19,6 +19,7 @@ from bench import (
     compare,
     exporting,
     growth,
+    large,
     live,
     loading,
     memory,
@@ -36,15 +37,17 @@ SIZES = (0, 1000, 10_000, 50_000)
 WORST = 10_000  # articles of the site that costly queries are sent to
 GROWTH = (1000, 10_000, 50_000)
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
+CHOICES = ("quire", "servers", "search", "worst", "large")
 BEGAN = time.perf_counter()
 
 
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["quire", "servers", "search", "worst"], default="quire")
+    parser.add_argument("what", nargs="?", choices=CHOICES, default="quire")
     parser.add_argument("--full", action="store_true", help="more turns, and reading at every size")
     parser.add_argument("--docs", help="of search: the documentation to ask questions of (bench/quality.py)")
+    parser.add_argument("--articles", type=int, default=150_000, help="of large: how many the site has")
     options = parser.parse_args()
     print(_machine())
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
@@ -55,6 +58,9 @@ def main() -> None:
         elif options.what == "worst":
             make_site(Path(folder), WORST)
             worst.measure(Path(folder), WORST, queries=5000 if options.full else 500)
+        elif options.what == "large":
+            make_site(Path(folder), options.articles)
+            large.measure(Path(folder), options.articles)
         else:
             _measure(Path(folder), full=options.full)
     print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s")
