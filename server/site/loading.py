@@ -1,5 +1,6 @@
 """Reads all files of a site: from the parse cache what has not changed, the rest on all cores."""
 
+import ctypes
 import gc
 import multiprocessing
 import os
@@ -8,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ from server.site.git_state import GitState, look_at_git
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.images.cache import ImageCache
 from server.storage.media import upload_path
-from server.storage.parse_cache import CachedEntry, ParseCache, pack, unpack
+from server.storage.parse_cache import NOTHING, CachedEntry, ParseCache, pack, unpack
 from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
 
@@ -52,6 +53,12 @@ def uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def give_back() -> None:
+    """Let the system have the memory that was freed; the C library would keep it."""
+    with suppress(AttributeError, OSError):  # there is no such function but in glibc
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def cores() -> int:
@@ -102,19 +109,22 @@ def _read_all(
     used, left = _sift(store, kept, owners, found.files)
     entries = {one.entry.path: one.entry for one in used}
     renewed = [one for one in used if one is not kept[one.entry.path]]
-    done, blocks = len(used), [pack(renewed)] if renewed else []
+    if cache and len(kept) - len(used) > (len(used) + len(left)) // 2:
+        cache.replace([pack(used)])
+    elif cache and (renewed := [one for one in used if one is not kept[one.entry.path]]):
+        cache.add([pack(renewed)])
+    done = len(used)
     for block, read in _read(store, left, readers if len(left) >= MANY else None):
         entries.update((entry.path, entry) for entry in read)
-        blocks.append(block)
+        if (
+            cache and block != NOTHING
+        ):  # Now: to hold all blocks until the end would take as much as the site.
+            cache.add([block])
         done += BLOCK
         if progress:
             progress(min(done, len(owners)), len(owners))
     if progress:
         progress(len(owners), len(owners))
-    if cache and len(kept) - len(used) > len(entries) // 2:
-        cache.replace([pack(used), *blocks])
-    elif cache and blocks:
-        cache.add(blocks)
     return entries
 
 
@@ -161,9 +171,9 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
     if readers is None:
         yield from (_read_part(store, part) for part in parts)
         return
-    types = store.schema.types
+    types, ids = store.schema.types, dict[str, str]()
     for block, others in readers(parts):
-        yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
+        yield block, [kept.entry for part in (block, others) for kept in unpack(part, types, ids)]
 
 
 def _forked(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:

@@ -15,11 +15,10 @@ from server.problems import Problem
 from server.schema.model import BUILT_IN, Schema, Type
 from server.site.configure import Configuration
 from server.site.git_state import GitChange
-from server.storage.parse_cache import CachedEntry, pack, unpack
+from server.storage.parse_cache import NOTHING, CachedEntry, pack, unpack
 from server.storage.store import Entry
 
 BLOCK = 250  # entries that are read at a time
-_NOTHING = pack(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def encode(record: Record) -> bytes:
     gone = [path for path, entry in record.entries.items() if entry is None]
     kept = (CachedEntry(entry, 0) for entry in record.entries.values() if entry is not None)
     # In blocks, so that what is needed to read one is small, and leaves no gaps between what stays.
-    entries = list(iter(lambda: pack(islice(kept, BLOCK)), _NOTHING))
+    entries = list(iter(lambda: pack(islice(kept, BLOCK)), NOTHING))
     out = BytesIO()
     plain = replace(record, entries={}, configuration=configuration)
     _Pickler(out, protocol=5).dump((plain, gone, entries))
@@ -65,7 +64,8 @@ def decode(data: bytes, schema: Schema) -> Record:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)
-    found = {kept.entry.path: kept.entry for block in entries for kept in unpack(block, schema.types)}
+    ids: dict[str, str] = {}
+    found = {kept.entry.path: kept.entry for block in entries for kept in unpack(block, schema.types, ids)}
     made: Record = replace(plain, entries={**dict.fromkeys(gone), **found}, configuration=configuration)
     return made
 

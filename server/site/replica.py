@@ -4,10 +4,8 @@ Every change, whoever finds it, is appended to the log first and applied then; n
 the state. So all workers show the same states in the same order, and differ only in how far each is.
 """
 
-import ctypes
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from server.config.model import Settings
@@ -15,7 +13,7 @@ from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
 from server.site.change_log import ChangeLog
 from server.site.contents import Contents
-from server.site.loading import uncollected
+from server.site.loading import give_back, uncollected
 from server.site.record import Record, decode, encode
 
 SMALL = 1_000_000  # bytes of a record that takes so little time to apply that every request waits for it
@@ -106,14 +104,8 @@ class Replica:
             built = build(configuration.schema, self.contents.documents)
             snapshot = replace(built, number=snapshot.number + 1)
             if self._log is not None:
-                later = threading.Timer(LATER_S, _give_back)
+                later = threading.Timer(LATER_S, give_back)
                 later.daemon = True
                 later.start()
         if snapshot is not self.state.snapshot or configuration.settings != self.state.settings:
             self.state = State(configuration.settings, configuration.schema, snapshot)
-
-
-def _give_back() -> None:
-    """Let the system have the memory that was freed; the C library would keep it."""
-    with suppress(AttributeError, OSError):  # there is no such function but in glibc
-        ctypes.CDLL(None).malloc_trim(0)

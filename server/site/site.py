@@ -25,7 +25,7 @@ from server.site.change_log import ChangeLog
 from server.site.configure import configure
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
-from server.site.loading import Progress, load_contents, uncollected
+from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import look, look_at, look_at_written, seems_changed
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
@@ -115,6 +115,7 @@ class Site:
             self._replica.append(contents.whole())
             if contents.seen:
                 self._contents.seen = (self._contents.applied, contents.seen[1])
+        give_back()
         self._loaded = True
         if self._journal.lock.number != writes:
             self.refresh()

@@ -7,18 +7,19 @@ entries and those of another version are ignored. Loading the cache never runs c
 
 import fcntl
 import io
+import os
 import pickle
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from xxhash import xxh3_128_digest
 
 from server import __version__
-from server.documents.document import Document
+from server.documents.document import DOCUMENT_ID, Document
 from server.documents.values import Component
 from server.problems import Problem
 from server.schema.model import Type
@@ -60,19 +61,44 @@ def pack(kept: Iterable[CachedEntry]) -> bytes:
     return out.getvalue()
 
 
-def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
-    """The entries of a block. Raises ValueError for what `pack` did not write."""
+def unpack(block: bytes, types: Mapping[str, Type], ids: dict[str, str]) -> Iterator[CachedEntry]:
+    """The entries of a block. Raises ValueError for what `pack` did not write.
+
+    `ids` are the documentIds so far: those that many documents refer to are one object in all of them,
+    where each would have its own, a fifth of all memory that documents take beside their texts.
+    """
+    targets = {uid: _targets(type_) for uid, type_ in types.items()}
     try:
         for path, signature, held, more, at in _Unpickler(block, types).load():
-            document = None if held is None else Document(held[0], held[1], held[2], path)
+            document = None
+            if held is not None:
+                type_, row, status = held
+                document = Document(type_, _with_shared(row, targets[type_.uid], ids), status, path)
             yield CachedEntry(Entry(path, signature, document, *more), at)
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError("not a block of the cache") from error
 
 
+def _targets(type_: Type) -> tuple[int, ...]:
+    """The positions in a row of what refers to one kind of documents or to files."""
+    attributes = type_.attributes.values()
+    return tuple(type_.position[a.name] for a in attributes if a.has_targets and not a.morph)
+
+
+def _with_shared(row: tuple[Any, ...], targets: tuple[int, ...], ids: dict[str, str]) -> tuple[Any, ...]:
+    values, share = list(row), ids.setdefault
+    values[DOCUMENT_ID] = share(row[DOCUMENT_ID], row[DOCUMENT_ID])
+    for at in targets:
+        values[at] = tuple([share(target, target) for target in row[at]])
+    return tuple(values)
+
+
 class _Pickler(pickle.Pickler):
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) else None
+
+
+NOTHING = pack(())  # the block of no entries
 
 
 class _Unpickler(pickle.Unpickler):
@@ -97,32 +123,25 @@ class ParseCache:
         self.path = path
         self._head = b"quire parse cache %d %s\n" % (_FORMAT, _fingerprint(shape))
         self._length = 0
-        self._blocks = 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """The entries by path, up to the first block that is damaged."""
-        try:
-            data = self.path.read_bytes()
-        except OSError:
-            return {}
         found: dict[str, CachedEntry] = {}
-        at = len(self._head) if data.startswith(self._head) else 0
-        while at and at < len(data):
-            length = int.from_bytes(data[at : at + 8], "big")
-            start = at + 8 + _CHECKSUM
-            block = data[start : start + length]
-            if len(block) < length or xxh3_128_digest(block) != data[at + 8 : start]:
-                break
-            try:
-                found.update((kept.entry.path, kept) for kept in unpack(block, types))
-            except ValueError:
-                break
-            at, self._blocks = start + length, self._blocks + 1
-        self._length = at
+        ids: dict[str, str] = {}
+        try:
+            with self.path.open("rb") as file:
+                if file.read(len(self._head)) != self._head:
+                    return {}
+                self._length = len(self._head)
+                while (block := _read_block(file)) is not None:
+                    found.update((kept.entry.path, kept) for kept in unpack(block, types, ids))
+                    self._length = file.tell()
+        except (OSError, ValueError):
+            pass  # What follows is read from the files, and written behind what could be read here.
         return found
 
     def add(self, blocks: list[bytes]) -> None:
-        """Append blocks behind those that `load` could read."""
+        """Append blocks behind those that are there."""
         data = b"".join(len(block).to_bytes(8, "big") + xxh3_128_digest(block) + block for block in blocks)
         try:
             with self.path.with_suffix(".lock").open("w") as lock:
@@ -148,6 +167,14 @@ class ParseCache:
         """Replace the whole cache by some blocks."""
         self._length = 0
         self.add(blocks)
+
+
+def _read_block(file: BinaryIO) -> bytes | None:
+    """The next block of a cache; None at its end, and where it is damaged."""
+    length = int.from_bytes(file.read(8), "big")
+    checksum = file.read(_CHECKSUM)
+    block = file.read(min(length, os.fstat(file.fileno()).st_size))
+    return block if len(block) == length and xxh3_128_digest(block) == checksum else None
 
 
 def _fingerprint(shape: object) -> bytes:
