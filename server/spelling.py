@@ -6,9 +6,12 @@ from difflib import get_close_matches
 from unicodedata import combining, normalize
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean "title"?`, or "" if no known word is similar."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """`did you mean "title"?`, or "" if no known word is similar.
+
+    `likeness` is how like it has to be: from 0, which all words are, to 1 for the word itself.
+    """
+    near = get_close_matches(word, list(known), n=1, cutoff=likeness)
     return f'did you mean "{near[0]}"?' if near else ""
 
 

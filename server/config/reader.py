@@ -15,6 +15,7 @@ from server.problems import RULES, Problem
 from server.spelling import suggestion
 
 MAX_WEIGHT = 100
+ALMOST = 0.8  # how like `public` the name of a role is that was meant to be it
 
 
 def read_settings(root: Path) -> Settings:
@@ -189,8 +190,8 @@ _CHECKS = (_check_locales, _check_page_sizes, _check_actions, _check_rules)
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """A warning for each subject of a role, and each type of a section of types, that is no content type."""
-    wrong = []
+    """A warning for each role that seems mistyped, and each subject or type that is no content type."""
+    wrong = list(_mistyped_roles(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
@@ -203,10 +204,22 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
     return wrong
 
 
+def _mistyped_roles(settings: Settings) -> Iterator[Problem]:
+    """A warning for each role with nearly the name of one that every site has: nobody gets what it allows."""
+    for role in settings.roles.keys() - DEFAULTS.roles.keys():
+        if fix := suggestion(role, DEFAULTS.roles, ALMOST):
+            what = f'no caller has the role "{role}" without being given it'
+            yield _warning(settings, what, fix, "roles", role)
+
+
 def _no_type(settings: Settings, where: str, known: Iterable[str], *at: str) -> Problem:
     """The warning that the last of a path of keys is no content type."""
+    fix = suggestion(at[-1], known) or "fix the name"
+    return _warning(settings, f'{where} names "{at[-1]}", which is no content type', fix, *at)
+
+
+def _warning(settings: Settings, what: str, fix: str, *at: str) -> Problem:
+    """A warning at a path of keys of site.yaml."""
     position = nearest(settings.positions, at)
     line, column = (position.line, position.column) if position else (None, None)
-    fix = suggestion(at[-1], known) or "fix the name"
-    what = f'{where} names "{at[-1]}", which is no content type'
     return Problem(FILE, line, what, fix, "warning", column, "settings")

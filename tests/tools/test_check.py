@@ -716,3 +716,19 @@ def test_a_user_that_is_gone_is_a_problem(tmp_path: Path) -> None:
     assert (problem["path"], problem["line"], problem["rule"]) == ("content/memos/one.yaml", 3, "dangling")
     assert problem["message"] == f'by: there is no document "nobody" of {USER}'
     assert check(tmp_path).stderr == ""
+
+
+def test_a_role_that_nobody_has_by_its_name_is_told(tmp_path: Path) -> None:
+    roles = "".join(
+        f"  {role}: {{page: [find]}}\n" for role in ("publik", "Autenticated", "editor", "publisher")
+    )
+    write(tmp_path, {**TYPES, "site.yaml": f"roles:\n{roles}"})
+    assert [(p["line"], p["column"], p["message"], p["fix"]) for p in found(tmp_path)] == [
+        (2, 3, 'no caller has the role "publik" without being given it', 'did you mean "public"?'),
+        (
+            3,
+            3,
+            'no caller has the role "Autenticated" without being given it',
+            'did you mean "authenticated"?',
+        ),
+    ]
