@@ -1,6 +1,7 @@
 # Quire: `make` alone lists what there is.
 PYTHON ?= python3
 PORT ?= 1337
+MINUTES ?= 60
 BIN := .venv/bin
 
 help: ## List the targets
@@ -16,8 +17,8 @@ test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a 
 	$(BIN)/python -m tests.clients.run
 	$(BIN)/python -m tests.clients.examples
 
-torture: .venv/.ready-dev ## Edit, check out, write and kill workers at random, for an hour or so
-	QUIRE_TORTURE=500 $(BIN)/pytest tests/site/test_same_states.py tests/storage/test_full_disk.py
+torture: .venv/.ready-dev ## The hard tests at random for an hour: kills, workers, full disks, leaks, anything
+	$(BIN)/python -m tests.torture --minutes $(MINUTES)
 
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run

@@ -40,7 +40,7 @@ FILES: dict[str, str | bytes] = {
     "content/notes/b.draft.yaml": "title: B again\n",
     "content/home.yaml": "title: Home\n",
     "content/uploads/a.txt": "text",
-    "site.yaml": "locales: {available: [en, fr]}\n",
+    "site.yaml": "locales: {available: [en, fr]}\napi: {limits: {values: 1000000}}\n",
 }
 PERSON = {"username": "new", "email": "new@x.org", "password": "secret12", "role": 1}
 # Wrong in how the answer is to be shown, in what is to be found, in what is to be written.

@@ -2,10 +2,9 @@
 
 A machine edits, renames, commits, checks out, writes, kills and adds workers as it likes. Whenever
 all is quiet, every worker shows what is on disk; and nobody ever showed a state that never was.
-QUIRE_TORTURE=N makes N such runs, each of more steps.
+`make torture` makes more such runs, each of more steps.
 """
 
-import os
 import shutil
 import tempfile
 import time
@@ -22,8 +21,8 @@ from server.site.site import Site
 from tests.git import git
 from tests.site.cluster import Cluster, Shown, show
 from tests.sites import schema, write
+from tests.torture import LONG
 
-TORTURE = int(os.environ.get("QUIRE_TORTURE", "0"))
 QUIET_S = 2.0
 BULK = [f"bulk{i}" for i in range(30)]
 SINGLE = ["one", "two", "three"]
@@ -222,8 +221,8 @@ def _check(shown: Shown) -> None:
     assert right[2] == (() if left[1] % 2 else ("left",))
 
 
-if TORTURE:
-    bounds = settings(max_examples=TORTURE, stateful_step_count=40)
+if LONG:
+    bounds = settings(max_examples=20, stateful_step_count=40)
 else:
     bounds = settings(max_examples=4, stateful_step_count=15, derandomize=True)
 SameStates.TestCase.settings = settings(

@@ -13,8 +13,8 @@ import pytest
 
 from tests.sites import Api, make
 from tests.storage.test_journal import FILES, contents, run_disturbed
+from tests.torture import LONG
 
-TORTURE = int(os.environ.get("QUIRE_TORTURE", "0"))
 SITE = {**FILES, "content/tags/large.md": "---\nname: large\n---\n" + "text\n" * 2000}
 BIG = "a line of text\n" * 1000
 # Each a write of a kind of its own; returns the status.
@@ -30,7 +30,7 @@ WRITES: dict[str, Callable[[Api], int]] = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO] if TORTURE else [errno.ENOSPC])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO] if LONG else [errno.ENOSPC])
 def test_a_failure_at_any_step_is_507_and_leaves_what_there_was(
     name: str, number: int, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from server.storage.journal import Journal, Write
 from server.write.context import Context
 from tests.servers import free_port, serving, start, wait
 from tests.sites import Api, make, schema
+from tests.torture import SEED
 
 THING = schema(
     "thing",
@@ -161,7 +162,7 @@ def children(pid: int) -> list[int]:
 
 def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path: Path) -> None:
     api = make(tmp_path, FILES)
-    chance = random.Random(7)
+    chance = random.Random(SEED or 7)
     answered, number = 0, 0
     for _ in range(6):
         port = free_port()

@@ -1,0 +1,7 @@
+"""The hard tests, again and again with other numbers: `make torture`."""
+
+import os
+
+# What the random numbers of a test begin with, and whether it is to take longer than usual.
+SEED = int(os.environ.get("QUIRE_SEED", "0"))
+LONG = bool(SEED)

@@ -1,0 +1,81 @@
+"""`python -m tests.torture` (`make torture`): the hard tests again and again, each time with other numbers.
+
+Every part gets the same share of the time, and is run at least once. What fails is printed, with the seed
+to run it with again; the table at the end says how often each part was run, and how many tests held.
+"""
+
+import argparse
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bench.tables import show
+
+
+@dataclass
+class Part:
+    """Some tests, and what came of running them."""
+
+    name: str
+    tests: Sequence[str]
+    runs: int = 0
+    held: int = 0
+    failed: list[int] = field(default_factory=list)  # the seeds
+    seconds: float = 0.0
+
+    def run(self, seconds: float) -> None:
+        """Run the tests until so many seconds are over, with another seed each time."""
+        began = time.monotonic()
+        while not self.runs or self.seconds < seconds:
+            seed = secrets.randbelow(2**31) + 1
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", f"--hypothesis-seed={seed}", *self.tests],
+                env={**os.environ, "QUIRE_SEED": str(seed)},
+                capture_output=True,
+                text=True,
+            )
+            self.runs += 1
+            passed = re.findall(r"(\d+) passed", done.stdout)
+            self.held += int(passed[-1]) if passed else 0
+            if done.returncode:
+                self.failed.append(seed)
+                print(
+                    f"{done.stdout}{done.stderr}\nQUIRE_SEED={seed} is what {self.name!r} failed with",
+                    flush=True,
+                )
+            self.seconds = time.monotonic() - began
+
+
+PARTS = (
+    Part("kills, two servers", ["tests/storage/test_journal.py"]),
+    Part("workers, killed and replaced", ["tests/site/test_workers.py", "tests/api/test_supervisor.py"]),
+    Part("edits, checkouts, writes: the same states", ["tests/site/test_same_states.py"]),
+    Part("disks that fill", ["tests/storage/test_full_disk.py"]),
+    Part("leaks, doors, anything at all", ["tests/api/test_attacks.py", "tests/api/test_secrets.py"]),
+    Part("what is refused leaves nothing", ["tests/api/test_nothing_left.py"]),
+)
+
+
+def main() -> int:
+    """Run every part; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long, in all")
+    options = parser.parse_args()
+    for part in PARTS:
+        print(f"{part.name} …", file=sys.stderr, flush=True)
+        part.run(options.minutes * 60 / len(PARTS))
+    rows = [
+        [p.name, f"{p.runs:,}", f"{p.held:,}", f"{p.seconds:.0f} s", ", ".join(map(str, p.failed)) or "none"]
+        for p in PARTS
+    ]
+    show("Torture", ["what", "runs", "tests that held", "time", "seeds that failed"], rows, "")
+    return int(any(part.failed for part in PARTS))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
