@@ -293,6 +293,13 @@ def test_some_users_are_counted(three: Api, query: str, count: int) -> None:
     assert three.get(f"/api/users/count?{query}").body == count
 
 
+def test_no_count_tells_who_has_an_address(three: Api) -> None:
+    three.token("counter", may=["user.count"])
+    assert three.get("/api/users/count", "counter").body == 3
+    for query in ("filters[email][$startsWith]=a", "filters[email]=nobody@example.org", "_q=example"):
+        assert three.get(f"/api/users/count?{query}", "counter").status == 403, query
+
+
 WRONG_QUERIES = (
     "limit=x", "start=-2", "limit[]=1", "filters[nothing]=1", "filters[password][$ne]=x", "sort=password",
     "fields=password", "populate=nothing", "pagination[page]=x", "_q[]=x", "status=nothing",

@@ -23,6 +23,7 @@ from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User
 from server.config.model import FILE, Settings
 from server.errors import (
     ApplicationError,
+    ForbiddenError,
     MethodNotAllowedError,
     NotFoundError,
     UnauthorizedError,
@@ -89,6 +90,8 @@ def blueprint(identities: Identities) -> Blueprint:
     def count_users() -> Response:
         ask = asked("user", "count")
         query = wanted(ask)
+        if (query.selection.filter != EVERYTHING or query.text) and not ask.actor.may("user", "find"):
+            raise ForbiddenError()  # The number of those with some address tells who has it.
         return answer(dumps(find(ask.view(query), query).total))
 
     @bp.get("/users/me", strict_slashes=False)
