@@ -153,6 +153,15 @@ def test_a_file_that_is_replaced_keeps_its_url(api: Api) -> None:
     assert upload(api, query="?id[0]=1", fileInfo="{}").status == 400
 
 
+def test_a_name_is_no_longer_than_others(api: Api) -> None:
+    file = upload(api, (b"text", "a" * 60_000 + ".txt")).body[0]
+    assert file["name"] == "a" * 251 + ".txt"
+    assert len(upload(api, (b"text", "a." + "t" * 60_000)).body[0]["name"]) == 255
+    assert upload(api, (b"text", "a.txt"), fileInfo=json.dumps({"name": "é" * 255})).status == 201
+    refused = upload(api, (b"text", "a.txt"), fileInfo=json.dumps({"name": "é" * 256})).body["error"]
+    assert refused["details"]["errors"][0]["path"] == ["fileInfo", "name"]
+
+
 def test_a_name_keeps_what_is_no_ending(api: Api) -> None:
     names = {"b.png": "b_png_", "b.txt": "b_", "a/b.TXT": "b_TXT_", "": "two_dots_"}
     for name, stem in names.items():

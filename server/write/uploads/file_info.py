@@ -11,6 +11,7 @@ from server.formats.tree import Plain, SyntaxProblem
 from server.write.faults import Fault, error_of
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+LONGEST_NAME = 255  # characters
 
 
 def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
@@ -37,9 +38,16 @@ def _is_percent(value: Any) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 100
 
 
+def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
+    text = _text(value, path, faults)
+    if text is not None and len(text) > LONGEST_NAME:
+        faults.append(Fault(path, f"must be at most {LONGEST_NAME} characters"))
+    return text
+
+
 # What a client may say of a file, and how that is read; what is wrong with it goes to the faults.
 INFO: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
-    "name": _text,
+    "name": _name,
     "alternativeText": _text,
     "caption": _text,
     "focalPoint": _point,

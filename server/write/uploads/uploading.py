@@ -24,7 +24,7 @@ from server.storage.document_text import changed_text, new_text
 from server.storage.media import DESCRIPTION, REPLACED, ending_of, mime_type, true_ending, upload_path
 from server.write.context import Context
 from server.write.uploads.attach import Attachment, attach
-from server.write.uploads.file_info import CONTROL
+from server.write.uploads.file_info import CONTROL, LONGEST_NAME
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
 _LONGEST = 80
@@ -108,7 +108,9 @@ def _add(context: Context, incoming: Incoming) -> str:
 
 def _name(incoming: Incoming) -> str:
     """What a file is called: what its description says, else what the client called it."""
-    return str(incoming.info.get("name") or CONTROL.sub("", incoming.name))
+    told = CONTROL.sub("", incoming.name)
+    stem, ending = told.removesuffix(_suffix(told)), _suffix(told)[:LONGEST_NAME]
+    return str(incoming.info.get("name") or stem[: LONGEST_NAME - len(ending)] + ending)
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
