@@ -17,6 +17,7 @@ from server.schema.load import read_content_types
 from server.terminal import one_line_errors, progress_bar, show
 from server.tools.check.report import count
 from server.tools.check.survey import survey
+from server.tools.init.deployment import compose_file, workflow_file
 from server.tools.init.propose import files_of, propose
 from server.tools.init.scan import Scan, scan
 from server.tools.init.starter import starter_files
@@ -30,19 +31,47 @@ from server.tools.init.table import table
     "--locale", "locales", multiple=True, help="A locale; the first is the default one. Repeatable."
 )
 @click.option("--example/--no-example", default=None, help="Whether a new site has a first article.")
+@click.option(
+    "--docker", is_flag=True, help="Write compose.yaml as well, which serves the site in a container."
+)
+@click.option(
+    "--ci", is_flag=True, help="Write a GitHub workflow as well, which checks the content of each push."
+)
+@click.option(
+    "--from",
+    "repository",
+    metavar="URL",
+    help="Quire's git repository, for --docker and --ci. Default: where this one is from.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
 @one_line_errors
 def init(
-    folder: Path, name: str | None, locales: tuple[str, ...], example: bool | None, dry_run: bool, yes: bool
+    folder: Path,
+    name: str | None,
+    locales: tuple[str, ...],
+    example: bool | None,
+    docker: bool,
+    ci: bool,
+    repository: str | None,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Make a site: a new one, or content types for the Markdown files of a folder.
 
     A folder without Markdown gets content types, a site.yaml and a first article. In one with Markdown
-    only content-types/ and site.yaml are written. A file that is there already is never changed.
+    only content-types/ and site.yaml are written. A folder that is a site already gets what --docker and
+    --ci write. A file that is there already is never changed.
     """
     interactive = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
     _check(folder, locales)
+    deployment = {
+        **(compose_file(folder, repository) if docker else {}),
+        **(workflow_file(folder, repository) if ci else {}),
+    }
+    if deployment and _is_site(folder):
+        _write(folder, deployment, dry_run=dry_run)
+        return
     found, used = _look(folder)
     title = name or _title(folder)
     if found.pages or found.unreadable:
@@ -58,9 +87,13 @@ def init(
         if interactive:
             title, locales, example = _ask(title, name, locales, example)
         files = starter_files(title, locales or ("en",), example=example is not False)
-    _write(folder, files, dry_run=dry_run)
+    _write(folder, {**files, **deployment}, dry_run=dry_run)
     if not dry_run:
         _report(folder)
+
+
+def _is_site(folder: Path) -> bool:
+    return (folder / FILE).exists() or (folder / "content-types").is_dir()
 
 
 def _check(folder: Path, locales: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from server.tools.check.survey import survey
 from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import attributes_of
 from server.tools.init.scan import MarkdownPage
+from tests.git import git
 from tests.sites import STRING, Api, Files, collection, write
 from tests.tools.trees import (
     ASTRO,
@@ -733,3 +735,51 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
         claimed = {d.path for claim in found.site.state.snapshot.claims.values() for d in claim}
         missing = {path for path in files if path.endswith(MARKDOWN) and path not in claimed}
         assert all(f"Not taken: {path} " in done.stdout or path == "README.md" for path in missing)
+
+
+QUIRE = "https://git.example.org/quire.git"
+
+
+def test_a_new_site_is_served_by_docker_and_checked_by_ci(tmp_path: Path) -> None:
+    done = init(tmp_path / "site", "--docker", "--ci", "--from", QUIRE)
+    assert done.exit_code == 0, done.output
+    (service,) = yaml.safe_load((tmp_path / "site/compose.yaml").read_text())["services"].values()
+    assert service["build"] == QUIRE
+    assert service["volumes"] == [".:/site"]
+    assert service["user"] == f"{os.getuid()}:{os.getgid()}"
+    workflow = yaml.safe_load((tmp_path / "site/.github/workflows/content.yaml").read_text())
+    runs = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    assert runs == [f'pip install "quire @ git+{QUIRE}"', "quire check --format github"]
+    checked = CliRunner().invoke(main, [*runs[1].split()[1:], "--site", str(tmp_path / "site")])
+    assert (checked.exit_code, checked.output) == (0, "")
+
+
+def test_a_site_that_is_there_gets_these_files_alone(tmp_path: Path) -> None:
+    write(tmp_path, {**collection("note", {"title": STRING}), "content/notes/a.md": "---\ntitle: A\n---\n"})
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    done = init(tmp_path, "--docker", "--from", QUIRE)
+    assert done.output.splitlines() == ["  wrote compose.yaml"]
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} - before == {tmp_path / "compose.yaml"}
+
+
+def test_a_compose_file_that_is_there_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, {"compose.yaml": "services: {}\n"})
+    done = init(tmp_path, "--docker", "--from", QUIRE)
+    assert "kept compose.yaml: it is there already" in done.output
+    assert (tmp_path / "compose.yaml").read_text() == "services: {}\n"
+
+
+def test_a_workflow_is_at_the_top_of_the_repository(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    init(tmp_path / "docs site", "--ci", "--from", "git@git.example.org:us/quire.git")
+    text = (tmp_path / ".github/workflows/content.yaml").read_text()
+    assert "quire check --site 'docs site' --format github" in text
+    assert "git+ssh://git@git.example.org/us/quire.git" in text
+
+
+@pytest.mark.parametrize("told", ["quire", "/srv/quire", "https://x\nrun: rm"])
+def test_what_is_no_address_of_quire_is_refused(tmp_path: Path, told: str) -> None:
+    done = init(tmp_path, "--docker", "--from", told)
+    assert done.exit_code == 1
+    assert "is no address of a repository (use https://…)" in done.output
+    assert list(tmp_path.iterdir()) == []
