@@ -6,6 +6,7 @@
     ├── ClientGone               nobody waits for the answer any more
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
+        │   ├── KeyNameError     400  a query names a key that it may not use
         │   ├── PaginationError  400
         │   └── LimitError       400  the request would cost more than one may
         ├── BadRequestError      400
@@ -96,6 +97,10 @@ class ValidationError(ApiError):
     """The request asks for something that the schema does not have or allow."""
 
     status, name, default = 400, "ValidationError", "Validation error"
+
+
+class KeyNameError(ValidationError):
+    """A query names a key that there is not, or that it may not use."""
 
 
 class BadRequestError(ApiError):
@@ -207,9 +212,9 @@ class BusyError(ApiError):
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
 
 
-def invalid_key(key: str, path: str | None, param: str) -> ValidationError:
+def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
     """The recorded form of a key that a query may not use; `path` is dotted, None at the root."""
     at = f" at {path}" if path and path != key else ""
-    return ValidationError(
+    return KeyNameError(
         f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}
     )

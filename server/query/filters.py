@@ -6,7 +6,7 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.readers import READERS, Unreadable
@@ -16,6 +16,7 @@ from server.query import qs
 from server.query.ast import EVERYTHING, And, Compare, Filter, Missing, Or, Through
 from server.query.booleans import read_boolean
 from server.query.fields import AttributePath, queried, target_of
+from server.query.mistakes import Mistakes
 from server.query.operators import LOGIC, OPERATORS, text_of
 from server.schema.model import Attribute, Schema, Type
 
@@ -28,7 +29,10 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
         return EVERYTHING
     if not isinstance(value, dict | list):
         raise ValidationError("The filters parameter must be an object or an array")
-    return _FilterParser(schema, param).group(type_, value, (), False)
+    parser = _FilterParser(schema, param)
+    filter_ = parser.group(type_, value, (), False)
+    parser.mistakes.report()
+    return filter_
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class _FilterParser:
 
     schema: Schema
     param: str
+    mistakes: Mistakes = field(default_factory=Mistakes)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
         """An object (its keys and-ed), or a list of objects (and-ed too)."""
@@ -44,7 +49,9 @@ class _FilterParser:
             return _and([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
             return _and([self.key(type_, k, item, path, negated) for k, item in value.items()], negated)
-        raise invalid_key(str(value), ".".join(path) or None, self.param)
+        with self.mistakes:
+            raise _no_condition(str(value), path, self.param)
+        return EVERYTHING
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
         """One key of an object: logic, or an attribute."""
@@ -64,9 +71,9 @@ class _FilterParser:
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
                 return self.scalar(at, attribute, items[0], path, negated)
-            return _compare(attribute, at, "$in", value, path, negated)
+            return self.compare(attribute, at, "$in", value, path, negated)
         if not isinstance(value, dict):
-            return _compare(attribute, at, "$eq", value, path, negated)
+            return self.compare(attribute, at, "$eq", value, path, negated)
         return _and([self.operator(at, attribute, k, v, path, negated) for k, v in value.items()], negated)
 
     def operator(
@@ -82,7 +89,15 @@ class _FilterParser:
             # Ids are no attributes of a type, so that the path ends before them.
             named = path[:-1] if attribute.name in ("id", "documentId") else path
             raise invalid_key(key, ".".join(named) or None, self.param)
-        return _compare(attribute, at, key, value, path, negated)
+        return self.compare(attribute, at, key, value, path, negated)
+
+    def compare(
+        self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
+    ) -> Filter:
+        """One comparison; a value that it can't have is reported when all keys are read."""
+        with self.mistakes:
+            return _compare(attribute, at, name, value, path, negated)
+        return EVERYTHING
 
     def beyond(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
         """A filter on what a relation, media or component attribute holds."""
@@ -93,14 +108,18 @@ class _FilterParser:
         parts: list[Filter] = []
         rest: dict[str, Any] = {}
         for key, item in _as_object(value).items():
-            if key in ("$null", "$notNull"):
-                null = _flag(item, key, dotted) == (key == "$null")
-                parts.append(Missing(attribute, at, dotted, target, null != negated))
-            elif key in OPERATORS:
-                inner = _identity(target, key, item, path, negated)
-                parts.append(Through(attribute, at, target, inner, dotted))
-            else:
+            if key == "$not" and not _conditional(item):
+                key = "$ne"
+            if key not in OPERATORS:
                 rest[key] = item
+                continue
+            with self.mistakes:
+                if key in ("$null", "$notNull"):
+                    null = _flag(item, key, dotted) == (key == "$null")
+                    parts.append(Missing(attribute, at, dotted, target, null != negated))
+                else:
+                    inner = _identity(target, key, item, path, negated)
+                    parts.append(Through(attribute, at, target, inner, dotted))
         if rest:
             inner = self.group(target, rest, path, negated)
             parts.append(Through(attribute, at, target, inner, dotted))
@@ -130,6 +149,18 @@ def _identity(target: Type, operator: str, value: Any, path: AttributePath, nega
         for name in names
     ]
     return _and(parts, negated == none_of)
+
+
+def _conditional(value: Any) -> bool:
+    """Whether a value has conditions in it, rather than what is compared."""
+    items = qs.items(value) if qs.is_list(value) else [value]
+    return any(isinstance(item, dict) for item in items)
+
+
+def _no_condition(value: str, path: AttributePath, param: str) -> ValidationError:
+    """A value where conditions belong: it reads as a key, but is reported as late as any other value."""
+    error = invalid_key(value, ".".join(path) or None, param)
+    return ValidationError(error.message, error.details)
 
 
 def _conditions(value: Any, key: str) -> list[Any]:

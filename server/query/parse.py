@@ -13,6 +13,7 @@ from server.errors import ValidationError
 from server.query import qs
 from server.query.ast import Page, Query, Selection
 from server.query.filters import read_filters
+from server.query.mistakes import Mistakes
 from server.query.pagination import read_page, refuse_outside
 from server.query.populate import read_fields, read_populate
 from server.query.sorting import read_sort
@@ -37,13 +38,7 @@ def read_query(
 ) -> Query:
     """The query of a request for documents of a type, one or `many`. Raises ValidationError."""
     publication = _publication(params.get("publicationFilter"))
-    # Of several mistakes, the first in this order is reported.
-    selection = Selection(
-        filter=read_filters(schema, type_, params.get("filters")),
-        sort=read_sort(schema, type_, params.get("sort")),
-        fields=read_fields(type_, params.get("fields")),
-        populate=read_populate(schema, type_, params.get("populate"), forgiving=settings.v4),
-    )
+    selection = _selection(schema, type_, params, settings)
     if many:
         refuse_outside(params)
     combined = settings.populate_with_pagination or type_.singular in settings.populate
@@ -62,6 +57,22 @@ def read_query(
         _text(params.get("_q"), "_q"),
         publication or _has_published(params.get("hasPublishedVersion")),
     )
+
+
+def _selection(schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings) -> Selection:
+    """What is asked for of the documents. Of several mistakes, the first in this order is reported."""
+    read: dict[str, Any] = {}
+    mistakes = Mistakes()
+    with mistakes:
+        read["filter"] = read_filters(schema, type_, params.get("filters"))
+    with mistakes:
+        read["sort"] = read_sort(schema, type_, params.get("sort"))
+    with mistakes:
+        read["fields"] = read_fields(type_, params.get("fields"))
+    with mistakes:
+        read["populate"] = read_populate(schema, type_, params.get("populate"), forgiving=settings.v4)
+    mistakes.report()
+    return Selection(**read)
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:

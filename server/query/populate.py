@@ -1,7 +1,7 @@
 """The `fields` and `populate` parameters, in every form (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from server.errors import ValidationError, invalid_key
@@ -10,6 +10,7 @@ from server.query.ast import ALL, Node, Selection
 from server.query.booleans import read_boolean
 from server.query.fields import AttributePath, targets_of
 from server.query.filters import read_filters
+from server.query.mistakes import Mistakes
 from server.query.sorting import read_sort
 from server.schema.model import Schema, Type
 
@@ -38,7 +39,10 @@ def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = 
     `forgiving` reads it as Strapi 4 did: names that no attribute has are left out, and names may stand beside
     objects.
     """
-    return _PopulateParser(schema, forgiving).nodes(type_, value, ())
+    parser = _PopulateParser(schema, forgiving)
+    nodes = parser.nodes(type_, value, ())
+    parser.mistakes.report()
+    return nodes
 
 
 def _names(value: Any, param: str) -> list[str]:
@@ -60,12 +64,16 @@ class _PopulateParser:
     schema: Schema
     forgiving: bool
     count: int = 0
+    mistakes: Mistakes = field(default_factory=Mistakes)
 
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
         """The nodes of one level, which is below some attributes; names are told with `path` before them."""
         wanted = self.wanted(value)
+        if isinstance(value, dict) and not qs.is_list(value):
+            # Keys such as `true` and `1` count for nothing.
+            wanted = {k: v for k, v in wanted.items() if k in type_.populatable or read_boolean(k) is None}
         if "*" in wanted:
             wanted = {**dict.fromkeys(type_.populatable, True), **wanted}
             del wanted["*"]
@@ -110,23 +118,29 @@ class _PopulateParser:
         if not options:
             return ALL
         read: dict[str, Any] = {}
-        for (
-            key,
-            value,
-        ) in options.items():  # in the order of the request, of whose errors the first is reported
-            if key == "fields":
-                read["fields"] = read_fields(type_, value, "populate")
-            elif key == "filters":
-                read["filter"] = read_filters(self.schema, type_, value, "populate")
-            elif key == "sort":
-                read["sort"] = read_sort(self.schema, type_, value, "populate")
-            elif key == "populate":
+        for key, value in options.items():
+            # In the order of the request, of whose mistakes the first is reported.
+            if value == "" and key in ("populate", "fields") and not self.forgiving:
+                raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
+            if key == "populate":
                 inside = path if isinstance(value, _Dotted) else ()
                 read["populate"] = self.nodes(type_, value, inside, above)
-            elif key != "count":
+            elif key in ("fields", "filters", "sort"):
+                with self.mistakes:
+                    self.narrow(type_, key, value, read)
+            elif key != "count" and read_boolean(key) is None:  # such as `populate[author][1]=…`
                 at = (*above, key) if key == "on" and type_.kind == "component" else above
                 raise invalid_key(key, ".".join(at), "populate")
         return Selection(**read)
+
+    def narrow(self, type_: Type, key: str, value: Any, read: dict[str, Any]) -> None:
+        """Read what says which documents of a level are shown, in which order, with which fields."""
+        if key == "fields":
+            read["fields"] = read_fields(type_, value, "populate")
+        elif key == "filters":
+            read["filter"] = read_filters(self.schema, type_, value, "populate")
+        else:
+            read["sort"] = read_sort(self.schema, type_, value, "populate")
 
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
@@ -137,7 +151,10 @@ class _PopulateParser:
                 raise invalid_key(key, ".".join(path), "populate")
         if "on" in options:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
-        wanted = self.wanted(options.get("populate"))
+        inside = options.get("populate")
+        if inside not in (None, "*") and not isinstance(inside, _Dotted) and not self.forgiving:
+            raise invalid_key("populate", ".".join(path), "populate")  # It takes `on`.
+        wanted = self.wanted(inside)
         for name in wanted:
             if name != "*" and not self.forgiving and not any(name in t.populatable for t in targets):
                 raise invalid_key("populate", ".".join(path), "populate")
@@ -187,11 +204,22 @@ def _as_object(value: Any) -> dict[str, Any]:
     """Any form of populate as an object: attribute → True, False, text or options."""
     if value is None or value == "":
         return {}
+    if qs.is_list(value):
+        _refuse_objects(value)
     if isinstance(value, str) or qs.is_list(value):
         return _tree_of(_names(value, "populate"))
     if isinstance(value, dict):
         return dict(value)
     raise ValidationError("Invalid populate: text, a list or an object is expected")
+
+
+def _refuse_objects(value: Any) -> None:
+    """Raise ValidationError for a list with anything but names: it is an object whose keys are numbers."""
+    keys = value if isinstance(value, dict) else map(str, range(len(value)))
+    if not all(isinstance(item, str) for item in qs.items(value)):
+        for key in keys:
+            if read_boolean(key) is None:  # 0 and 1 pass for true and false, which are no keys.
+                raise invalid_key(key, None, "populate")
 
 
 def _tree_of(names: Iterable[str]) -> dict[str, Any]:

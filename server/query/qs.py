@@ -22,6 +22,8 @@ NODES = 2000  # attributes that a query populates, in all of its branches
 
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _INDEX = re.compile(r"[0-9]{1,9}")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_NUMBERED = re.compile(r"(?:^|[&\[])[0-9]+\]?[\[=]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _OPTIONS = DecodeOptions(
     depth=DEPTH, list_limit=LIST_LIMIT, parameter_limit=PARAMETERS, strict_null_handling=True
@@ -46,7 +48,22 @@ def parse(text: str) -> dict[str, Any]:
         raise ValidationError("The query is not UTF-8") from error
     if _CONTROL.search(plain):
         raise ValidationError("The query has a control character in it")
-    return decode(text, _OPTIONS)
+    params = decode(text, _OPTIONS)
+    return _numbers_first(params) if _NUMBERED.search(plain) else params
+
+
+def _numbers_first(value: Any) -> Any:
+    """The same with numeric keys first, in ascending order: the order that JavaScript gives an object's keys.
+
+    Of several mistakes in a query, that order decides which one is reported.
+    """
+    if isinstance(value, list):
+        return [_numbers_first(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    numbers = sorted((key for key in value if _NUMBER.fullmatch(key)), key=int)
+    ordered = [*numbers, *(key for key in value if not _NUMBER.fullmatch(key))]
+    return {key: _numbers_first(value[key]) for key in ordered}
 
 
 def write(params: Mapping[str, Any]) -> str:

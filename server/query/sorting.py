@@ -1,9 +1,9 @@
 """The `sort` parameter: `a:desc,b`, a list of such, or `{a: desc, b: {c: asc}}`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from server.errors import ValidationError, invalid_key
+from server.errors import KeyNameError, ValidationError, invalid_key
 from server.query import qs
 from server.query.ast import Sort, Step
 from server.query.fields import AttributePath, queried, target_of
@@ -27,14 +27,36 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
         return ()
     if isinstance(value, str):
         parts = (part for part in value.split(",") if part.partition(":")[0].strip())
-        return tuple(_text(schema, type_, part, param) for part in parts)
+        return _each(lambda part: (_text(schema, type_, part, param),), parts)
     if qs.is_list(value):
         if len({isinstance(item, str) for item in qs.items(value)}) > 1:
             raise invalid_key("0", None, param)  # Texts and objects in one list are an object with numbers.
-        return tuple(key for item in qs.items(value) for key in _read(schema, type_, item, param))
+        return _each(lambda item: _read(schema, type_, item, param), qs.items(value))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))
     raise ValidationError("The sort parameter must be text, a list or an object")
+
+
+def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
+    """The sort keys of several items. Of several mistakes, the least deep is reported, then the first."""
+    keys: list[Sort] = []
+    mistakes: list[ValidationError] = []
+    for item in items:
+        try:
+            keys += read(item)
+        except ValidationError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise min(mistakes, key=_depth)
+    return tuple(keys)
+
+
+def _depth(error: ValidationError) -> int:
+    """How deep below the type asked for a mistake is; what names no key is reported after all that do."""
+    if not isinstance(error, KeyNameError):
+        return qs.DEPTH + 1
+    path = error.details["path"]
+    return len(path.split(".")) if path else 0
 
 
 def _text(schema: Schema, type_: Type, text: str, param: str) -> Sort:
@@ -47,7 +69,9 @@ def _object(
 ) -> Iterator[Sort]:
     for key, item in value.items():
         inner = (*path, *key.split("."))
-        if isinstance(item, dict):
+        if qs.is_list(item):
+            _key(schema, type_, inner, "asc", param)  # A list is no order, and decides nothing.
+        elif isinstance(item, dict):
             yield from _object(schema, type_, item, inner, param)
         else:
             yield _key(schema, type_, inner, str(item or "asc"), param)

@@ -8,6 +8,7 @@ from server.documents.document import PUBLISHED
 from server.errors import ValidationError
 from server.formats.positions import KeyPath
 from server.index.snapshot import Snapshot
+from server.index.tables import attribute_path
 from server.schema.model import UPLOAD
 from server.storage.media import upload_path
 from server.write.body_values import shown
@@ -69,7 +70,7 @@ class MediaInput:
     def _refuse_keys(self, item: Mapping[str, Any], path: KeyPath) -> None:
         for key in item:
             if key not in self.snapshot.schema.types[UPLOAD].columns and key not in _ALSO:
-                dotted = ".".join(map(str, path))
+                dotted = attribute_path(path)
                 details = {"key": key, "path": dotted, "source": "body"}
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 

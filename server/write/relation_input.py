@@ -6,6 +6,7 @@ from typing import Any
 
 from server.errors import ValidationError
 from server.formats.positions import KeyPath
+from server.index.tables import attribute_path
 from server.schema.model import Attribute
 
 OPERATIONS = ("set", "connect", "disconnect")
@@ -121,16 +122,14 @@ def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
     """Raise ValidationError for a key that is no operation on a relation."""
     for key in value:
         if key not in (*OPERATIONS, "options"):  # These change nothing here.
-            dotted = ".".join(map(str, path))
+            dotted = attribute_path(path)
             details = {"key": key, "path": dotted, "source": "body"}
             raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
 def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects of a body that name targets: alone, in a list, or below an operation."""
-    lists = [value.get(name) for name in OPERATIONS] if isinstance(value, dict) else []
-    for items in (value, *lists):
-        yield from (item for item in _items(items) if isinstance(item, dict))
+    """The objects of a body that name targets, alone or in a list."""
+    yield from (item for item in _items(value) if isinstance(item, dict))
 
 
 def _is_item(value: dict[str, Any]) -> bool:

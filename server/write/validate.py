@@ -27,8 +27,8 @@ from server.write.relation_input import OPERATIONS, Links, read_links, targets_i
 IGNORED = ("publishedAt", "locale")
 _NEW: Any = object()  # stands for what an attribute holds of a version that is only being made
 LONGEST_STRING = 255  # characters, where the schema does not say
-# What a target says beside its attributes: who and where it is, and what answers show of every one.
-OF_TARGETS = ("status", "position", "localizations", "createdBy", "updatedBy", "__type", "options")
+# What a target may say beside its attributes, where it was populated, and beside its operations.
+OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
 
 
@@ -114,7 +114,10 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Refuse a target that says what it can't have: of its attributes, it may say any, as populated."""
+        """Refuse a target that says what it can't have: of its attributes, it may say any, as populated.
+
+        Below an operation, a target may say anything.
+        """
         target = self.snapshot.schema.types.get(attribute.target or "")
         if target is None:
             return

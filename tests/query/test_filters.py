@@ -347,6 +347,8 @@ def test_any_filter_means_what_it_means_in_sql(things: Api, filter_: dict[str, A
         ("filters[owner][id][$null]=true", ["t3", "t5"]),
         ("filters[owner][id][$notNull]=true", ["t0", "t1", "t2", "t4"]),
         ("filters[tags]=red", ["t0", "t1", "t4"]),
+        ("filters[owner][$not]=ann", ["t2", "t4"]),
+        ("filters[owner][$not][0]=ann", ["t2", "t4"]),
         ("filters[tags][0][name]=red", ["t0", "t1", "t4"]),
         ("filters[tags][things][s]=b", ["t1", "t3", "t4"]),
         ("filters[parts][n]=2", ["t0", "t3"]),
@@ -388,6 +390,9 @@ def test_a_document_id_of_digits_is_a_document_id(make_api: MakeApi) -> None:
         ("filters[$or][0][zzz]=1", "Invalid key zzz", "zzz", None),
         ("filters[i][$or][0][zzz]=1", "Invalid key zzz at i", "zzz", "i"),
         ("filters[parts][zzz]=1", "Invalid key zzz at parts", "zzz", "parts"),
+        ("filters[i]=abc&filters[zzz]=1", "Invalid key zzz", "zzz", None),
+        ("filters[$or][0]=text&filters[$or][1][zzz]=1", "Invalid key zzz", "zzz", None),
+        ("filters[owner][$null]=x&filters[owner][zzz]=1", "Invalid key zzz at owner", "zzz", "owner"),
     ],
 )
 def test_an_unknown_key_is_named(things: Api, query: str, message: str, key: str, path: str | None) -> None:

@@ -173,3 +173,16 @@ def test_an_empty_sort_key_is_none(api: Api, sort: str) -> None:
 def test_texts_and_objects_do_not_go_together_in_a_sort(api: Api) -> None:
     error = api.get("/api/notes?sort[0]=title&sort[1][title]=asc").error
     assert error["message"] == "Invalid key 0"
+
+
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [
+        ("filters[title][$null]=x&sort=zzz", "zzz"),
+        ("sort=title:up&fields=zzz", "zzz"),
+        ("filters[title][$null]=x&sort=title:up&populate=zzz", "zzz"),
+        ("fields=yyy&populate=zzz", "yyy"),
+    ],
+)
+def test_an_unknown_key_is_reported_before_a_wrong_value(api: Api, query: str, key: str) -> None:
+    assert api.get(f"/api/notes?{query}").error["message"] == f"Invalid key {key}"

@@ -290,17 +290,27 @@ def test_inside_of_components(api: Api) -> None:
     assert [p["n"] for p in filtered] == [2]
 
 
-@pytest.mark.parametrize("query", ["populate=zone", "populate[zone]=true", "populate[zone][populate]="])
+@pytest.mark.parametrize("query", ["populate=zone", "populate[zone]=true"])
 def test_a_dynamic_zone_says_what_each_part_is(api: Api, query: str) -> None:
     found = [{k: v for k, v in part.items() if k != "id"} for part in one(api, query)["zone"]]
     assert found == [{"__component": "shared.quote", "text": "Q"}, {"__component": "shared.part", "n": 3}]
+
+
+@pytest.mark.parametrize("key", ["true", "t", "f"])
+def test_a_key_that_reads_as_a_boolean_counts_for_nothing(api: Api, key: str) -> None:
+    assert set(one(api, f"fields=title&populate[{key}]=author&populate[author][{key}]=x")) == {
+        "id",
+        "documentId",
+        "title",
+        "author",
+    }
 
 
 def test_a_dynamic_zone_in_detail(api: Api) -> None:
     every = one(api, "populate[zone][populate]=*")["zone"]
     assert every[0]["by"]["name"] == "Ann"
     assert every[1]["tag"]["name"] == "red"
-    some = one(api, "populate[zone][populate]=by")["zone"]
+    some = one(api, "populate=zone.by")["zone"]
     assert some[0]["by"]["name"] == "Ann"
     assert "tag" not in some[1]
     on = one(
@@ -339,7 +349,7 @@ def test_a_morph_relation_in_detail(api: Api) -> None:
     assert [a["title"] for a in found[0]["articles"]] == ["One", "Two"]
     assert set(found[1]) == {"__type", "id", "documentId", "name"}
     assert one(api, "populate[about][on][api::author.author]=true")["about"] is None
-    assert one(api, "populate[links][populate]=articles")["links"][1]["articles"][0]["title"] == "One"
+    assert one(api, "populate=links.articles")["links"][1]["articles"][0]["title"] == "One"
 
 
 def test_a_morph_relation_is_not_wrapped_in_the_format_of_version_4(api: Api) -> None:
@@ -457,6 +467,14 @@ def test_a_component_that_the_zone_never_holds_shows_nothing(api: Api) -> None:
         ("populate[parts][fields]=hidden", "hidden", "hidden"),
         ("populate[zone][fields]=n", "fields", "zone"),
         ("populate[zone][populate]=zzz", "populate", "zone"),
+        ("populate[zone][populate]=", "populate", "zone"),
+        ("populate[zone][populate]=by", "populate", "zone"),
+        ("populate[author][populate]=", "", "author"),
+        ("populate[author][fields]=", "", None),
+        ("populate[0][nope]=1&populate[1]=author&populate[2]=tags", "2", None),
+        ("populate[nope]=author&populate[2]=author", "2", "2"),
+        ("populate[author][sort]=name:up&populate[zzz]=1", "zzz", "zzz"),
+        ("populate[author][filters][name][$null]=x&populate[author][fields]=zzz", "zzz", None),
         ("populate[zone][on][shared.zzz]=true", "shared.zzz", "zone.on.shared.zzz"),
         ("populate[tags][count]=maybe", "maybe", "tags.count"),
         ("populate[links][on][api::zzz.zzz]=true", "api::zzz.zzz", "links.on.api::zzz.zzz"),
@@ -627,7 +645,7 @@ def test_a_short_populate_can_not_lead_to_endlessly_many_attributes(make_api: Ma
             **documents("bs", two={}),
         }
     )
-    deep = "populate" + "[to][populate]" * 6 + "=*"
+    deep = "populate=to.to.to.to.to.to"
     assert names(api.get(f"/api/as/one?{deep}").data["to"]) == ["two"]
     error = api.get(f"/api/as?populate={'to.' * 18}to").error
     assert (error["status"], error["name"]) == (400, "ValidationError")

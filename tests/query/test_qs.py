@@ -36,6 +36,12 @@ def test_what_clients_write(text: str, wanted: Any) -> None:
     assert qs.parse(text) == wanted
 
 
+def test_numeric_keys_come_first_as_in_javascript() -> None:
+    assert list(qs.parse("a[name]=x&a[2]=y&a[0]=z&a[10]=w")["a"]) == ["0", "2", "10", "name"]
+    inner = qs.parse("b=1&a[c][x]=1&a[c][3]=2")
+    assert (list(inner), list(inner["a"]["c"])) == (["b", "a"], ["3", "x"])
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [

@@ -210,12 +210,20 @@ def test_what_can_not_be_sorted_by_is_named(rows: Api, query: str, message: str,
     assert (error["details"]["path"], error["details"]["param"]) == (path, "sort")
 
 
-@pytest.mark.parametrize(
-    "query", ["sort=i:up", "sort=i:asc:desc", "sort[i]=up", "sort[i][0]=asc", "sort[0][i][0]=x"]
-)
+@pytest.mark.parametrize("query", ["sort=i:up", "sort=i:asc:desc", "sort[i]=up", "sort[0][i]=x"])
 def test_an_order_is_asc_or_desc(rows: Api, query: str) -> None:
     error = rows.get(f"/api/rows?{query}").error
     assert (error["status"], error["name"]) == (400, "ValidationError")
+
+
+@pytest.mark.parametrize("query", ["sort[i][0]=desc", "sort[0][i][0]=x"])
+def test_a_list_where_an_order_belongs_decides_nothing(rows: Api, query: str) -> None:
+    assert rows.get(f"/api/rows?{query}").ids == rows.get("/api/rows").ids
+
+
+def test_of_several_mistakes_the_least_deep_is_reported(rows: Api) -> None:
+    error = rows.get("/api/rows?sort=i.deeper.nope,nope,i:up").error
+    assert error["message"] == "Invalid key nope"
 
 
 def test_an_order_that_is_empty_is_ascending(rows: Api) -> None:

@@ -166,6 +166,25 @@ def test_what_names_no_document_is_refused(api: Api, item: Any) -> None:
 # --- components ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("key", ["status", "position", "__type", "nope"])
+def test_a_target_may_say_what_documents_say_and_below_an_operation_anything(api: Api, key: str) -> None:
+    target = {"documentId": "green", "createdBy": None, "localizations": []}
+    assert api.put("/api/pages/one", {"tags": [target]}).status == 200
+    error = api.put("/api/pages/one", {"tags": [{**target, key: 1}]}).error
+    assert (error["message"], error["details"]["path"]) == (f"Invalid key {key} at tags", "tags")
+    value = {"start": True} if key == "position" else 1
+    assert api.put("/api/pages/one", {"tags": {"connect": [{**target, key: value}]}}).status == 200
+
+
+@pytest.mark.parametrize(("name", "value"), [("tag", {"nope": []}), ("picture", [{"id": 1, "nope": 1}])])
+def test_the_path_of_a_key_leaves_out_places_in_lists(api: Api, name: str, value: Any) -> None:
+    error = api.put("/api/pages/one", {"parts": [{"label": "x", name: value}]}).error
+    assert (error["message"], error["details"]["path"]) == (
+        f"Invalid key nope at parts.{name}",
+        f"parts.{name}",
+    )
+
+
 def test_what_a_component_with_its_id_does_not_name_stays(api: Api) -> None:
     seo = read(api)["seo"]
     assert api.put(URL, {"seo": {"id": seo["id"], "rank": 5}}).data["seo"]["text"] == "S"
