@@ -23,7 +23,8 @@ class Difference:
 
     `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
     (also more or fewer members than there), or itself, where only here a document relates to itself, or
-    repeated, where a list has a document several times there.
+    repeated, where a list has a document several times there, or other locale and other document, where
+    a relation to one shows another version or another document.
     """
 
     where: str
@@ -98,10 +99,22 @@ class Comparison:
 
     def _objects(self, theirs: dict[str, Any], ours: dict[str, Any], where: str) -> Iterator[Difference]:
         holds = isinstance(ours.get("documentId"), str)
+        other = self._other(theirs, ours) if self._inside and holds else ""
+        if other:
+            yield Difference(where, other, *(_identity(found) for found in (theirs, ours)))
+            return
         self._inside += [ours["documentId"]] if holds else []
         yield from self._members(theirs, ours, where)
         if holds:
             self._inside.pop()
+
+    def _other(self, theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+        """The kind of difference where a relation to one leads to something else here; else nothing."""
+        labels = self._theirs.get(theirs.get("documentId", "")), self._ours.get(ours["documentId"])
+        if None not in labels and labels[0] != labels[1]:
+            return "other document"
+        locales = _locale(theirs), _locale(ours)
+        return "other locale" if None not in locales and locales[0] != locales[1] else ""
 
     def _members(self, theirs: dict[str, Any], ours: dict[str, Any], where: str) -> Iterator[Difference]:
         if isinstance(theirs.get("documentId"), str) and isinstance(ours.get("documentId"), str):
@@ -162,8 +175,6 @@ class Comparison:
         there = [self._label(item, ours=False, locales=locales) for item in theirs]
         here = [self._label(item, ours=True, locales=locales) for item in ours]
         pairs = _matched(zip(there, theirs, strict=True), zip(here, ours, strict=True))
-        if where.endswith("localizations"):
-            there, here = sorted(there), sorted(here)
         more, fewer = Counter(here) - Counter(there), Counter(there) - Counter(here)
         own = [self._label({"documentId": i}, ours=True, locales=False) for i in self._inside[-1:]]
         if not fewer and len(more) == 1 and [name.partition(" ")[0] for name in more] == own:
@@ -190,6 +201,10 @@ def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) 
 def _called(found: dict[str, Any]) -> str:
     """What a document without a name yet may be told by: only files and users come several at a time."""
     return str(found.get("name") or found.get("username") or "")
+
+
+def _identity(found: dict[str, Any]) -> str:
+    return f"{found.get('documentId')} {_locale(found)}"
 
 
 def _locale(found: dict[str, Any]) -> Any:

@@ -97,7 +97,7 @@ def _text(request: Request, shapes: Shapes) -> str:
     """A request as patterns see it, with who asks."""
     text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
     text += "".join(f" {name}: {value}" for name, value in request.headers) + f" by {request.who}"
-    text += " through drafts" if request.method == "GET" and shapes.through_drafts(request) else ""
+    text += shapes.through(request)
     if request.body is None:
         return text
     body = json.dumps(request.body, ensure_ascii=False)

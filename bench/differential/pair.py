@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from bench.differential.granting import grants, our_token, site_yaml, their_tokens
 from bench.differential.model import LOCALES, Model
@@ -20,6 +21,7 @@ from bench.peer.strapi import make_project, strapi, token
 from bench.serving import quire
 
 _TIMEOUT = 60
+_PLAIN = "/?=&[]$*,.:%+"  # what a path with a query says as it is
 _RESET = {
     "kind": "singleType",
     "info": {"singularName": "reset", "pluralName": "resets", "displayName": "Reset"},
@@ -47,7 +49,7 @@ class Server:
 
     def _get(self, path: str) -> Any:
         headers = {"Authorization": f"Bearer {self.tokens['full']}"}
-        return self._send("GET", path, None, headers).body
+        return self._send("GET", quote(path, _PLAIN), None, headers).body
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         for _ in range(2):  # a server may have closed a connection that was kept

@@ -3,7 +3,7 @@
 A reference is a text `«doc:3»`: the documentId of a document, `«id:3:draft:en»`: the number of one
 version of it, `«created:3»`: when it was made, `«file:2»`: the number of a file. Each server has its
 own values for them. An object `{"«get»": PATH, "at": "data.tags"}` in a body stands for that part of
-the server's own answer to a GET of the path.
+the server's own answer to a GET of the path, changed by what else it has (`editing.edited`).
 """
 
 import json
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from bench.differential.editing import edited
 from tests.conformance.compare import dig
 
 GET = "«get»"
@@ -60,7 +61,9 @@ def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any
     if isinstance(value, list):
         return [fill(item, names, get) for item in value]
     if isinstance(value, dict) and GET in value:
-        return dig(get(fill(value[GET], names, get)), value["at"], None)
+        found = dig(get(fill(value[GET], names, get)), value["at"], None)
+        edits = fill(value.get("edits", []), names, get)
+        return edited(found, {**value, "edits": edits})
     if isinstance(value, dict):
         return {fill(key, names, get): fill(item, names, get) for key, item in value.items()}
     return value
@@ -146,7 +149,11 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
 def _named(value: Any, names: Mapping[str, Any]) -> Any:
     """As `fill`, with the parts of answers left as they are."""
     if isinstance(value, dict) and GET in value:
-        return f"«{value['at']} of {fill(value[GET], names, _never)}»"
+        edits = fill(value.get("edits", []), names, _never)
+        told = [*value.get("without", ()), *(["numbers of components"] if value.get("plain") else [])]
+        made = f"{value['at']} of {fill(value[GET], names, _never)}"
+        made += f" without {', '.join(told)}" if told else ""
+        return f"«{made} with {edits}»" if edits else f"«{made}»"
     if isinstance(value, dict):
         return {key: _named(inner, names) for key, inner in value.items()}
     if isinstance(value, list):

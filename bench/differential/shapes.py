@@ -1,7 +1,7 @@
 """What a request and a difference look like when names and values are taken out: the same for one cause."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.differential.compare import Difference
@@ -14,6 +14,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d\d:\d\d.*")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _KEPT = ("true", "false", "*", "asc", "desc", "ASC", "DESC", "draft", "published", "abc", "")
 _MOST_DIFFERENCES = 3
+_TEXTUAL = {
+    f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
+}
 _GROUPS = {
     **dict.fromkeys(("string", "text", "richtext", "email"), "text"),
     **dict.fromkeys(("integer", "float", "decimal"), "number"),
@@ -103,8 +106,8 @@ class Shapes:
     def where(self, found: Difference, request: Request) -> str:
         """Where a difference in an answer to a request is, with the kinds of attributes for their names."""
         head = "/".join(request.path.split("/")[:3])
-        type_ = next((t for t in self._model.types.values() if t.path == head), None)
-        attributes: Attributes | None = type_.attributes if type_ else {}
+        at = next((t for t in self._model.types.values() if t.path == head), None)
+        attributes: Attributes | None = at.attributes if at else {}
         made: list[str] = []
         for part in found.where.split("."):
             name = part.removesuffix("[]")
@@ -113,8 +116,9 @@ class Shapes:
                 made.append(part)
                 continue
             told = kind(attribute)
-            if type_ and len(made) == 1:
-                told = f"{told[:-1]}{' shared' * shared(type_, attribute)}{self._stored(type_, attribute)}>"
+            if at:
+                told = f"{told[:-1]}{' shared' * shared(at, attribute)}{self._stored(at, attribute)}>"
+                at = self._model.types.get(str(attribute.get("target")))
             made.append(told + part.removeprefix(name))
             attributes = self._inside(attribute)
         return ".".join(made)
@@ -129,22 +133,36 @@ class Shapes:
         plain = " by-unlocalized" * (type_.localized and not other.localized)
         return plain + " by-undrafted" * (type_.drafts and not other.drafts)
 
-    def through_drafts(self, request: Request) -> bool:
-        """Whether a filter or sort key leads from a type without drafts to one with them."""
+    def through(self, request: Request) -> str:
+        """What filters and sort keys lead through: from a type without drafts to one with them, a relation
+        of which a file says less than a row, or to the text of a boolean.
+        """
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
+        if type_ is None or request.method != "GET":
+            return ""
         told = [_WORD.findall(f"{key}.{value}") for key, value in request.query]
-        return type_ is not None and any(self._leads_to_drafts(type_, names) for names in told)
+        found = {word for names in told for word in self._led_through(type_, names)}
+        return "".join(f" through {word}" for word in sorted(found))
 
-    def _leads_to_drafts(self, type_: Type, names: Sequence[str]) -> bool:
-        at, deciding = type_, False
+    def _led_through(self, type_: Type, names: Sequence[str]) -> Iterator[str]:
+        at, attributes, deciding = type_, type_.attributes, False
         for name in names:
             deciding = deciding or name in ("filters", "sort")
-            target = self._model.types.get(str(at.attributes.get(name, {}).get("target")))
-            if deciding and target and target.drafts and not at.drafts:
-                return True
-            at = target or at
-        return False
+            attribute = attributes.get(name, {})
+            inside = self._model.components.get(str(attribute.get("component")))
+            target = self._model.types.get(str(attribute.get("target")))
+            if attribute.get("type") == "boolean" and not _TEXTUAL.isdisjoint(names):
+                yield "text-of-boolean"
+            if inside is not None:
+                attributes = inside
+            if target is None:
+                continue
+            if deciding and target.drafts and not at.drafts:
+                yield "drafts"
+            if deciding:
+                yield from self._stored(at, attribute).split()
+            at, attributes = target, target.attributes
 
     def _inside(self, attribute: Attribute) -> Attributes | None:
         if attribute["type"] != "dynamiczone":

@@ -67,7 +67,11 @@ def _with(pairs: tuple[tuple[str, str], ...], i: int, key: str, value: str) -> t
 
 def _less(value: Any) -> Iterator[Any]:
     """An object or a list with one thing less, at any depth."""
-    if isinstance(value, dict) and GET not in value:
+    if isinstance(value, dict) and GET in value:
+        for edits in _less(value.get("edits", [])[:]) if value.get("edits") else ():
+            if all(len(edit) == 3 for edit in edits):
+                yield {**value, "edits": edits}
+    elif isinstance(value, dict):
         for key in value:
             if key != "__component":
                 yield {name: inner for name, inner in value.items() if name != key}

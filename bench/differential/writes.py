@@ -11,6 +11,7 @@ from bench.differential.model import LOCALES, Attribute, Type, hidden
 from bench.differential.populating import Populates
 from bench.differential.reads import V4
 from bench.differential.request import GET, Query, Request, flatten
+from bench.differential.returning import RoundTrips
 from bench.differential.steps import Step
 from bench.differential.values import Chance, Values, wrong
 from bench.differential.world import Document, Version, World
@@ -316,6 +317,13 @@ class Writes:
         body: Any = {GET: path + populate, "at": "data"} if self.chance.random() < 0.5 else at
         return self._send(type_, document, {}, data={"data": body})
 
+    def round_trip(self, type_: Type, document: Document | None) -> Step | None:
+        """A document that was read with what it holds, changed a little and sent back."""
+        if document is None and not type_.single:
+            return None
+        body, query = RoundTrips(self.world, self.chance, self.bodies).body(type_, document)
+        return self._send(type_, document, dict.fromkeys(type_.attributes), query, data={"data": body})
+
 
 _Make = Callable[[Writes, Type, Document | None], Step | None]
 _AREAS: Mapping[str, tuple[_Make, int]] = {
@@ -331,6 +339,7 @@ _AREAS: Mapping[str, tuple[_Make, int]] = {
     "write delete": (Writes.delete, 5),
     "write form": (Writes.form, 2),
     "write populated": (Writes.populated, 5),
+    "write round trip": (Writes.round_trip, 20),
 }
 # How much of a run each area gets.
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

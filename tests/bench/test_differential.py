@@ -91,6 +91,39 @@ def test_references_are_filled_in_by_each_server() -> None:
     assert filled == {"tags": ["xyz"], "note": "see xyz", "was": "/api/tags/xyz"}
 
 
+def test_a_document_that_was_read_is_changed_and_sent_back() -> None:
+    read = {
+        "data": {"id": 1, "documentId": "d", "title": "x", "parts": [{"id": 2, "n": 1}, {"id": 3, "n": 2}]}
+    }
+    edits = [
+        ["title", "set", "«doc:1»"],
+        ["parts.0.n", "set", 7],
+        ["parts", "reverse", None],
+        ["no", "drop", None],
+    ]
+    how = {"without": ["id", "documentId"], "plain": True, "edits": edits}
+    body = fill({GET: "/api/x", "at": "data", **how}, {"doc:1": "q"}, lambda _: read)
+    assert body == {"title": "q", "parts": [{"n": 2}, {"n": 7}]}
+    assert read["data"]["id"] == 1
+
+
+def test_a_relation_that_leads_elsewhere_is_one_difference() -> None:
+    known = {"doc:1": "a", "doc:2": "b", "doc:3": "c"}
+    comparison = Comparison(dict(known), dict(known))
+
+    def kinds(theirs: Any, ours: Any) -> list[str]:
+        answers = [
+            Answer(200, {"data": {"documentId": "a", "to": {"name": to[0], **to[1]}}})
+            for to in (theirs, ours)
+        ]
+        return [difference.kind for difference in comparison.differences(*answers)]
+
+    assert kinds(("x", {"documentId": "b"}), ("y", {"documentId": "c"})) == ["other document"]
+    en, fr = {"documentId": "b", "locale": "en"}, {"documentId": "b", "locale": "fr"}
+    assert kinds(("x", en), ("y", fr)) == ["other locale"]
+    assert kinds(("x", en), ("y", en)) == ["value"]
+
+
 def test_a_request_reads_as_a_command() -> None:
     query = flatten("filters", {"tags": {"documentId": {"$in": ["«doc:3»", "x"]}}})
     command = curl(Request("GET", "/api/things", query), {"doc:3": "xyz"})

@@ -1,0 +1,57 @@
+"""What a client does between reading a document and sending it back: it changes a few things of it."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+# One change: where, as `parts.0.label`; `set`, `append`, `drop` (the first of a list) or `reverse`; a value.
+Edit = Sequence[Any]
+
+
+def edited(found: Any, how: Mapping[str, Any]) -> Any:
+    """A copy of a part of an answer, changed: `without` some of its keys, without the numbers of components
+    where `plain` says so, and with its `edits`, of which those count whose place it has.
+    """
+    made = deepcopy(found)
+    if how.get("plain"):
+        made = _without_numbers(made)
+    if isinstance(made, dict):
+        made = {key: value for key, value in made.items() if key not in how.get("without", ())}
+    for path, verb, value in how.get("edits", ()):
+        _edit(made, path.split("."), verb, value)
+    return made
+
+
+def _without_numbers(value: Any) -> Any:
+    """Without the `id` of what has no `documentId`: of components."""
+    if isinstance(value, list):
+        return [_without_numbers(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    own = "documentId" in value
+    return {key: _without_numbers(item) for key, item in value.items() if own or key != "id"}
+
+
+def _edit(made: Any, path: Sequence[str], verb: str, value: Any) -> None:
+    *above, last = path
+    for part in above:
+        made = _inside(made, part)
+    if verb == "set":
+        if isinstance(made, dict) and last in made:
+            made[last] = value
+        return
+    items = _inside(made, last)
+    if not isinstance(items, list):
+        return
+    if verb == "append":
+        items.append(value)
+    elif verb == "drop":
+        del items[:1]
+    else:
+        items.reverse()
+
+
+def _inside(value: Any, part: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(part)
+    return value[int(part)] if isinstance(value, list) and part.isdigit() and int(part) < len(value) else None
