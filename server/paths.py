@@ -10,6 +10,7 @@ SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
 UPLOADS = "content/uploads"
+TRIES = 5  # how often the state folder is made that somebody deletes at the same time
 
 
 def state_folder(root: Path) -> Path:
@@ -18,13 +19,19 @@ def state_folder(root: Path) -> Path:
     Raises OSError, also where it is a link: a link is committed with ease, and could lead to what is served.
     """
     folder = root / FOLDER
-    if folder.is_symlink():
-        raise OSError(errno.ELOOP, "a link in its place", str(folder))
-    folder.mkdir(mode=0o700, exist_ok=True)
-    keep_private(folder)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
+    for left in reversed(range(TRIES)):
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, "a link in its place", str(folder))
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            keep_private(folder)
+            ignore = folder / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+            break
+        except (FileNotFoundError, FileExistsError):  # Somebody is deleting it.
+            if not left:
+                raise
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
+from server.paths import state_folder
 from tests.servers import free_port, start, stop, wait
 from tests.sites import schema, write
 
@@ -104,3 +106,20 @@ def test_with_damaged_accounts_content_is_served_and_nobody_can_log_in(server: S
     token = accounts.create_token("full", "full-access")
     accounts.close()
     assert {server.ask("GET", "/api/notes", token=token)[0] for _ in range(10)} == {200}
+
+
+def test_it_can_be_deleted_while_it_is_made(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def delete() -> None:
+        while not stop.wait(0.002):
+            shutil.rmtree(tmp_path / ".quire", ignore_errors=True)
+
+    deleting = threading.Thread(target=delete)
+    deleting.start()
+    try:
+        for _ in range(5000):
+            state_folder(tmp_path)
+    finally:
+        stop.set()
+        deleting.join()
