@@ -124,7 +124,7 @@ def _script(commands: list[str], ports: Mapping[str, str]) -> str:
         background = _BACKGROUND.match(command)
         if background:
             command = f'"$PYTHON" -m server serve --workers 1 --port {PORT}{background[1]}'
-            settle = _answering(PORT)
+            settle = _answering(OTHER if OTHER in command else PORT)
         elif command.endswith("&") and OTHER in command:
             settle = _answering(OTHER)
         for shown, real in ports.items():

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from server.config.export import TYPE_KEYS
 from server.config.model import KEYS
@@ -12,6 +13,7 @@ from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS
 from server.query.parse import PUBLICATION_FILTERS
 from server.schema.model import ATTRIBUTE_TYPES
+from server.tools.init.starter import starter_files
 
 DOCS = Path(__file__).parent.parent / "docs"
 NAMED = {
@@ -96,3 +98,44 @@ def pages() -> list[Path]:
 def test_links_lead_to_files(page: Path) -> None:
     links = LINK.findall(re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+# The widgets of docs/editors.md for the types of attributes that its configuration has.
+WIDGETS = {
+    "string": {"string"},
+    "uid": {"string"},
+    "text": {"text"},
+    "richtext": {"markdown"},
+    "date": {"datetime"},
+    "enumeration": {"select"},
+    "media": {"image", "file"},
+    "relation": {"relation"},
+}
+
+
+def written_by(page: str, path: str) -> str:
+    """The text that a page's commands write to a file."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.search(rf"^cat > {re.escape(path)} <<'END'\n(.*?)^END$", text, re.MULTILINE | re.DOTALL)
+    assert found, path
+    return found[1]
+
+
+def test_the_editors_configuration_fits_the_content_types() -> None:
+    files = starter_files("Journal", ("en",), example=True)
+    schemas = {name: json.loads(files[f"content-types/{name}.json"]) for name in ("author", "home")}
+    schemas["article"] = json.loads(written_by("editors.md", "content-types/article.json"))
+    plurals = {schema["info"]["pluralName"]: schema for schema in schemas.values()}
+    for entry in yaml.safe_load(written_by("editors.md", "admin/config.yml"))["collections"]:
+        for form in entry.get("files", [entry]):
+            folder = form.get("folder")
+            schema = plurals[folder.removeprefix("content/")] if folder else schemas[form["name"]]
+            attributes, keys = schema["attributes"], schema["options"].get("draftWhen", {})
+            for field in form["fields"]:
+                if field["name"] in keys:
+                    assert field["widget"] == "boolean"
+                    continue
+                attribute = attributes[field["name"]]
+                assert field["widget"] in WIDGETS[attribute["type"]], field
+                assert field.get("options") == attribute.get("enum"), field
+                assert field.get("required", True) or not attribute.get("required"), field

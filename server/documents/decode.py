@@ -51,6 +51,11 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 
 _ABSENT: Any = object()
+# Of these types an empty text is no value: editors in a browser write it for a field that was cleared.
+_NEVER_EMPTY_TEXT = frozenset(
+    {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
+    | {"date", "time", "datetime", "timestamp"}
+)
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
@@ -58,7 +63,7 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     kind = attribute.type
     if tree is _ABSENT:
         tree = attribute.default if attribute.has_default else None
-    if is_null(tree):
+    if is_null(tree) or (tree == "" and kind in _NEVER_EMPTY_TEXT):
         return empty_value(attribute)
     if kind == "component":
         return _read_component(attribute, tree, path, reading)
