@@ -39,7 +39,7 @@ from server.api.response import (
     represent,
     send,
 )
-from server.api.serving.bodies import MAX_BODY
+from server.api.serving.bodies import MAX_BODY, SMALL
 from server.config.model import Settings
 from server.errors import ClientGone, Postponed, RateLimitError
 from server.index.budget import Budget, turns
@@ -96,11 +96,11 @@ class Front:
 
         Raises UnauthorizedError.
         """
-        settings = self.site.current().settings
+        state = self.site.current()
         if not environ["PATH_INFO"].startswith(UPLOADING):
-            return MAX_BODY
-        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), settings)
-        return settings.upload_limit if actor.may("upload", "upload") else 0
+            return MAX_BODY if content_at(environ["PATH_INFO"], state.schema) else SMALL
+        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        return state.settings.upload_limit if actor.may("upload", "upload") else 0
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
         """Whether a request is within the limit of its client, and the headers that tell; once for each."""

@@ -6,14 +6,14 @@ from flask import Request, Response
 
 from server.api.environ import BUDGET, STATE, parse_query
 from server.api.response import JSON
-from server.errors import LimitError, ValidationError
+from server.api.serving.bodies import SMALL
+from server.errors import LimitError, PayloadTooLargeError, ValidationError
 from server.formats.json_reader import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
 from server.query import qs
 from server.site.site import State
 
-COSTLY = 64 * 1024  # bytes of a body: whoever sends more waits until other costly requests are done
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -32,18 +32,21 @@ def parameters(request: Request) -> dict[str, object]:
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
-def read_body(request: Request) -> object:
+def read_body(request: Request, most: int = SMALL) -> object:
     """The body of a request as a tree, from JSON or a form in bracket notation; None where it has neither.
 
-    Raises ValidationError, also for more values than are read (`api.limits.values`).
+    Raises PayloadTooLargeError for more than `most` bytes, and ValidationError, also for more values than are
+    read (`api.limits.values`).
     """
     form = request.mimetype == FORM
     if not form and not request.is_json:
         return None
+    if (request.content_length or 0) > most:
+        raise PayloadTooLargeError(f"The body has more than {most:,} bytes")
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    if len(data) > COSTLY:
+    if len(data) > SMALL:  # It may take long, and so waits until other costly requests are done.
         budget_of(request).take_turn()
     try:
         return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)

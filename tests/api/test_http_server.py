@@ -259,13 +259,21 @@ def test_requests_may_follow_each_other_before_they_are_answered(server: Server)
 def test_a_body_that_is_too_large_is_refused_unread(server: Server) -> None:
     token = f"Authorization: Bearer {server.token}"
     json_type = "Content-Type: application/json"
-    for path, length, status in (("/api/notes", 17_000_000, 413), ("/api/upload", LIMIT + 1, 413)):
+    for path, length, status in (
+        ("/api/notes", 17_000_000, 413),
+        ("/api/upload", LIMIT + 1, 413),
+        ("/api/auth/local", 70_000, 413),
+        ("/api/users", 70_000, 413),
+    ):
         with server.connect(head("POST", path, token, json_type, f"Content-Length: {length}")) as client:
             assert client.recv(12) == f"HTTP/1.1 {status}".encode()
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     with server.connect(head("POST", "/api/notes", token, json_type, "Transfer-Encoding: chunked")) as client:
         for _ in range(257):
             client.sendall(chunk)
+        assert client.recv(12) == b"HTTP/1.1 413"
+    login = head("POST", "/api/auth/local", token, json_type, "Transfer-Encoding: chunked")
+    with server.connect(login + chunk + b"1\r\n \r\n0\r\n\r\n") as client:
         assert client.recv(12) == b"HTTP/1.1 413"
 
 

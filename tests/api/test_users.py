@@ -407,12 +407,14 @@ def test_no_other_site_is_there_to_log_in_with(api: Api) -> None:
         ("/api/users", "password"),
     ],
 )
-def test_a_text_of_15_megabytes_is_refused_at_once(api: Api, path: str, name: str) -> None:
+def test_a_very_long_text_is_refused_at_once(api: Api, path: str, name: str) -> None:
     who = {"identifier": "ann", "password": "secret12"} if path == "/api/auth/local" else ANN
-    form = {**who, name: "a" * 15_000_000 + "@example.org"}
+    form = {**who, name: "a" * 60_000 + "@example.org"}
     began = time.perf_counter()
     answer = api.ask("POST", path, json=form)
     assert answer.status == 400
     assert name in {entry["path"][0] for entry in answer.body["error"]["details"]["errors"]}
     assert len(answer.raw) < 2000
     assert time.perf_counter() - began < 1.5
+    form[name] = "a" * 15_000_000
+    assert api.ask("POST", path, json=form).error["name"] == "PayloadTooLargeError"

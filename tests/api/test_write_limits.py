@@ -88,3 +88,30 @@ def test_an_error_quotes_the_beginning_of_what_is_long(api: Api, data: dict[str,
     answer = api.post("/api/notes", data)
     assert "kkk" in answer.error["message"]
     assert len(answer.raw) < 10_000
+
+
+FORMS = (
+    "POST /api/auth/local",
+    "POST /api/auth/local/register",
+    "POST /api/auth/forgot-password",
+    "POST /api/auth/reset-password",
+    "POST /api/auth/send-email-confirmation",
+    "POST /api/auth/refresh",
+    "POST /api/users",
+    "PUT /api/users/1",
+)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize("route", FORMS)
+def test_what_is_no_content_is_small(make_api: Any, route: str, kind: str) -> None:
+    api = make_api({"site.yaml": "auth: {refresh: true}\n"})
+    user = {"username": "anna", "email": "anna@example.org", "password": "secret12", "role": 1}
+    assert api.ask("POST", "/api/users", json=user).status == 201
+    method, path = route.split()
+    for size, refused in ((64 * 1024, False), (64 * 1024 + 1, True)):
+        body = '{"identifier":"' + "x" * (size - 17) + '"}'
+        answer = api.ask(method, path, data=body, content_type=kind)
+        assert (answer.status == 413) is refused, answer.body
+    assert answer.error["name"] == "PayloadTooLargeError"
+    assert answer.error["message"] == "The body has more than 65,536 bytes"

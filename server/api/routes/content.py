@@ -8,6 +8,7 @@ from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader, Shown
 from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import require
 from server.documents.document import DRAFT
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError, ValidationError
@@ -135,7 +136,7 @@ def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
     locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
     draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
     address = Address(ask.type, document_id, locale, draft)
-    data = hash_passwords(ask.state.schema, ask.type, read_data(read_body(request)))
+    data = hash_passwords(ask.state.schema, ask.type, read_data(read_body(request, MAX_BODY)))
     if_match = request.headers.get("If-Match")
     return WriteRequest(address, ask.actor, data, if_match, ask.user_tables())
 

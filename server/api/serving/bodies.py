@@ -15,7 +15,7 @@ from typing import IO, Any
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
-SMALL = 64 * 1024  # bytes that anybody may send, whatever they are allowed to do
+SMALL = 64 * 1024  # bytes that anybody may send; of a body that is neither content nor an upload, all
 IN_MEMORY = 1024 * 1024  # bytes of a body beyond which it is in a file
 ROOM = 1024 * 1024 * 1024  # bytes of all bodies that one process receives at a time
 PROGRESS_S = 30.0  # how long a client may send nothing
