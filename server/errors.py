@@ -86,6 +86,7 @@ class ApiError(QuireError):
     status = 500
     name = "InternalServerError"
     default = "Internal Server Error"
+    retry_s = 0  # after how many seconds the request may be made again; 0 where that is not known
 
     def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
         self.message = message or self.default
@@ -139,6 +140,10 @@ class RateLimitError(ApiError):
     """Too many requests, or too many failed logins."""
 
     status, name, default = 429, "RateLimitError", "Too many requests, please try again later."
+
+    def __init__(self, retry_s: int = 0) -> None:
+        super().__init__()
+        self.retry_s = retry_s
 
 
 class UnauthorizedError(ApiError):
@@ -204,12 +209,14 @@ class UnavailableError(ApiError):
     """The accounts can't be read, so that no token and no user is known."""
 
     status, name, default = 503, "ServiceUnavailableError", "The accounts can't be read; try again later"
+    retry_s = 30
 
 
 class BusyError(ApiError):
     """Somebody else is writing."""
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
+    retry_s = 5
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:

@@ -17,13 +17,15 @@ log = logging.getLogger("quire")
 def failure(error: Exception) -> Answer:
     """The answer to a request that raised an error; one that nobody expected is logged."""
     if isinstance(error, ApiError):
-        return envelope(error.status, error.name, error.message, error.details, _allow(error))
+        return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("unexpected error", exc_info=error)
     return envelope(500, ApiError.name, ApiError.default, {})
 
 
-def _allow(error: ApiError) -> tuple[Header, ...]:
-    return (("Allow", ", ".join(error.allowed)),) if isinstance(error, MethodNotAllowedError) else ()
+def _headers(error: ApiError) -> tuple[Header, ...]:
+    if isinstance(error, MethodNotAllowedError):
+        return (("Allow", ", ".join(error.allowed)),)
+    return (("Retry-After", str(error.retry_s)),) if error.retry_s else ()
 
 
 def envelope(

@@ -38,6 +38,7 @@ from server.api.response import (
     StartResponse,
     represent,
     send,
+    without,
 )
 from server.api.serving.bodies import MAX_BODY, SMALL
 from server.config.model import Settings
@@ -89,6 +90,8 @@ class Front:
         headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
         if environ.get("wsgi.url_scheme") == "https":
             headers = (*headers, HSTS)
+        if counted and any(name == "Retry-After" for name, _ in shown.headers):
+            counted = without(counted, "Retry-After")
         return send(shown, environ, start_response, headers + counted if counted else headers)
 
     def most_bytes(self, environ: Environ) -> int:

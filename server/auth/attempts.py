@@ -65,14 +65,19 @@ class Attempts:
         keys = self._keys(account, address)
         with self._engine.begin() as connection:
             rows, now = _begin(connection, keys)
-            debts = {}
-            for key, most in self._counted(keys, rows, now).items():
-                debts[key] = max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
+            debts = self._debts(keys, rows, now)
             if any(debt > now + self.limits.window_s for debt in debts.values()):
                 return False
             for key, debt in debts.items():
                 _put(connection, key, key in rows, {"until": debt})
         return True
+
+    def wait_s(self, account: str, address: str) -> float:
+        """How many seconds it takes until an attempt is counted that was one too many."""
+        keys = self._keys(account, address)
+        with self._engine.begin() as connection:
+            rows, now = _begin(connection, keys)
+            return max(self._debts(keys, rows, now).values()) - now - self.limits.window_s
 
     def succeeded(self, account: str, address: str) -> None:
         """Take back an attempt by who now proved to own the account, and know the address from now on."""
@@ -84,6 +89,13 @@ class Attempts:
                 if key in rows:
                     _put(connection, key, True, {"until": rows[key].until - self.limits.window_s / most})
             _put(connection, pair, pair in rows, {"until": 0.0, "known_until": now + KNOWN_S})
+
+    def _debts(self, keys: tuple[str, str, str], rows: Mapping[str, Any], now: float) -> dict[str, float]:
+        """Until when each key that an attempt counts for would be in debt after it."""
+        return {
+            key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
+            for key, most in self._counted(keys, rows, now).items()
+        }
 
     def _counted(self, keys: tuple[str, str, str], rows: Mapping[str, Any], now: float) -> dict[str, int]:
         """The keys that an attempt counts for, and how many each has."""

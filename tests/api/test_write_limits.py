@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from server.index.budget import turns
 from tests.sites import INTEGER, STRING, Api, collection, component, load, relation
 from tests.waiting import computing_less_than
 
@@ -115,3 +116,15 @@ def test_what_is_no_content_is_small(make_api: Any, route: str, kind: str) -> No
         assert (answer.status == 413) is refused, answer.body
     assert answer.error["name"] == "PayloadTooLargeError"
     assert answer.error["message"] == "The body has more than 65,536 bytes"
+
+
+def test_who_sends_much_waits_for_others_and_is_told_when_to_come_back(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = turns(waiting=0)
+    monkeypatch.setattr(api.app.wsgi_app, "turns", taken)
+    with taken:
+        assert api.post("/api/notes", {"data": "x" * 60_000}).status == 201
+        answer = api.post("/api/notes", {"data": "x" * 70_000})
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    assert api.post("/api/notes", {"data": "x" * 70_000}).status == 201

@@ -37,6 +37,16 @@ def test_an_account_is_tried_so_often_from_one_address(accounts: Accounts) -> No
     assert taken(Attempts(accounts.engine, "mail", LIMITS), "ann", "1.1.1.1") == [True]
 
 
+def test_how_long_it_takes_until_the_next_attempt_is_told(accounts: Accounts) -> None:
+    attempts = Attempts(accounts.engine, "login", AttemptLimits(pair=2, account=50, address=50, window_s=2))
+    assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
+    wait_s = attempts.wait_s("ann", "1.1.1.1")
+    assert 0 < wait_s <= 1
+    assert attempts.wait_s("bob", "1.1.1.1") <= 0
+    time.sleep(wait_s)
+    assert attempts.take("ann", "1.1.1.1")
+
+
 def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", LIMITS)
     assert taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(7)]) == [True] * 5 + [False] * 2
@@ -139,6 +149,15 @@ def test_all_spellings_of_an_account_are_one(api: Api) -> None:
     assert statuses == [400] * 10 + [429] * 4
     assert login(api, "Zoë", "secret12") == 429
     assert login(api, "Zoë", "secret12", "1.1.1.2") == 200
+
+
+def test_a_refused_login_says_when_the_next_may_be_tried(api: Api) -> None:
+    for _ in range(10):
+        login(api, "zoe@example.org")
+    form = {"identifier": "zoe@example.org", "password": "wrong"}
+    answer = api.ask("POST", "/api/auth/local", "public", json=form, headers={"X-Forwarded-For": "1.1.1.1"})
+    assert answer.error["name"] == "RateLimitError"
+    assert 0 < int(answer.headers["Retry-After"]) <= 90
 
 
 def test_all_spellings_of_a_name_that_nobody_has_are_one(api: Api) -> None:

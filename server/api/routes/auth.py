@@ -1,6 +1,7 @@
 """/api/auth/… and /api/connect/…: logins, registration, passwords and e-mail addresses of users."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -42,8 +43,9 @@ def blueprint(identities: Identities) -> Blueprint:
     outbox = mail.Outbox()
 
     def count(attempts: "Attempts", account: str) -> None:
-        if not attempts.take(account, request.remote_addr or ""):
-            raise RateLimitError()
+        address = request.remote_addr or ""
+        if not attempts.take(account, address):
+            raise RateLimitError(max(1, ceil(attempts.wait_s(account, address))))
 
     def count_mail(email: str) -> None:
         count(identities.directory().mails, account_of(email))
