@@ -112,8 +112,10 @@ def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
     one.symlink_to("../../site.yaml")
     api.site.refresh()
     assert api.get("/api/notes/one").data["title"] == "One"  # the last good version
-    assert api.put("/api/notes/one", {"title": "x"}).status == 507
-    assert api.ask("DELETE", "/api/notes/one").status == 409
+    for answer in (api.put("/api/notes/one", {"title": "x"}), api.ask("DELETE", "/api/notes/one")):
+        assert (answer.error["status"], answer.error["name"]) == (409, "ConflictError")
+        assert answer.error["message"].startswith("content/notes/one.yaml is a link that leads to no content")
+        assert answer.error["message"].endswith("; put the document in its place, or remove it")
     assert {path: (api.root / path).read_bytes() for path in before} == before
 
 

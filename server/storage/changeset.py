@@ -1,12 +1,13 @@
 """The files of a change that is being prepared: what they will hold, compared with what is on disk."""
 
+import errno
 import os
 from pathlib import Path
 
-from server.errors import ConflictError, StorageError
+from server.errors import ApiError, ConflictError, StorageError
 from server.storage.files import Signature, signature
 from server.storage.journal import Write
-from server.storage.links import open_file
+from server.storage.links import LEADS_ASTRAY, open_file
 
 
 class Changeset:
@@ -38,7 +39,7 @@ class Changeset:
         except FileNotFoundError as error:
             raise ConflictError(f"{path} was removed meanwhile; try again") from error
         except OSError as error:
-            raise StorageError(f"{path} can't be read: {error.strerror}") from error
+            raise _refusal(path, error) from error
         except UnicodeDecodeError as error:
             raise ConflictError(f"{path} is not UTF-8; save it as UTF-8 first") from error
 
@@ -91,7 +92,7 @@ class Changeset:
             except FileNotFoundError:
                 self._signatures[path] = None
             except OSError as error:
-                raise StorageError(f"{path} can't be looked at: {error.strerror}") from error
+                raise _refusal(path, error) from error
         return self._signatures[path]
 
     def _bytes(self, path: str) -> bytes:
@@ -100,3 +101,10 @@ class Changeset:
                 self._signatures[path] = signature(os.fstat(file.fileno()))
                 self._read[path] = file.read()
         return self._read[path]
+
+
+def _refusal(path: str, error: OSError) -> ApiError:
+    """The error for a file that can't be read: the disk refuses it, or a link has been put in its place."""
+    if error.errno == errno.ELOOP:
+        return ConflictError(f"{path} {LEADS_ASTRAY}")
+    return StorageError(f"{path} can't be read: {error.strerror}")

@@ -20,7 +20,7 @@ from server.errors import ConflictError, StorageError
 from server.paths import FOLDER
 from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
-from server.storage.links import inner_path, may_lead, opened_folder
+from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
 from server.storage.write_lock import WriteLock
 
 _RECORD = "intent"
@@ -177,7 +177,8 @@ class Journal:
         target = (self.root / write.path).resolve()
         inside = inner_path(str(target), str(self.root))
         if not inside or (inside != write.path and not may_lead(write.path, inside)):
-            raise ConflictError(f"{write.path} leads out of the site's content")
+            link = os.path.islink(self.root / write.path)
+            raise ConflictError(f"{write.path} {LEADS_ASTRAY if link else 'leads out of the site'}")
         return target
 
     def _stage(self, write: Write, target: Path) -> Path | None:

@@ -20,6 +20,8 @@ from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS
 from server.problems import Problem
 
 _KINDS = (UPLOADS, CONTENT, TYPES)  # an inner folder before the one around it
+# What is said of the file of a document in whose place such a link was put.
+LEADS_ASTRAY = "is a link that leads to no content; put the document in its place, or remove it"
 _OPENED = "/proc/self/fd"  # where Linux says which file a descriptor is open for
 _DELETED = " (deleted)"  # behind the path of one that was replaced since
 
