@@ -78,7 +78,9 @@ class Writer:
         old = values_of(base)
         new = self._merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        whole = draft is not None and not self.blind  # Nothing is told of a draft that may not be read.
+        # All that is published is checked. Nothing is told of a draft that may not be read.
+        publishes = address.type.draft_publish and not address.draft
+        whole = publishes or (draft is not None and not self.blind)
         self._check(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
         write(self.context, Update(published, draft, base, new))

@@ -38,6 +38,7 @@ TAG = schema(
     "tag",
     {
         "name": "string",
+        "rank": {"type": "integer", "max": 5},
         "posts": {
             "type": "relation",
             "relation": "manyToMany",
@@ -316,13 +317,25 @@ def test_weak_tags_tell_what_is_known_but_not_what_may_be_changed(api: Api) -> N
     assert api.put("/api/posts/hello", {"stars": 4}, headers={"If-Match": f'"other", {tag}'}).status == 200
 
 
-def test_an_update_is_held_to_the_options_of_what_it_changes(api: Api) -> None:
-    """What a hand edit got wrong elsewhere keeps nobody from changing the rest."""
+def test_what_is_published_is_held_to_the_options_whatever_the_body_names(api: Api) -> None:
     path = api.root / "content/posts/hello.md"
-    path.write_text(HELLO.replace("stars: 3", "stars: 9"))
+    path.write_text(HELLO.replace("stars: 3", "stars: 9").replace('title: "Hello"   # short\n', ""))
     api.site.refresh()
-    assert api.put("/api/posts/hello", {"title": "By the API"}).data["stars"] == 9
-    assert api.put("/api/posts/hello", {"stars": 9}).error["details"]["errors"][0]["path"] == ["stars"]
+    errors = api.put("/api/posts/hello", {"slug": "other"}).error["details"]["errors"]
+    assert [error["message"] for error in errors] == [
+        "title is required",
+        "stars must be less than or equal to 5",
+    ]
+    assert api.put("/api/posts/hello?status=draft", {"slug": "other"}).status == 200
+    assert api.put("/api/posts/hello", {"title": "By the API", "stars": 4}).data["slug"] == "other"
+
+
+def test_without_drafts_an_update_is_held_to_the_options_of_what_it_changes(api: Api) -> None:
+    """What a hand edit got wrong elsewhere keeps nobody from changing the rest."""
+    (api.root / "content/tags/a.yaml").write_text("rank: 9\n")
+    api.site.refresh()
+    assert api.put("/api/tags/a", {"name": "By the API"}).data["rank"] == 9
+    assert api.put("/api/tags/a", {"rank": 9}).error["details"]["errors"][0]["path"] == ["rank"]
 
 
 def test_publishing_a_draft_holds_all_of_it_to_the_options(api: Api) -> None:
