@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from qs_codec import decode
 
 from server.errors import ValidationError
 from server.query import qs
 from tests.sites import bracketed
+from tests.waiting import computing_less_than
 
 
 @pytest.mark.parametrize(
@@ -118,3 +120,18 @@ def test_no_text_is_too_odd(text: str) -> None:
     except ValidationError:
         return
     assert isinstance(found, dict)
+
+
+REPEATED = ("a", "a[]", "a[b]", "a[b][]", "a[0][b]", "a[][b]", "%61%5B%5D", "a+b[c]", "é", "filters[id][$in]")
+
+
+@pytest.mark.parametrize("key", REPEATED)
+@pytest.mark.parametrize("value", ["=1", "=", "", "=a%26b"])
+def test_a_key_that_is_repeated_often_means_the_same(key: str, value: str) -> None:
+    text = "&".join([key + value] * 900) + "&other=x"
+    assert qs.parse(text) == decode(text, qs._OPTIONS)
+
+
+def test_a_key_that_is_repeated_often_is_read_at_once() -> None:
+    with computing_less_than(0.05):
+        qs.parse("&".join(["a=1"] * 1000))
