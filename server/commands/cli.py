@@ -4,6 +4,7 @@ import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import cast
 
 import click
@@ -40,6 +41,12 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 
+NO_LOCKS = (
+    "quire: Quire does not run on Windows itself, which has no fcntl: "
+    "use WSL 2 or Docker, see docs/platforms.md"
+)
+
+
 class _Commands(click.Group):
     """The commands of the table, in the order of the table."""
 
@@ -48,6 +55,9 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
+        if entry and find_spec("fcntl") is None:
+            click.echo(NO_LOCKS, err=True)
+            ctx.exit(1)
         return _load(entry) if entry else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

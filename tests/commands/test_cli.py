@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from server import __version__
 from server.auth.accounts import Accounts
-from server.commands.cli import COMMANDS, main
+from server.commands.cli import COMMANDS, NO_LOCKS, main
 from tests.git import git
 from tests.servers import free_port, get, start, wait
 from tests.sites import STRING, collection, documents, write
@@ -55,6 +55,15 @@ def test_the_help_names_every_command_and_loads_none() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("\n[]\n")
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_system_without_file_locks_is_told_in_one_line(name: str) -> None:
+    without = "import sys; sys.modules['fcntl'] = None; from server.commands.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", without, name], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_LOCKS + "\n")
+    page = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
+    assert NO_LOCKS in page
 
 
 @pytest.mark.parametrize("name", COMMANDS)
