@@ -59,8 +59,13 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     if seen == contents.seen:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
         return {path for path in settling if _differs(contents, path, found)}
-    known = {path for path in list(contents.entries) if not path.startswith(unread)}
-    differing = {path for path in known | found.files.keys() if _differs(contents, path, found)}
+    entries = {path: entry for path, entry in list(contents.entries.items()) if not path.startswith(unread)}
+    # Nearly all of them are as they were: what is sure of a document's file alone is told in one step.
+    same = {
+        path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
+    }
+    left = (entries.keys() | found.files.keys()) - (same - contents.unsettled)
+    differing = {path for path in left if _differs(contents, path, found)}
     if not differing:
         contents.seen = seen
     return differing
