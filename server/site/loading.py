@@ -26,7 +26,7 @@ from server.site.git_state import GitState, look_at_git
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.images.cache import ImageCache
 from server.storage.media import upload_path
-from server.storage.parse_cache import NOTHING, CachedEntry, ParseCache, pack, unpack
+from server.storage.parse_cache import NOTHING, CachedEntry, ParseCache, framed, pack, unpack
 from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
 
@@ -74,10 +74,12 @@ def load_contents(
     cores: int = 1,
     *,
     alone: bool = True,
+    packed: bytearray | None = None,
 ) -> Contents:
     """The contents of the site at `root` under a configuration, on several cores.
 
-    A process is `alone` where no thread but this one runs in it, so that it can be forked.
+    A process is `alone` where no thread but this one runs in it, so that it can be forked. To `packed`,
+    where given, all entries are added in framed blocks.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -90,7 +92,7 @@ def load_contents(
     contents = Contents.of(root, image_cache, configuration, git)
     contents.folders = tuple(found.problems)
     readers = partial(_forked if alone else _beside, contents.store, cores) if cores > 1 else None
-    contents.entries = _read_all(contents.store, found, cache, kept, progress, readers)
+    contents.entries = _read_all(contents.store, found, cache, kept, progress, readers, packed)
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
@@ -103,6 +105,7 @@ def _read_all(
     kept: Mapping[str, CachedEntry],
     progress: Progress | None,
     readers: Readers | None,
+    packed: bytearray | None,
 ) -> dict[str, Entry]:
     """The entries of all files of a site; `kept` is what the cache has of them."""
     owners = {store.owner(path, found.files.__contains__) for path in found.files}
@@ -113,6 +116,8 @@ def _read_all(
         cache.replace([pack(used)])
     elif cache and (renewed := [one for one in used if one is not kept[one.entry.path]]):
         cache.add([pack(renewed)])
+    if packed is not None:
+        packed += framed(pack(used))
     done = len(used)
     for block, read in _read(store, left, readers if len(left) >= MANY else None):
         entries.update((entry.path, entry) for entry in read)
@@ -120,6 +125,9 @@ def _read_all(
             cache and block != NOTHING
         ):  # Now: to hold all blocks until the end would take as much as the site.
             cache.add([block])
+        if packed is not None:
+            others = pack(CachedEntry(entry, 0) for entry in read if not _keepable(entry))
+            packed += framed(block) + framed(others)
         done += BLOCK
         if progress:
             progress(min(done, len(owners)), len(owners))

@@ -53,12 +53,11 @@ def look(contents: Contents, hints: Collection[str] | None, writes: int) -> Reco
     """
     configuration, young = _configuration(contents)
     if configuration and configuration.shape != contents.configuration.shape:
+        root, pictures, packed = contents.root, contents.image_cache, bytearray()
         with uncollected():
-            read = load_contents(
-                contents.root, contents.image_cache, configuration, cores=cores(), alone=False
-            )
+            read = load_contents(root, pictures, configuration, cores=cores(), alone=False, packed=packed)
         anew = read.whole()
-        return replace(anew, writes=writes, unsettled=anew.unsettled | young)
+        return replace(anew, writes=writes, unsettled=anew.unsettled | young, packed=packed)
     git = look_at_git(contents.root, contents.git)
     everything = hints is None or configuration or git_change(contents.git, git)
     found = walk_for(contents, None if everything else hints)

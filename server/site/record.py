@@ -15,7 +15,7 @@ from server.problems import Problem
 from server.schema.model import BUILT_IN, Schema, Type
 from server.site.configure import Configuration
 from server.site.git_state import GitChange
-from server.storage.parse_cache import NOTHING, CachedEntry, pack, unpack
+from server.storage.parse_cache import NOTHING, CachedEntry, blocks_in, framed, pack, unpack
 from server.storage.store import Entry
 
 BLOCK = 250  # entries that are read at a time
@@ -28,7 +28,7 @@ class Record:
     A `whole` record differs in everything: its entries are all that there are. `unsettled` are paths
     whose file may change again under the signature that it was read with, `folders` the problems of
     folders and links, `writes` how many writes there had been. Without a configuration or git, those
-    are as they were.
+    are as they were. `packed` has the entries as bytes, where other processes have read and packed them.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -39,6 +39,7 @@ class Record:
     writes: int = 0
     whole: bool = False
     number: int = 0
+    packed: bytes | bytearray = b""
 
 
 def encode(record: Record) -> bytes:
@@ -47,25 +48,28 @@ def encode(record: Record) -> bytes:
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
     gone = [path for path, entry in record.entries.items() if entry is None]
-    kept = (CachedEntry(entry, 0) for entry in record.entries.values() if entry is not None)
-    # In blocks, so that what is needed to read one is small, and leaves no gaps between what stays.
-    entries = list(iter(lambda: pack(islice(kept, BLOCK)), NOTHING))
+    packed = record.packed
+    if not packed:
+        kept = (CachedEntry(entry, 0) for entry in record.entries.values() if entry is not None)
+        # In blocks, so that what is needed to read one is small, and leaves no gaps between what stays.
+        packed = b"".join(map(framed, iter(lambda: pack(islice(kept, BLOCK)), NOTHING)))
     out = BytesIO()
-    plain = replace(record, entries={}, configuration=configuration)
-    _Pickler(out, protocol=5).dump((plain, gone, entries))
+    plain = replace(record, entries={}, packed=b"", configuration=configuration)
+    _Pickler(out, protocol=5).dump((plain, gone, packed))
     return out.getvalue()
 
 
 def decode(data: bytes, schema: Schema) -> Record:
     """The record that some bytes are, for one whose state has a schema so far."""
-    plain, gone, entries = _Unpickler(BytesIO(data)).load()
+    plain, gone, packed = _Unpickler(BytesIO(data)).load()
     configuration = plain.configuration
     if plain.whole:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)
     ids: dict[str, str] = {}
-    found = {kept.entry.path: kept.entry for block in entries for kept in unpack(block, schema.types, ids)}
+    unpacked = (kept for block in blocks_in(packed) for kept in unpack(block, schema.types, ids))
+    found = {kept.entry.path: kept.entry for kept in unpacked}
     made: Record = replace(plain, entries={**dict.fromkeys(gone), **found}, configuration=configuration)
     return made
 

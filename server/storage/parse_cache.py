@@ -79,6 +79,18 @@ def unpack(block: bytes, types: Mapping[str, Type], ids: dict[str, str]) -> Iter
         raise ValueError("not a block of the cache") from error
 
 
+def framed(block: bytes) -> bytes:
+    """A block with its length before it, so that several can be joined."""
+    return len(block).to_bytes(8, "big") + block
+
+
+def blocks_in(joined: bytes | bytearray) -> Iterator[bytes]:
+    """The blocks that were framed and joined."""
+    file = io.BytesIO(joined)
+    while length := file.read(8):
+        yield file.read(int.from_bytes(length, "big"))
+
+
 def _targets(type_: Type) -> tuple[int, ...]:
     """The positions in a row of what refers to one kind of documents or to files."""
     attributes = type_.attributes.values()
