@@ -24,7 +24,8 @@ class Difference:
     `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
     (also more or fewer members than there), or itself, where only here a document relates to itself, or
     repeated, where a list has a document several times there, or other locale and other document, where
-    a relation to one shows another version or another document.
+    a relation to one shows another version or another document, or written, where a relation lacks or
+    moves the document alone that was written before.
     """
 
     where: str
@@ -45,11 +46,11 @@ class Comparison:
     """Compares answers, by what each server calls the same document.
 
     Documents that neither has a name for yet are taken for the same where they stand for each other,
-    and get a name in both.
+    and get a name in both. `written` is the name of the document that was written before, if one was.
     """
 
-    def __init__(self, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-        self._names = theirs, ours
+    def __init__(self, theirs: dict[str, Any], ours: dict[str, Any], written: str = "") -> None:
+        self._names, self._written = (theirs, ours), written
         self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
         self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
         self._inside: list[str] = []  # the documents of ours that hold what is being compared
@@ -89,6 +90,8 @@ class Comparison:
     def _any(self, theirs: Any, ours: Any, where: str) -> Iterator[Difference]:
         if theirs is None and isinstance(ours, dict) and ours.get("documentId") in self._inside[-1:]:
             yield Difference(where, "itself", theirs, ours)
+        elif theirs is None and isinstance(ours, dict) and self._is_written(ours):
+            yield Difference(where, "written", theirs, ours)
         elif isinstance(theirs, dict) and isinstance(ours, dict):
             yield from self._objects(theirs, ours, where)
         elif isinstance(theirs, list) and isinstance(ours, list):
@@ -107,6 +110,15 @@ class Comparison:
         yield from self._members(theirs, ours, where)
         if holds:
             self._inside.pop()
+
+    def _is_written(self, ours: dict[str, Any]) -> bool:
+        known = self._ours.get(ours.get("documentId", ""))
+        return bool(self._written and self._inside) and known == self._written
+
+    def _rest(self, labels: list[str]) -> list[str]:
+        """The documents of a relation but the one that was written before."""
+        written = self._written if self._inside else ""
+        return [label for label in labels if label.partition(" ")[0] != written]
 
     def _other(self, theirs: dict[str, Any], ours: dict[str, Any]) -> str:
         """The kind of difference where a relation to one leads to something else here; else nothing."""
@@ -181,6 +193,8 @@ class Comparison:
             yield Difference(where, "itself", there, here)
         elif fewer and not more and set(there) == set(here):
             yield Difference(where, "repeated", there, here)
+        elif there != here and not fewer and self._rest(there) == self._rest(here):
+            yield Difference(where, "written", there, here)
         elif more or fewer:
             kind = "members" if more and fewer else "more members" if more else "fewer members"
             yield Difference(where, kind, there, here)

@@ -1,5 +1,6 @@
 """Asks both servers the same and says whether they agree, differ as they are known to, or disagree."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from bench.differential.model import Model
 from bench.differential.pair import Pair
 from bench.differential.request import Answer, Request
 from bench.differential.shapes import Shapes
+
+_REFERENCE = re.compile(r"«(doc:[^»]+)»")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ class Judge:
         unordered: bool = False,
     ) -> Verdict:
         """What two answers to a request come to."""
-        comparison = Comparison(self.pair.theirs.names, self.pair.ours.names)
+        written = _REFERENCE.search(write.path) if write else None
+        names = self.pair.theirs.names, self.pair.ours.names
+        comparison = Comparison(*names, written[1] if written else "")
         found = comparison.differences(theirs, ours, unordered=unordered)
         if not found:
             return Verdict(request, theirs, ours, (), ())
@@ -69,5 +74,5 @@ class Judge:
             return not explain(self._deviations, [other], left, self.shapes, lambda _: False)[1]
 
         requests = [write, request] if write else [request]
-        names, left = explain(self._deviations, requests, found, self.shapes, same)
-        return Verdict(request, theirs, ours, names, left)
+        explained, left = explain(self._deviations, requests, found, self.shapes, same)
+        return Verdict(request, theirs, ours, explained, left)

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from server.documents.document import LOCALE, Document
+from server.documents.document import LOCALE, Document, default_order
 from server.documents.values import Component, components_in
 from server.index.find import Listing
 from server.index.fragments import CachedBytes
@@ -212,6 +212,8 @@ class Renderer:
                 uid = document.type.uid
                 if uid in keep and ((test := keep[uid]) is None or test(document, locale)):
                     shown.append(document)
+            if sorts:
+                shown.sort(key=default_order)  # What is equal is in default order, as in a list.
             for sort in sorts:
                 shown = sort(shown)
             return shown

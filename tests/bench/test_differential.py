@@ -124,6 +124,20 @@ def test_a_relation_that_leads_elsewhere_is_one_difference() -> None:
     assert kinds(("x", en), ("y", en)) == ["value"]
 
 
+def test_a_relation_that_lacks_the_written_document_alone_says_so() -> None:
+    known = {"doc:1": "a", "doc:2": "b", "doc:3": "c"}
+
+    def kinds(theirs: list[str], ours: list[str]) -> list[str]:
+        comparison = Comparison(dict(known), dict(known), "doc:2")
+        bodies = [{"documentId": "a", "to": [{"documentId": i} for i in ids]} for ids in (theirs, ours)]
+        found = comparison.differences(*(Answer(200, {"data": body}) for body in bodies))
+        return [difference.kind for difference in found]
+
+    assert kinds(["c"], ["b", "c"]) == kinds(["c", "b"], ["b", "c"]) == ["written"]
+    assert kinds(["b"], ["b", "c"]) == ["more members"]
+    assert kinds(["b", "c"], ["c"]) == ["fewer members"]
+
+
 def test_a_request_reads_as_a_command() -> None:
     query = flatten("filters", {"tags": {"documentId": {"$in": ["«doc:3»", "x"]}}})
     command = curl(Request("GET", "/api/things", query), {"doc:3": "xyz"})

@@ -634,6 +634,26 @@ def test_a_relation_that_points_nowhere_reads_as_absent(make_api: MakeApi) -> No
     assert (found["to"], names(found["all"]), found["pic"]) == (None, ["a"], None)
 
 
+def test_targets_that_a_sort_does_not_tell_apart_are_in_default_order(make_api: MakeApi) -> None:
+    created = {n: f"2024-01-0{i}T00:00:00.000Z" for i, n in enumerate("abc", 1)}
+    tags = {n: {"rank": 2 if n == "a" else 1, "createdAt": at} for n, at in created.items()}
+    api = make_api(
+        {
+            **collection("tag", {"rank": INTEGER}),
+            **collection("page", {"tags": relation("manyToMany", "tag")}),
+            **documents("tags", **tags),
+            **documents("pages", one={"tags": ["c", "a", "b"]}),
+        }
+    )
+
+    def ids(query: str) -> list[str]:
+        return [tag["documentId"] for tag in api.get(f"/api/pages/one?{query}").data["tags"]]
+
+    assert ids("populate=tags") == ["c", "a", "b"]
+    assert ids("populate[tags][sort]=rank") == ["b", "c", "a"]
+    assert ids("populate[tags][sort]=rank:desc") == ["a", "b", "c"]
+
+
 def test_a_short_populate_can_not_lead_to_endlessly_many_attributes(make_api: MakeApi) -> None:
     """A relation to any type, by a name that several types have, multiplies at each level."""
     to_any = {"to": {"type": "relation", "relation": "morphToMany"}}
