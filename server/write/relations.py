@@ -37,15 +37,18 @@ class Relinker:
         current = self._owners(owner, owning, target, edited_status(owner))
         wanted = links.apply(current, to_many=attribute.to_many)
         own = document_id if owner is type_ else None
-        for gone in (i for i in current if i not in wanted and i != own):
+        live = (
+            () if type_.draft_publish or links.set is None else self._owners(owner, owning, target, PUBLISHED)
+        )
+        for gone in (i for i in dict.fromkeys((*current, *live)) if i not in wanted and i != own):
             self._relink(owner, owning, gone, remove=target)
         for come in (i for i in wanted if i not in current and i != own):
             self._relink(owner, owning, come, add=target)
-        if owning.relation == "oneToOne":
+        if owning.relation == "oneToOne" or links.set is not None:
             self._leave_other_locales(owner, owning, target, wanted)
         if self.blind and not self.drafts_only:
-            live = self._owners(owner, owning, target, PUBLISHED)
-            published = set(links.apply(live, to_many=attribute.to_many))
+            shown = self._owners(owner, owning, target, PUBLISHED)
+            published = set(links.apply(shown, to_many=attribute.to_many))
             self._publish(owner, owning, target, published, but={*current} ^ {*wanted} | {own})
         elif type_.draft_publish and not self.drafts_only:
             kept = {other for other in current if other in wanted}
@@ -85,7 +88,7 @@ class Relinker:
     def _leave_other_locales(
         self, type_: Type, attribute: Attribute, target: Any, kept: tuple[str, ...]
     ) -> None:
-        """Where the target of a one-to-one relation has no locales, let others leave it in every locale."""
+        """Where the target of a relation has no locales, let all but `kept` leave it in the other locales."""
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:
             return

@@ -172,3 +172,27 @@ def test_one_document_has_what_has_no_locale_in_all_its_locales(make_api: MakeAp
     api.put("/api/signs/s", {"place": "a"})
     assert having() == {"a en"}
     assert api.get("/api/signs/s?populate=place").data["place"]["documentId"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("value", "left"), [([], set()), (["b"], {"b en", "b fr"}), ({"set": ["c"]}, {"c en"})]
+)
+def test_what_has_no_locale_and_sets_its_relation_is_left_by_all_others_everywhere(
+    make_api: MakeApi, value: Any, left: set[str]
+) -> None:
+    book = {"title": translated(STRING), "author": relation("manyToOne", "writer", inversedBy="books")}
+    files: dict[str, Any] = {
+        **collection("book", book, drafts=True, localized=True),
+        **collection("writer", {"books": relation("oneToMany", "book", mappedBy="author")}),
+        **documents("writers", w={}),
+        "site.yaml": "locales: {default: en, available: [en, fr]}",
+        "content/books/c.json": '{"author": "w"}',
+        "content/books/c.draft.json": "{}",
+    }
+    for name in ("a", "a.fr", "a.fr.draft", "b", "b.fr"):
+        files[f"content/books/{name}.json"] = '{"author": "w"}'
+    api = make_api(files)
+    assert api.put("/api/writers/w", {"books": value}).status == 200
+    for status in ("published", "draft"):
+        found = api.get(f"/api/books?locale=*&populate=author&status={status}").data
+        assert {f"{d['documentId']} {d['locale']}" for d in found if d["author"]} == left
