@@ -100,7 +100,7 @@ class Settings:
         False,
         "api.populate_with_pagination",
         "choice",
-        "`reject` (spec.md 4.4) or `allow` populate and pagination in one request.",
+        "Whether one request may populate and paginate: `reject` or `allow`.",
         "`reject`",
     )
     populate: Mapping[str, Any] = _setting(
