@@ -344,21 +344,21 @@ def test_connections_never_take_up_all_open_files(tmp_path: Path) -> None:
 
 def costly(name: str) -> bytes:
     """A request that looks for many texts, none of which was ever asked for."""
-    filters = "&".join(f"filters[$and][{n}][title][$notContainsi]={name}{n}" for n in range(60))
+    filters = "&".join(f"filters[$and][{n}][title][$notContainsi]={name}{n}" for n in range(90))
     return head("GET", f"/api/notes?{filters}")
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("large")
-    text = "of many words, again and again, " * 1000
+    text = "of many words, again and again, " * 1800
     files: dict[str, str | bytes] = {
         "content-types/note.json": schema("note", {"title": "text"}),
         "site.yaml": "roles: {public: {note: [find, findOne]}}\nsearch: {index: false}\n",
     }
     files |= {f"content/notes/n{n}.md": f"---\ntitle: {text}{n}\n---\n" for n in range(300)}
     write(folder / "site", files)
-    running = Server(folder)
+    running = Server(folder, "from server.index import budget; budget.COSTLY_S = 0.005")
     yield running
     stop(running.process)
 
