@@ -9,6 +9,7 @@ from server.errors import SetupError
 from server.terminal import check_folder, one_line_errors, site_option
 from server.tools.importer.importing import ImportOptions, run
 from server.tools.importer.readers.archive import Archive
+from server.tools.importer.readers.download import FULL_ACCESS
 from server.tools.importer.readers.remote import Remote
 from server.tools.importer.report import report
 from server.tools.importer.source import SourceReader
@@ -48,8 +49,7 @@ def _reader(source: str, token: str | None) -> SourceReader:
     if not source.startswith(("http://", "https://")):
         return Archive(Path(source))
     if not token:
-        fix = "make a full-access one there, and give it with --token"
-        raise SetupError(source, None, "a token is needed", fix)
+        raise SetupError(source, None, "a token is needed", FULL_ACCESS)
     return Remote(source, token)
 
 

@@ -110,6 +110,15 @@ def test_an_answer_that_is_an_error(tmp_path: Path, status: int, what: str) -> N
     assert what in refused(tmp_path, lambda path, who: (status, JSON, b"{}"))
 
 
+def test_every_text_names_the_same_kind_of_token(tmp_path: Path) -> None:
+    said = [
+        refused(tmp_path, lambda path, who, status=status: (status, JSON, b"{}")) for status in (401, 403)
+    ]
+    page = (Path(__file__).parents[3] / "docs" / "import.md").read_text(encoding="utf-8")
+    for text in (*said, page, command("--help").output):
+        assert "full-access API token" in " ".join(text.split())
+
+
 @pytest.mark.parametrize("body", [b"<html>", b"\xff", b"[]", b'{"data": 1}', b'{"data": [{"uid": 1}]}', b"{"])
 def test_an_answer_that_is_none(tmp_path: Path, body: bytes) -> None:
     assert "(" in refused(tmp_path, lambda path, who: (200, JSON, body))
@@ -210,7 +219,7 @@ def test_the_command_with_a_url(tmp_path: Path, there: str) -> None:
 def test_the_command_asks_for_a_token(tmp_path: Path, there: str) -> None:
     done = command(there, "--site", str(tmp_path))
     assert done.exit_code == 1
-    assert "a token is needed" in done.output
+    assert "a token is needed (make a full-access API token there" in done.output
     assert done.output.count("\n") == 1
 
 

@@ -12,6 +12,8 @@ from server.errors import SetupError
 from server.formats.json_reader import read_json
 from server.formats.tree import SyntaxProblem
 
+# What to do about a token that is missing, or that is not let in.
+FULL_ACCESS = "make a full-access API token there (Settings, API Tokens) and give it with --token"
 TIMEOUT_S = 60.0
 TRIES = 4
 _PAUSE_S = 0.5
@@ -88,8 +90,8 @@ class Client:
 
 _AGAIN = "nothing was imported; run it again"
 _WHY = {
-    401: ("does not take the token", "make a full-access token there and give it with --token"),
-    403: ("does not let the token read this", "make a full-access token there"),
+    401: ("does not take the token", FULL_ACCESS),
+    403: ("does not let the token read this", FULL_ACCESS),
     404: ("is not there", "name the address that Strapi's /api is at"),
 }
 
