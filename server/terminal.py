@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
@@ -91,3 +92,8 @@ def show(lines: Iterable[list[Part]]) -> None:
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)
+
+
+def printable(text: str) -> str:
+    """Text from a file without control characters, which could do anything to a terminal."""
+    return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)

@@ -26,12 +26,13 @@ from server.config.model import Settings
 from server.errors import SetupError
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
+from server.site.change import Report
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
 from server.site.loading import cores
 from server.site.scaling import scaler
 from server.site.site import Site
-from server.site.watch import Report, Watcher
+from server.site.watch import Watcher
 from server.site.worker_sync import follower
 
 MOST_WORKERS = 4
@@ -85,11 +86,13 @@ def serve(
     """Serve a loaded site until SIGTERM, SIGINT or SIGHUP, then finish what is being answered.
 
     Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
-    called once, and `report`, of what changed on disk, in one process alone.
+    called once, and `report` of each change: of a write, in the process that wrote, and of what changed on
+    disk in one process alone.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     log = ChangeLog()
     site.share(log)
+    site.report = report
     key = session_key(site.root)
     prepare_texts(site.state.snapshot)
 

@@ -14,10 +14,10 @@ from server.documents.timestamps import now
 from server.errors import ApiError, SetupError
 from server.site.loading import Progress
 from server.storage.changeset import Changeset
-from server.terminal import check_site, one_line_errors, progress_bar, show, site_option
+from server.terminal import check_site, one_line_errors, printable, progress_bar, show, site_option
 from server.tools.check.fixes import Repair, apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
-from server.tools.check.report import fixed, printable, report
+from server.tools.check.report import fixed, report
 from server.tools.check.survey import Survey, look, survey
 from server.write.context import Context
 

@@ -2,21 +2,18 @@
 
 import multiprocessing
 import signal
-import sys
 import time
-from collections.abc import Sequence
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import click
 
 from server.api.wsgi_server import check_accounts, check_port, serve, worker_count
-from server.problems import Problem
+from server.commands.announce import Terminal
 from server.site.loading import cores
-from server.site.site import Change, Site
+from server.site.site import Site
 from server.terminal import check_site, one_line_errors, progress_bar, site_option
 
-SHOWN_PROBLEMS = 10
 LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, and tells of them.
 
 
@@ -27,10 +24,17 @@ LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, an
 @click.option(
     "--workers", type=click.IntRange(1, 64), help="Processes that answer. [default: the cores, up to 4]"
 )
+@click.option("--quiet", is_flag=True, help="Print the address and errors alone.")
+@click.option("--verbose", is_flag=True, help="Print every file that is read or written, and every problem.")
 @click.option("--reload", is_flag=True, hidden=True)
 @one_line_errors
-def serve_command(root: Path, host: str, port: int, workers: int | None, reload: bool) -> None:
+def serve_command(
+    root: Path, host: str, port: int, workers: int | None, quiet: bool, verbose: bool, reload: bool
+) -> None:
     """Serve a site. Files that change are served changed, without a restart."""
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose exclude each other.")
+    terminal = Terminal(quiet=quiet, verbose=verbose)
     check_site(root)
     check_port(host, port)
     began = time.perf_counter()
@@ -46,11 +50,12 @@ def serve_command(root: Path, host: str, port: int, workers: int | None, reload:
         click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
     forking = multiprocessing.get_context("fork")
     ready = forking.Event()
-    forking.Process(target=_report_ready, args=(site, seconds, host, port, ready), daemon=True).start()
-    serve(site, (host, port), count, ready.set, _report_change)
+    reported = (site, terminal, seconds, host, port, ready)
+    forking.Process(target=_report_ready, args=reported, daemon=True).start()
+    serve(site, (host, port), count, ready.set, terminal.change)
 
 
-def _report_ready(site: Site, seconds: float, host: str, port: int, ready: Event) -> None:
+def _report_ready(site: Site, terminal: Terminal, seconds: float, host: str, port: int, ready: Event) -> None:
     """Print what there is and what is wrong with it, once a worker is ready.
 
     It looks at every document, which makes a copy of the memory that they take. So it runs in a process of
@@ -59,50 +64,5 @@ def _report_ready(site: Site, seconds: float, host: str, port: int, ready: Event
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(LONGEST_START_S):
         return
-    state = site.state
-    counts = []
-    for type_ in state.schema.content_types:
-        found = state.snapshot.tables[type_.uid].versions
-        count = len({document_id for document_id, _, _ in found})
-        if count:
-            counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
-    files = len(state.snapshot.media)
-    types = len(state.schema.content_types)
-    problems = site.problems
-    click.echo(f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s")
-    click.echo(f"  {', '.join(counts) or 'no documents yet'}" + (f", {files} uploads" if files else ""))
-    _report_problems(problems)
     shown = f"[{host}]" if ":" in host else host
-    click.echo(f"  http://{shown}:{port}/   (Ctrl-C stops it)")
-    sys.stdout.flush()
-
-
-def _report_problems(problems: Sequence[Problem]) -> None:
-    errors = [p for p in problems if p.severity == "error"]
-    for problem in errors[:SHOWN_PROBLEMS]:
-        click.secho(f"  ✗ {problem}", fg="red")
-    if len(errors) > SHOWN_PROBLEMS:
-        click.echo(f"  … and {len(errors) - SHOWN_PROBLEMS} more files that can't be served")
-    warnings = len(problems) - len(errors)
-    if warnings:
-        first = next(p for p in problems if p.severity == "warning")
-        more = f" and {warnings - 1} more" if warnings > 1 else ""
-        click.secho(f"  ! {first}{more}", fg="yellow")
-
-
-def _report_change(change: Change, seconds: float) -> None:
-    """Print one line for a change that the running server took over, and one for each new problem."""
-    parts = []
-    if change.reloaded:
-        parts.append("site.yaml or a content type changed")
-    for paths, what in ((change.read, "read"), (change.removed, "removed")):
-        if len(paths) == 1:
-            parts.append(f"{what} {paths[0]}")
-        elif paths:
-            parts.append(f"{what} {len(paths)} files")
-    if parts:
-        click.echo(f"  ↻ {', '.join(parts)} ({seconds * 1000:.0f} ms)")
-    for problem in change.problems[:SHOWN_PROBLEMS]:
-        error = problem.severity == "error"
-        click.secho(f"  {'✗' if error else '!'} {problem}", fg="red" if error else "yellow")
-    sys.stdout.flush()
+    terminal.ready(site.state, site.problems, seconds, f"http://{shown}:{port}/")

@@ -1,39 +1,79 @@
 """What a change of the site's files came to, for people who watch it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 
 from server.problems import Problem
 from server.site.contents import Contents
 from server.site.record import Record
+from server.storage.journal import Write
+from server.storage.store import Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a refresh came to: paths by what happened to them, and the problems that are new."""
+    """What a change came to: paths by what happened to them, and the problems that are new or gone.
+
+    `read` and `removed` are files that were found changed, `written` and `deleted` those that a write of
+    this server has changed.
+    """
 
     read: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     reloaded: bool = False
+    fixed: tuple[Problem, ...] = ()
+    written: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.read or self.removed or self.problems or self.reloaded)
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+Report = Callable[[Change, float], None]  # what changed, and in how many seconds it was taken over
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """What a record changes in some contents; of one that is whole, only that it does."""
-    if record.whole and record.configuration:
-        return Change(problems=record.configuration.problems, reloaded=True)
-    problems = list(record.configuration.problems if record.configuration else ())
-    problems.extend(problem for problem in record.folders if problem not in before.folders)
+    """What a record changes in some contents; which files one that is whole has read is not said."""
+    old, new = list(before.folders), list(record.folders)
+    if record.configuration:
+        old.extend(before.configuration.problems)
+        new.extend(record.configuration.problems)
     read, removed = [], []
     for path, entry in sorted(record.entries.items()):
-        old = before.entries.get(path)
+        known = before.entries.get(path)
         if entry is None:
             removed.append(path)
             continue
-        known = old.problems if old else ()
-        problems.extend(problem for problem in entry.problems if problem not in known)
-        if old is None or entry.document is not old.document or entry.problems != known:
+        problems = known.problems if known else ()
+        new.extend(entry.problems)
+        old.extend(p for p in problems if not entry.broken or p in entry.problems)
+        if _is_read(known, entry):
             read.append(path)
-    return Change(tuple(read), tuple(removed), tuple(problems), record.configuration is not None)
+    problems, fixed = difference(old, new)
+    if record.whole and record.configuration:
+        return Change(problems=problems, fixed=fixed, reloaded=True)
+    reloaded = record.configuration is not None
+    return Change(tuple(read), tuple(removed), problems, reloaded, fixed)
+
+
+def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
+    """What a write of this server changes: the record has what it came to."""
+    change = change_of(before, record)
+    written = tuple(sorted(write.path for write in writes if not write.deletes))
+    deleted = tuple(sorted(write.path for write in writes if write.deletes))
+    return replace(change, read=(), removed=(), written=written, deleted=deleted)
+
+
+def difference(
+    before: Iterable[Problem], after: Iterable[Problem]
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """The problems that are new, and those that are gone; one that only stands on another line is neither."""
+    old = {(problem.path, problem.message): problem for problem in before}
+    new = {(problem.path, problem.message): problem for problem in after}
+    added = tuple(problem for key, problem in new.items() if key not in old)
+    return added, tuple(problem for key, problem in old.items() if key not in new)
+
+
+def _is_read(known: Entry | None, entry: Entry) -> bool:
+    return known is None or entry.document is not known.document or entry.problems != known.problems

@@ -20,7 +20,7 @@ from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
 from server.paths import FOLDER, state_folder
 from server.problems import Problem
-from server.site.change import Change, change_of
+from server.site.change import Change, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.configure import configure
 from server.site.contents import Contents
@@ -65,6 +65,7 @@ class Site:
         self.started = now()
         self.image_cache = ImageCache(self.root)
         self._journal = Journal(self.root, self.root / FOLDER)
+        self.report: Report | None = None  # is told of the writes of this process
         self._loaded = False
         self._stale_git_lock: Signature | None = None  # left by a git command that was killed
         configuration = configure(self.root)
@@ -171,6 +172,7 @@ class Site:
             state_folder(self.root)
         except OSError as error:
             raise StorageError(f"The site can't be written to: {error.strerror}") from error
+        began = time.perf_counter()
         for left in reversed(range(TRIES)):
             changeset = Changeset(self.root)
             try:
@@ -182,10 +184,14 @@ class Site:
                             continue
                         changeset = Changeset(self.root)
                         prepared = self._prepare(prepare, request, changeset)
-                    return self._commit(prepared)
+                    change, state = self._commit(prepared), self.state
             except ConflictError:
                 if not left:
                     raise
+            else:
+                if change and self.report:
+                    self.report(change, time.perf_counter() - began)
+                return state, prepared.result
             self.refresh(changeset.paths)
         raise AssertionError("unreachable")
 
@@ -216,17 +222,19 @@ class Site:
         if other and self._look(None, patient=True) is None:
             raise ConflictError("git is changing the site; try again")
 
-    def _commit(self, prepared: "_Prepared[Result]") -> tuple[State, Result]:
+    def _commit(self, prepared: "_Prepared[Result]") -> Change:
         """Write the files of a change; call it under the lock."""
         contents, writes = self._contents, prepared.changeset.writes()
         stale = {write.path for write in writes if _is_stale(contents, write)}
         if stale:
             raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
-        if writes:
-            self._journal.commit(writes)
-            paths = {write.path for write in writes}
-            self._replica.append(look_at_written(contents, paths, self._journal.lock.number))
-        return self.state, prepared.result
+        if not writes:
+            return Change()
+        self._journal.commit(writes)
+        record = look_at_written(contents, {write.path for write in writes}, self._journal.lock.number)
+        change = change_of_write(contents, record, writes)
+        self._replica.append(record)
+        return change
 
     def scale(self, path: str) -> State:
         """Make the formats of a picture that has none yet. Returns the state that shows them."""

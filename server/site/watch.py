@@ -15,7 +15,7 @@ from pathlib import Path
 from watchfiles import watch
 
 from server.paths import TYPES
-from server.site.change import Change
+from server.site.change import Change, Report
 from server.site.site import Site
 from server.storage.files import is_utf_8
 
@@ -31,7 +31,6 @@ POLL_S = 2.0  # how often everything is looked at where the system can't watch: 
 POLLS = 15  # so often, before it is asked again
 DOUBT_S = 2.0  # how long a report may still be on its way of what is found so
 
-Report = Callable[[Change, float], None]  # what changed, and in how many seconds it was taken over
 Folders = tuple[tuple[Path, int], ...]  # with the inode of each
 
 

@@ -1,11 +1,10 @@
 """The result of a check for people: problems by file, how to fix them, and a summary."""
 
-import unicodedata
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from server.problems import Problem
-from server.terminal import Part, Style
+from server.terminal import Part, Style, printable
 from server.tools.check.fixes import Fix, FixResult
 from server.tools.check.survey import Survey
 
@@ -78,8 +77,3 @@ def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
 def _shown(fix: Fix) -> str:
     name = ".".join(map(str, fix.at))
     return f"{name}: {fix.old} → {fix.new}" if fix.old else f"{name}: {fix.new}"
-
-
-def printable(text: str) -> str:
-    """Text from a file without control characters, which could do anything to a terminal."""
-    return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)

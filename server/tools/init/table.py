@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from server.documents.drafts import says
-from server.terminal import Part, Style
-from server.tools.check.report import printable
+from server.terminal import Part, Style, printable
 from server.tools.init.infer import ProposedAttribute
 from server.tools.init.propose import Proposal, ProposedType
 

@@ -1,0 +1,99 @@
+"""What `quire serve` prints: what there is, what is read and written, and which problems come and go."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import click
+
+from server.problems import Problem
+from server.site.change import Change
+from server.site.site import State
+from server.terminal import printable
+
+SHOWN = 10  # problems that are printed of one change, unless all are wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A server's terminal: `quiet` prints the address and errors alone, `verbose` all files and problems.
+
+    The workers share it. What one prints at a time is one write, so that lines are never mixed.
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+
+    def ready(self, state: State, problems: Sequence[Problem], seconds: float, url: str) -> None:
+        """Print what there is, what is wrong with it, and the address."""
+        lines = [] if self.quiet else list(_contents(state, seconds))
+        errors = [p for p in problems if p.severity == "error"]
+        warnings = [] if self.quiet else [p for p in problems if p.severity == "warning"]
+        if self.verbose or not warnings:
+            lines.extend(self._problems([*errors, *warnings]))
+        else:
+            more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+            lines.extend(self._problems(errors))
+            lines.append(_problem(warnings[0], more))
+        _print([*lines, f"  {url}   (Ctrl-C stops it)"])
+
+    def change(self, change: Change, seconds: float) -> None:
+        """Print one line for a change that was taken over or written, and one for each problem."""
+        if self.quiet:
+            return _print(list(self._problems([p for p in change.problems if p.severity == "error"])))
+        read = [*_actions(("read", change.read), ("removed", change.removed))]
+        written = [*_actions(("wrote", change.written), ("deleted", change.deleted))]
+        if change.reloaded:
+            read.insert(0, "site.yaml or a content type changed")
+        took = f"({seconds * 1000:.0f} ms)"
+        lines = [
+            f"  {sign} {', '.join(parts)} {took}" for sign, parts in (("↻", read), ("✎", written)) if parts
+        ]
+        paths = (*change.read, *change.removed, *change.written, *change.deleted)
+        if self.verbose and len(paths) > 1:
+            lines.extend(f"    {printable(path)}" for path in sorted(paths))
+        lines.extend(self._problems(change.problems))
+        lines.extend(self._shown([_fixed(problem) for problem in change.fixed], "fixed"))
+        return _print(lines)
+
+    def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
+        return self._shown([_problem(problem) for problem in problems], "to fix, which `quire check` shows")
+
+    def _shown(self, lines: Sequence[str], what: str) -> Iterator[str]:
+        shown = len(lines) if self.verbose else SHOWN
+        yield from lines[:shown]
+        if len(lines) > shown:
+            yield f"  … and {len(lines) - shown} more {what}"
+
+
+def _contents(state: State, seconds: float) -> Iterator[str]:
+    counts = []
+    for type_ in state.schema.content_types:
+        count = len({document_id for document_id, _, _ in state.snapshot.tables[type_.uid].versions})
+        if count:
+            counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
+    files, types = len(state.snapshot.media), len(state.schema.content_types)
+    yield f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s"
+    yield f"  {', '.join(counts) or 'no documents yet'}" + (f", {files} uploads" if files else "")
+
+
+def _actions(*actions: tuple[str, Sequence[str]]) -> Iterator[str]:
+    for what, paths in actions:
+        if paths:
+            yield f"{what} {printable(paths[0]) if len(paths) == 1 else f'{len(paths)} files'}"
+
+
+def _problem(problem: Problem, more: str = "") -> str:
+    error = problem.severity == "error"
+    line = f"  {'✗' if error else '!'} {printable(str(problem))}{more}"
+    return click.style(line, fg="red" if error else "yellow")
+
+
+def _fixed(problem: Problem) -> str:
+    return click.style(f"  ✓ fixed: {printable(f'{problem.path}: {problem.message}')}", fg="green")
+
+
+def _print(lines: Sequence[str]) -> None:
+    with suppress(OSError):  # A terminal that is gone is no reason for a write to fail.
+        if lines:
+            click.echo("\n".join(lines))

@@ -1,0 +1,134 @@
+"""What a running server prints: what is read and written, and which problems come and go."""
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_cli import run
+from tests.servers import free_port, start, stop, wait
+from tests.sites import STRING, collection, documents, relation, write
+from tests.waiting import until
+
+FILES = {
+    **collection("author", {"name": STRING}),
+    **collection("article", {"title": STRING, "author": relation("manyToOne", "author")}),
+    **documents("authors", ann={"name": "Ann"}),
+    **documents("articles", a={"title": "A", "author": "ann"}, b={"title": "B"}),
+    "site.yaml": "name: Test\nroles: {public: {article: [create, update, delete]}}\nsearch: {index: false}\n",
+}
+
+
+class Server:
+    """A running server with two workers, and what it prints."""
+
+    def __init__(self, folder: Path, *options: str, **files: str) -> None:
+        self.root, self.log, self.port = folder / "site", folder / "log", free_port()
+        write(self.root, {**FILES, **files})
+        with self.log.open("wb") as out:
+            self.process = start(self.root, self.port, "--workers=2", *options, output=out)
+        wait(self.process, self.port)
+        self.until("Ctrl-C stops it")
+
+    @property
+    def lines(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+    def until(self, text: str) -> str:
+        """Wait until a line has a text; returns that line."""
+        until(lambda: any(text in line for line in self.lines), 15)
+        return next(line for line in self.lines if text in line)
+
+    def ask(self, method: str, path: str, data: object = None) -> None:
+        body = json.dumps({"data": data}).encode() if data else None
+        url = f"http://127.0.0.1:{self.port}/api/{path}"
+        asked = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            answer.read()
+
+    def edit(self, path: str, text: str) -> None:
+        (self.root / path).write_text(text)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    running = Server(tmp_path)
+    yield running
+    stop(running.process)
+
+
+def test_a_write_has_a_line_as_an_edit_has(server: Server) -> None:
+    server.edit("content/articles/a.json", '{"title": "An edit"}')
+    assert server.until("content/articles/a.json").startswith("  ↻ read content/articles/a.json (")
+    server.ask("PUT", "articles/b", {"title": "A write"})
+    assert server.until("content/articles/b.json").startswith("  ✎ wrote content/articles/b.json (")
+    server.ask("DELETE", "articles/b")
+    assert server.until("deleted").startswith("  ✎ deleted content/articles/b.json (")
+    assert sum("b.json" in line for line in server.lines) == 2
+
+
+def test_a_problem_of_a_file_is_told_once_and_when_it_is_gone(server: Server) -> None:
+    path = "content/articles/a.json"
+    server.edit(path, '{"title": "A", "titel": "A"}')
+    assert "titel" in server.until(f"  ! {path}:1: ")
+    server.edit(path, '{\n "title": "A2",\n "titel": "A"}')
+    until(lambda: sum("read" in line for line in server.lines) == 3)
+    assert sum("  ! " in line for line in server.lines) == 1
+    server.edit(path, '{"title": "A3"}')
+    assert server.until("fixed") == f'  ✓ fixed: {path}: "titel" is no attribute of api::article.article'
+
+
+def test_a_schema_tells_what_it_makes_wrong_and_right(server: Server) -> None:
+    schema = (server.root / "content-types/article.json").read_text()
+    server.edit("content-types/article.json", schema.replace('"title"', '"name"'))
+    assert "title" in server.until("  ! content/articles/a.json:1: ")
+    server.edit("content-types/article.json", schema)
+    server.until("fixed: content/articles/b.json: ")
+
+
+def test_quiet_prints_the_address_and_errors_alone(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--quiet", **documents("articles", odd={"titel": "a warning"}))
+    try:
+        server.ask("PUT", "articles/b", {"title": "A write"})
+        server.edit("content/articles/a.json", "[")
+        server.until("✗ content/articles/a.json")
+    finally:
+        stop(server.process)
+    assert [line[:9] for line in server.lines] == ["  http://", "  ✗ conte"]
+
+
+def test_verbose_prints_every_problem_and_every_file(tmp_path: Path) -> None:
+    odd = {f"odd{i}": {"titel": "a warning"} for i in range(12)}
+    server = Server(tmp_path, "--verbose", **documents("articles", **odd))
+    try:
+        assert sum("  ! content/articles/odd" in line for line in server.lines) == 12
+        write(server.root, documents("authors", bea={"name": "Bea"}, cid={"name": "Cid"}))
+        server.until("    content/authors/bea.json" if "read 2" in server.until("↻ read") else "bea.json")
+    finally:
+        stop(server.process)
+
+
+def test_quiet_and_verbose_exclude_each_other(tmp_path: Path) -> None:
+    assert run("serve", "--quiet", "--verbose").exit_code == 2
+
+
+def test_a_terminal_that_is_gone_fails_no_write(tmp_path: Path) -> None:
+    root, port = tmp_path / "site", free_port()
+    write(root, FILES)
+    process = start(root, port, "--workers=1", output=subprocess.PIPE)
+    wait(process, port)
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    for title in ("One", "Two"):
+        body = json.dumps({"data": {"title": title}}).encode()
+        url, headers = f"http://127.0.0.1:{port}/api/articles/b", {"Content-Type": "application/json"}
+        asked = urllib.request.Request(url, body, headers, method="PUT")
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            assert answer.status == 200
+    process.terminate()
+    process.wait(20)
+    process.stderr.close()
