@@ -68,14 +68,14 @@ clean: ## Remove what the other targets made
 	$(PYTHON) -m venv .venv
 
 .venv/.ready: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@sh .ci/install .
 	@touch $@
 
 .venv/.ready-dev: .venv/.ready pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@sh .ci/install '.[dev]'
 	@touch $@
 
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[openapi]' && touch $@ || test "$$CI" != true
+	@sh .ci/install '.[openapi]' && touch $@ || test "$$CI" != true
 
 .PHONY: tools help serve test test-clients dist test-dist torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean
