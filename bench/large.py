@@ -17,6 +17,7 @@ from bench.serving import Serving, quire
 from bench.sites import WORDS
 from bench.tables import count, show, size
 
+WORKERS = 2
 SEARCHES = 12  # of each kind, after one that looks at every document for the first time
 QUIET_S = 4.0  # until what a server does after a start or a change is over
 LONGEST_CHANGE_S = 300.0
@@ -31,7 +32,7 @@ def measure(root: Path, articles: int) -> None:
     shutil.rmtree(root / ".quire", ignore_errors=True)
     starts = [_start(root, kind) for kind in ("cold", "warm")]
     show(f"Starting, {count(articles)} articles", ["start", "until it answers", "processor time"], starts)
-    with quire(root, workers=2) as serving:
+    with quire(root, workers=WORKERS) as serving:
         searches, memory = _use(serving)
         change, after = _change(serving, root / "content-types/article.json")
     head = ["what nobody has asked before", "median", "longest"]
@@ -42,14 +43,17 @@ def measure(root: Path, articles: int) -> None:
 
 def _start(root: Path, kind: str) -> Row:
     began = time.perf_counter()
-    with quire(root, workers=2) as serving:
+    with quire(root, workers=WORKERS) as serving:
         serving.get(LIST)
         return [kind, f"{time.perf_counter() - began:.1f} s", f"{_cpu(serving.pid):.1f} s"]
 
 
 def _use(serving: Serving) -> tuple[list[Row], list[Row]]:
-    time.sleep(QUIET_S)
+    _rest(serving)
     memory = [["the start", *_memory(serving)]]
+    for query in ("filters[body][$contains]=glass%20gauge", "_q=sand%20sway", "sort=title"):
+        serving.get(f"{LIST}&{query}")
+    memory.append(["one `$contains`, one `_q` and one sort by title", *_memory(serving)])
     pairs = [f"{one} {other}" for one, other in zip(WORDS, WORDS[7:], strict=False)]
     kinds: dict[str, tuple[str, Iterable[str]]] = {
         "`$contains` in the body, two words": ("filters[body][$contains]", reversed(pairs)),
@@ -63,9 +67,7 @@ def _use(serving: Serving) -> tuple[list[Row], list[Row]]:
         asked = [f"{LIST}&{quote(parameter)}={quote(text)}" for text in texts][: SEARCHES + 1]
         taken = [_cpu_of(serving, lambda: serving.get(path)) for path in asked][1:]  # noqa: B023
         searches.append([name, *(f"{seconds * 1000:.0f} ms" for seconds in (median(taken), max(taken)))])
-        memory.append([name, *_memory(serving)])
-    serving.get(f"{LIST}&sort=title")
-    memory.append(["a sort by title", *_memory(serving)])
+    memory.append([f"{count(len(kinds) * (SEARCHES + 1))} searches", *_memory(serving)])
     return searches, memory
 
 
@@ -82,11 +84,18 @@ def _change(serving: Serving, path: Path) -> tuple[Row, Row]:
                 raise RuntimeError("the change of a content type was not taken over")
             time.sleep(0.1)
         seconds = time.perf_counter() - began
-        time.sleep(QUIET_S)
+        _rest(serving)
         row = ["all workers show it", f"{seconds:.1f} s", f"{_cpu(serving.pid) - used:.1f} s"]
         return row, ["a content type has changed", *_memory(serving)]
     finally:
         path.write_text(text)
+
+
+def _rest(serving: Serving) -> None:
+    """Wait until what a server does beside its answers is over, for which it has other processes."""
+    time.sleep(QUIET_S)
+    while len(_processes(serving.pid)) > 1 + WORKERS:
+        time.sleep(0.1)
 
 
 def _memory(serving: Serving) -> list[str]:
