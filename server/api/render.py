@@ -199,6 +199,7 @@ class Renderer:
         """What leaves out and sorts the documents of a node; None where all are shown as they come."""
         attribute, selections = node.attribute, node.selections
         one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
+        media = attribute is not None and attribute.type == "media"
         keep = {uid: self._keep(uid, s) for uid, s in selections.items()}
         sorts = [sorter(self.view, s.sort) for s in selections.values() if s.sort]
         if one_type and not sorts and not any(keep.values()):
@@ -212,7 +213,7 @@ class Renderer:
                 uid = document.type.uid
                 if uid in keep and ((test := keep[uid]) is None or test(document, locale)):
                     shown.append(document)
-            if sorts:
+            if sorts and not media:
                 shown.sort(key=default_order)  # What is equal is in default order, as in a list.
             for sort in sorts:
                 shown = sort(shown)

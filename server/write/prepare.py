@@ -45,9 +45,9 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     address = _matched(request, context)
     snapshot = join(context.snapshot, request.users)
     actor = request.actor
-    validator = Validator(
-        snapshot, context.settings.locales, partial(may_find, actor), partial(may_read_drafts, actor)
-    )
+    settings = context.settings
+    locales = tuple(dict.fromkeys((settings.default_locale, *settings.locales)))
+    validator = Validator(snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor))
     base = _writer(request, context).base(address)
     return address, validator.change(address.type, request.data, values_of(base) if base else None)
 

@@ -1,6 +1,6 @@
 """What a request body says of a relation: set, connect, disconnect, in short and in long form."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,28 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
         tuple(_connect(attribute, item, path, resolve) for item in _items(value.get("connect"))),
         tuple(target for target in gone if target is not None),
     )
+
+
+def divided(value: Any, locales: Iterable[str], default: str) -> dict[str, Any]:
+    """By locale, the part of a relation value that is about documents in it; `default` where none is said."""
+
+    def part(items: Any, locale: str) -> list[Any]:
+        return [item for item in _items(items) if _said(item, default) == locale]
+
+    if not isinstance(value, dict) or _is_item(value):
+        return {locale: part(value, locale) for locale in locales}
+    return {
+        locale: {
+            key: part(items, locale)
+            for key, items in value.items()
+            if key in OPERATIONS and items is not None
+        }
+        for locale in locales
+    }
+
+
+def _said(item: Any, default: str) -> Any:
+    return item.get("locale") or default if isinstance(item, dict) else default
 
 
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:

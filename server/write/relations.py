@@ -44,7 +44,7 @@ class Relinker:
             self._relink(owner, owning, gone, remove=target)
         for come in (i for i in wanted if i not in current and i != own):
             self._relink(owner, owning, come, add=target)
-        if owning.relation == "oneToOne" or links.set is not None:
+        if owning.relation == "oneToOne":
             self._leave_other_locales(owner, owning, target, wanted)
         if self.blind and not self.drafts_only:
             shown = self._owners(owner, owning, target, PUBLISHED)

@@ -22,7 +22,7 @@ from server.schema.model import UPLOAD, Attribute, Type
 from server.write.body_values import default_of, read_scalar, shown
 from server.write.faults import Fault, error_of
 from server.write.media_input import MediaInput
-from server.write.relation_input import OPERATIONS, Links, read_links, targets_in
+from server.write.relation_input import OPERATIONS, Links, divided, read_links, targets_in
 
 IGNORED = ("publishedAt", "locale")
 _NEW: Any = object()  # stands for what an attribute holds of a version that is only being made
@@ -36,12 +36,14 @@ READ_ONLY = ("id", "documentId", "createdAt", "updatedAt")
 class Change:
     """What a body says: the values of attributes as a row holds them, and changes of relations.
 
+    `by_locale` are, of the relations that others store in their locales, the changes in each of these.
     `faults` are values that can't be read, which stand in `values` as nothing: they are told together
     with the options that the other values break.
     """
 
     values: Mapping[str, Any]
     links: Mapping[str, Links] = field(default_factory=dict)
+    by_locale: Mapping[str, Mapping[str, Links]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
 
 
@@ -59,8 +61,9 @@ def read_data(body: Tree) -> dict[str, Tree]:
 class Validator:
     """Reads bodies against one snapshot.
 
-    `may_find` says which types the caller may relate to, and `may_read_drafts` of which also to drafts:
-    one that the caller may not read is no target, as if it were not there.
+    `locales` are those of the site, the default one first. `may_find` says which types the caller may relate
+    to, and `may_read_drafts` of which also to drafts: one that the caller may not read is no target, as if it
+    were not there.
     """
 
     snapshot: Snapshot
@@ -84,6 +87,7 @@ class Validator:
         self.drafts = type_.draft_publish
         values: dict[str, Any] = {}
         links: dict[str, Links] = {}
+        by_locale: dict[str, Mapping[str, Links]] = {}
         for name, tree in data.items():
             attribute = type_.attributes.get(name)
             if attribute is None:
@@ -92,9 +96,21 @@ class Validator:
                 change = read_links(attribute, tree, (name,), self._resolve)
                 if change != Links():  # An object without operations is no change.
                     links[name] = change
+                    if not type_.localized and self._stored_in_locales(attribute):
+                        by_locale[name] = self._in_each_locale(attribute, tree, (name,))
             else:
                 values[name] = self._value(attribute, tree, (name,), current[name] if current else _NEW)
-        return Change(values, links, tuple(self.faults))
+        return Change(values, links, by_locale, tuple(self.faults))
+
+    def _stored_in_locales(self, attribute: Attribute) -> bool:
+        """Whether a relation is stored in the files of documents that have locales."""
+        target = self.snapshot.schema.types.get(attribute.target or "")
+        return attribute.derived and target is not None and target.localized
+
+    def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
+        parts = divided(tree, self.locales, self.locales[0])
+        links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
+        return {locale: change for locale, change in links.items() if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
         """Refuse keys that a type does not have, here and in the components below."""

@@ -198,7 +198,9 @@ class Writer:
         for name, links in change.links.items():
             attribute = address.type.attributes[name]
             if attribute.derived:
-                relinker.write_derived(address.type, document_id, attribute, links)
+                for locale, part in change.by_locale.get(name, {address.locale: links}).items():
+                    there = replace(relinker, locale=locale)
+                    there.write_derived(address.type, document_id, attribute, part)
             elif attribute.relation in ("oneToOne", "oneToMany") and attribute.inversed_by:
                 relinker.take(address.type, document_id, attribute, values[name])
 
