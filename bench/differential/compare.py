@@ -24,8 +24,8 @@ class Difference:
     `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
     (also more or fewer members than there), or itself, where only here a document relates to itself, or
     repeated, where a list has a document several times there, or other locale and other document, where
-    a relation to one shows another version or another document, or written, where a relation lacks or
-    moves the document alone that was written before.
+    a relation to one shows another version or another document, or written and moved, where a relation
+    lacks the document alone that was written before, or has it in another place.
     """
 
     where: str
@@ -194,7 +194,7 @@ class Comparison:
         elif fewer and not more and set(there) == set(here):
             yield Difference(where, "repeated", there, here)
         elif there != here and not fewer and self._rest(there) == self._rest(here):
-            yield Difference(where, "written", there, here)
+            yield Difference(where, "written" if more else "moved", there, here)
         elif more or fewer:
             kind = "members" if more and fewer else "more members" if more else "fewer members"
             yield Difference(where, kind, there, here)
