@@ -26,14 +26,15 @@ from server.config.model import Settings
 from server.errors import SetupError
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
+from server.site.background import follower
 from server.site.change import Report
 from server.site.change_log import ChangeLog
+from server.site.checking import checker
 from server.site.configure import check_state_folder
 from server.site.loading import cores
 from server.site.scaling import scaler
 from server.site.site import Site
 from server.site.watch import Watcher
-from server.site.worker_sync import follower
 
 MOST_WORKERS = 4
 COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers
@@ -132,6 +133,7 @@ def _lead(site: Site, log: ChangeLog, report: Report) -> None:
     log.lead()
     Watcher(site, report).start()
     scaler(site).start()
+    checker(site, report).start()
     if site.state.settings.search_index:
         import_module("server.search.sync").Sync(site, _tell).start()
 

@@ -1,6 +1,6 @@
 """Relations and media that point to nothing: they read as absent, and are problems of their files."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from server.documents.document import PUBLISHED, Document
@@ -13,6 +13,8 @@ from server.problems import Problem
 from server.schema.model import PEOPLE, Attribute, Schema, Type
 from server.spelling import suggestion
 
+Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file
+MEDIA = "media"
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
@@ -23,16 +25,15 @@ def dangling(
 
     `parsed` gives the tree of a file, and the positions of everything in it.
     """
-    known = {uid: {key[0] for key in table.versions} for uid, table in snapshot.tables.items()}
     for document in _all(snapshot) if documents is None else documents:
         missing = [
             (attribute, path, target)
             for attribute, path, target in _targets(snapshot.schema, document.type, document.values, ())
-            if not _exists(snapshot, known, attribute, target)
+            if not exists(snapshot, _key(attribute, target))
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
         for attribute, path, target in missing:
-            what, fix = _sentences(snapshot, known, attribute, path, target)
+            what, fix = _sentences(snapshot, attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
             line, column = line_and_column(position)
             yield Problem(document.path, line, what, fix, "warning", column, "dangling")
@@ -41,9 +42,14 @@ def dangling(
 def _all(snapshot: Snapshot) -> Iterator[Document]:
     """One version for each file."""
     for table in (table for uid, table in snapshot.tables.items() if uid not in PEOPLE):
-        for document in table.versions.values():
-            if document.status == PUBLISHED or not _is_copy(snapshot, document):
-                yield document
+        yield from without_copies(snapshot, table.versions.values())
+
+
+def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
+    """One version for each file of some."""
+    for document in versions:
+        if document.status == PUBLISHED or not _is_copy(snapshot, document):
+            yield document
 
 
 def _position(
@@ -94,26 +100,41 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
                 yield document
 
 
-def _exists(snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, target: Any) -> bool:
+def _key(attribute: Attribute, target: Any) -> Key:
     if attribute.type == "media":
-        return target in snapshot.media
-    uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
+        return MEDIA, target
+    return target if isinstance(target, tuple) else (attribute.target or "", target)
+
+
+def exists(snapshot: Snapshot, key: Key) -> bool:
+    """Whether there is a document in any locale and status, or a media file."""
+    uid, document_id = key
+    if uid == MEDIA:
+        return document_id in snapshot.media
     if uid in PEOPLE and snapshot.users is None:
         return True  # nobody knows: the users are not in this snapshot
+    table = snapshot.tables.get(uid)
     # A type that is not in the index (of another plugin) can't be looked into.
-    return uid not in known or document_id in known[uid]
+    return table is None or any((document_id, *at) in table.versions for at in table.order)
 
 
-def _sentences(
-    snapshot: Snapshot, known: dict[str, set[str]], attribute: Attribute, path: KeyPath, target: Any
-) -> tuple[str, str]:
+def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
+    """The documents that refer to some documents or media files, whether or not there are such."""
+    for document in _all(snapshot):
+        targets = _targets(snapshot.schema, document.type, document.values, ())
+        if any(_key(attribute, target) in keys for attribute, _, target in targets):
+            yield document
+
+
+def _sentences(snapshot: Snapshot, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
     """What is wrong with a target, and how to fix it."""
     name = ".".join(map(str, path))
     if attribute.type == "media":
         fix = suggestion(target, snapshot.media) or "add the file, or remove the path"
         return f"{name}: there is no content/uploads/{target}", fix
-    uid, document_id = target if isinstance(target, tuple) else (attribute.target or "", target)
-    fix = suggestion(document_id, known.get(uid, ())) or "fix the id, or remove it"
+    uid, document_id = _key(attribute, target)
+    known = dict.fromkeys(key[0] for key in snapshot.tables[uid].versions)
+    fix = suggestion(document_id, known) or "fix the id, or remove it"
     return f"{name}: {no_document(uid, document_id)}", fix
 
 

@@ -6,6 +6,7 @@ A table never changes: `apply_table` makes another that shares what did not chan
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from immutables import Map
@@ -172,6 +173,20 @@ def apply_table(
         {name: _apply_unique(unique, removed, added) for name, unique in list(table.made.items())},
     )
     return changed, (removed, added)
+
+
+def difference(before: Table, after: Table) -> Difference:
+    """The versions that are in one table alone; it costs as much as the tables do not share."""
+    removed: list[Document] = []
+    added: list[Document] = []
+    for key in before.slots.keys() | after.slots.keys():
+        old, new = (table.slots.get(key, NO_SLOTS).blocks for table in (before, after))
+        for a, b in zip_longest(old, new, fillvalue=()):
+            if a is not b:
+                pairs = [(x, y) for x, y in zip_longest(a, b) if x is not y]
+                removed.extend(x for x, _ in pairs if x is not None)
+                added.extend(y for _, y in pairs if y is not None)
+    return removed, added
 
 
 def _apply_slots(

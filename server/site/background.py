@@ -1,7 +1,18 @@
-"""What goes on in the background: a thread that works until it is stopped."""
+"""What goes on in the background: threads that work until they are stopped.
 
+One keeps a worker's site as fresh as the others': it applies the records that they append to the log.
+"""
+
+import logging
 import threading
 from collections.abc import Callable
+
+from server.site.site import Site
+
+log = logging.getLogger("quire")
+
+PAUSE_S = 0.01
+RETRY_S = 1.0
 
 
 class Background:
@@ -19,3 +30,17 @@ class Background:
         """Stop; returns when nothing is at work."""
         self._stop.set()
         self._thread.join(timeout=5)
+
+
+def follower(site: Site) -> Background:
+    """What looks for records. Those that every request must know of are applied by the next one anyhow."""
+    return Background("follower", lambda stop: _follow(site, stop))
+
+
+def _follow(site: Site, stop: threading.Event) -> None:
+    while not stop.wait(PAUSE_S):
+        try:
+            site.catch_up()
+        except Exception:
+            log.exception("a change could not be taken over; the last good state is served")
+            stop.wait(RETRY_S)

@@ -68,11 +68,16 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """The problems that are new, and those that are gone; one that only stands on another line is neither."""
+    """The problems that are new, and those that are gone, by path; one that moved in its file is neither."""
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
-    added = tuple(problem for key, problem in new.items() if key not in old)
-    return added, tuple(problem for key, problem in old.items() if key not in new)
+    added = [problem for key, problem in new.items() if key not in old]
+    gone = [problem for key, problem in old.items() if key not in new]
+    return tuple(sorted(added, key=_place)), tuple(sorted(gone, key=_place))
+
+
+def _place(problem: Problem) -> tuple[str, int, str]:
+    return problem.path, problem.line or 0, problem.message
 
 
 def _is_read(known: Entry | None, entry: Entry) -> bool:

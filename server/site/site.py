@@ -93,7 +93,7 @@ class Site:
         found = {
             *contents.configuration.problems,
             *contents.folders,
-            *_contested(snapshot),
+            *contested(snapshot),
             *dangling(snapshot, partial(parsed, self.root)),
         }
         for entry in list(contents.entries.values()):
@@ -317,7 +317,7 @@ def _is_stale(contents: Contents, write: Write) -> bool:
     return write.before != (entry.signature if entry else None)
 
 
-def _contested(snapshot: Snapshot) -> Iterable[Problem]:
+def contested(snapshot: Snapshot) -> Iterable[Problem]:
     """The problems of files that claim a document which another file has."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())

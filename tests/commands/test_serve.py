@@ -89,6 +89,21 @@ def test_a_schema_tells_what_it_makes_wrong_and_right(server: Server) -> None:
     server.until("fixed: content/articles/b.json: ")
 
 
+def test_problems_in_other_files_come_and_go(server: Server) -> None:
+    author = server.root / "content/authors/ann.json"
+    text = author.read_text()
+    author.unlink()
+    assert "there is no document" in server.until("  ! content/articles/a.json:1: author: ")
+    author.write_text(text)
+    server.until("fixed: content/articles/a.json: author: there is no document")
+    server.edit("content/articles/b.yaml", "title: B\n")
+    server.until('✗ content/articles/b.yaml: claims the document "b"')
+    (server.root / "content/articles/b.yaml").unlink()
+    server.until("fixed: content/articles/b.yaml: claims")
+    server.ask("PUT", "articles/b", {"title": "A write"})
+    server.until("wrote content/articles/b.json")
+
+
 def test_quiet_prints_the_address_and_errors_alone(tmp_path: Path) -> None:
     server = Server(tmp_path, "--quiet", **documents("articles", odd={"titel": "a warning"}))
     try:

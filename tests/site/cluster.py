@@ -21,11 +21,11 @@ from server.auth.permissions import Actor
 from server.documents.values import Component
 from server.errors import ApiError
 from server.site import watch
+from server.site.background import follower
 from server.site.change_log import ChangeLog
 from server.site.replica import State
 from server.site.site import Site
 from server.site.watch import Watcher
-from server.site.worker_sync import follower
 from server.write import prepare
 from server.write.request import Address, WriteRequest
 

@@ -1,0 +1,145 @@
+"""Finds in the background which problems a change brings to other files, and which it ends there.
+
+A document that goes away leaves relations that point to nothing, and a second file for a document is a
+problem of one of them. Most changes do neither, and only the documents that changed are looked at. What
+points to a document that has come or gone is looked for in all documents, which makes a copy of the memory
+that they take: that is done in a process of its own, whose copy is gone when it ends.
+"""
+
+import gc
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event
+
+from server.documents.document import Document
+from server.index.dangling import MEDIA, Key, dangling, exists, pointing, without_copies
+from server.index.snapshot import Snapshot
+from server.index.tables import Table, difference
+from server.problems import Problem
+from server.site.background import Background
+from server.site.change import Change, Report
+from server.site.change import difference as problem_difference
+from server.site.site import Site, contested
+from server.storage.media import upload_path
+from server.storage.read import parsed
+
+log = logging.getLogger("quire")
+
+QUIET_S = 0.5  # A change is looked at when none has followed for so long.
+FEW = 200  # documents that are looked at in this process
+MOST = 50_000  # versions; in larger sites, only the documents that changed are looked at
+LONGEST_S = 60.0
+NICE = 10
+
+Found = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # the problems that are new, and those that are gone
+
+
+def checker(site: Site, report: Report) -> Background:
+    """What reports the problems in other files, whenever the site has changed."""
+    return Background("checker", lambda stop: _check(site, report, stop))
+
+
+def _check(site: Site, report: Report, stop: Event) -> None:
+    checked = newest = site.state.snapshot
+    while not stop.wait(QUIET_S):
+        snapshot = site.state.snapshot
+        if snapshot is newest and snapshot is not checked:
+            try:
+                problems, fixed = compare(site.root, checked, snapshot)
+                if problems or fixed:
+                    report(Change(problems=problems, fixed=fixed), 0.0)
+            except Exception:
+                log.exception("the problems that a change brings could not be looked for")
+            checked = snapshot
+        newest = snapshot
+
+
+def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:
+    """The problems between documents that one snapshot has, and another before it has not; and those gone."""
+    removed, added = _changed(before, after)
+    keys = {key for document in (*removed, *added) for key in _keys(document)}
+    moved = {key for key in keys if exists(before, key) != exists(after, key)}
+    few = len(removed) + len(added) <= FEW
+    if sum(len(table.versions) for table in after.tables.values()) > MOST:
+        moved = set()
+        removed, added = (removed, added) if few else ([], [])
+    elif moved or not few:
+        return _in_process(partial(_look, root, (before, removed), (after, added), moved))
+    return _look(root, (before, removed), (after, added), moved)
+
+
+def _changed(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Document]]:
+    """The versions that one of two snapshots has alone."""
+    removed: list[Document] = []
+    added: list[Document] = []
+    for uid in before.tables.keys() | after.tables.keys():
+        old, new = before.tables.get(uid, Table()), after.tables.get(uid, Table())
+        if old is not new:
+            gone, come = difference(old, new)
+            removed.extend(without_copies(before, gone))
+            added.extend(without_copies(after, come))
+    return removed, added
+
+
+def _keys(document: Document) -> Iterator[Key]:
+    """What relations and media can name a document by."""
+    yield document.type.uid, document.document_id
+    path = upload_path(document.path)
+    if path:
+        yield MEDIA, path
+
+
+def _look(
+    root: Path,
+    before: tuple[Snapshot, list[Document]],
+    after: tuple[Snapshot, list[Document]],
+    moved: set[Key],
+) -> Found:
+    """The difference of the problems of some documents of each snapshot, and of what points to some keys."""
+    (old, removed), (new, added) = before, after
+    gone = {document.path for document in removed} - {document.path for document in added}
+    was = [document for document in _once(old, removed, moved) if document.path not in gone]
+    unknown = dangling(
+        old, lambda path: ({}, {}), was
+    )  # The files have changed since: nothing has a position.
+    now = dangling(new, partial(parsed, root), _once(new, added, moved))
+    return problem_difference((*contested(old), *unknown), (*contested(new), *now))
+
+
+def _once(snapshot: Snapshot, documents: Iterable[Document], keys: set[Key]) -> list[Document]:
+    """Some documents and those that point to some keys, each once."""
+    found = [*documents, *(pointing(snapshot, keys) if keys else ())]
+    return list({id(document): document for document in found}.values())
+
+
+def _in_process(work: Callable[[], Found]) -> Found:
+    """What some work comes to in a process forked from this one, which lets those that answer go first."""
+    forking = multiprocessing.get_context("fork")
+    receiver, sender = forking.Pipe(duplex=False)
+    process = forking.Process(target=_send, args=(work, sender), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(LONGEST_S):
+            raise TimeoutError(f"no answer within {LONGEST_S:.0f} s")
+        found: Found = receiver.recv()
+        return found
+    finally:
+        receiver.close()
+        process.kill()
+        process.join()
+
+
+def _send(work: Callable[[], Found], sender: Connection) -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICE)
+    gc.disable()  # A collection would touch, and so copy, everything.
+    sender.send(work())
