@@ -16,7 +16,7 @@ from server.documents.ids import id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS
 from server.schema.model import FILE_FIELDS, Type
-from server.storage.images.measure import MEASURED, ImageSize, is_text, kilobytes, sniff
+from server.storage.images.kinds import MEASURED, ImageSize, is_text, kilobytes, sniff
 
 DESCRIPTION = ".yaml"
 # Files have no locale.

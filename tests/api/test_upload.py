@@ -16,7 +16,8 @@ from PIL import Image
 from server.api.routes import upload as routes
 from server.site.scaling import scaler
 from server.storage.images import formats
-from server.storage.images.measure import ImageSize, measure
+from server.storage.images.kinds import ImageSize
+from server.storage.images.measure import measure
 from server.storage.write_lock import WriteLock
 from tests.sites import Api, make, schema
 from tests.waiting import computing_less_than, until

@@ -11,6 +11,7 @@ import os
 import posixpath
 import threading
 from collections.abc import Container
+from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from server.errors import BusyError
 from server.paths import FOLDER, UPLOADS
 from server.storage.files import Signature, signature
 from server.storage.images.formats import format_file, format_of, kept_formats, make_formats, needs_formats
-from server.storage.images.measure import ImageSize, measure
+from server.storage.images.kinds import ImageSize
 from server.storage.links import open_ordinary
 
 _VERSION = 3
@@ -128,6 +129,7 @@ class ImageCache:
 
 def _read(file: BufferedReader, ending: str) -> _Known:
     """What there is to know of an opened file."""
+    measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
     found, image_size, key = signature(os.fstat(file.fileno())), measure(file, ending), ""
     if needs_formats(image_size, ending):
         file.seek(0)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-from server.storage.images.measure import ImageSize, kilobytes
+from server.storage.images.kinds import ImageSize, kilobytes
 from server.storage.images.scale import CPU_S, FORMATS
 from server.storage.write_lock import WriteLock
 

@@ -1,25 +1,19 @@
-"""What a file is by its first bytes: the size of a picture in pixels, a media type, or text.
+"""The size of a picture in pixels, by the header of its file.
 
 Nothing here decodes a picture, so that it costs the same for one of any size.
 """
 
-import codecs
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, cast
 
-import filetype  # type: ignore[import-untyped]
 from PIL import Image
 from PIL.IcoImagePlugin import IcoFile
 
+from server.storage.images.kinds import MEASURED, ImageSize
 from server.storage.images.svg import svg_size
 
 # Pillow starts other programs for some formats, which are left out, and decodes an ICO as it opens it.
 READ = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
-_BY_PILLOW = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp")
-MEASURED = (*_BY_PILLOW, ".ico")
 # A small file can claim any size. One with more pixels is taken for no image.
 MAX_PIXELS = 100_000_000
 Image.MAX_IMAGE_PIXELS = None  # Pillow would warn at half of its own limit; MAX_PIXELS is checked instead.
@@ -29,21 +23,13 @@ _HEAD, _WHOLE = 4 * 1024 * 1024, 64 * 1024 * 1024
 _READ_WHOLE = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
-@dataclass(frozen=True, slots=True)
-class ImageSize:
-    """An image's width and height in pixels, after the rotation that its EXIF data asks for."""
-
-    width: int
-    height: int
-
-
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
     """The size of an image, from its header alone; None for a file that is none, or is too large."""
     ending = ending.lower()
     try:
         if ending in _OTHERS:
             return _OTHERS[ending](file)
-        if ending not in _BY_PILLOW:
+        if ending not in MEASURED:
             return None
         most = _WHOLE if ending in _READ_WHOLE else _HEAD
         head = cast(IO[bytes], _Head(file, most))
@@ -93,28 +79,3 @@ def _icon_size(file: IO[bytes]) -> ImageSize:
 
 
 _OTHERS: dict[str, Callable[[IO[bytes]], ImageSize | None]] = {".svg": _drawing_size, ".ico": _icon_size}
-
-
-def sniff(path: Path) -> tuple[str, str] | None:
-    """The media type and the ending that a file's first bytes tell; None where they tell nothing."""
-    found = filetype.guess(str(path))
-    if found is None:
-        return None
-    ending = "png" if found.extension == "apng" else found.extension  # an animated PNG is a PNG
-    return str(found.mime), f".{ending}"
-
-
-def is_text(path: Path) -> bool:
-    """Whether a file begins like text."""
-    with path.open("rb") as file:
-        head = file.read(4096)
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in head
-
-
-def kilobytes(size: int) -> float:
-    """Some bytes in thousands, to two digits, half of the last rounded up."""
-    return math.floor(size / 10 + 0.5) / 100
