@@ -110,7 +110,9 @@ class Validator:
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divided(tree, self.locales, self.locales[0])
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
-        return {locale: change for locale, change in links.items() if change != Links()}
+        # What leaves comes first: of a one-to-one relation, the last that comes is the one that stays.
+        ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
+        return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
         """Refuse keys that a type does not have, here and in the components below."""

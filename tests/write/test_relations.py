@@ -151,7 +151,7 @@ def test_one_document_has_what_has_no_locale_in_all_its_locales(make_api: MakeAp
         **collection("place", place, drafts=True, localized=True),
         **collection("sign", {"name": STRING, "place": relation("oneToOne", "place", mappedBy="sign")}),
         **documents("signs", s={"name": "S"}),
-        "site.yaml": "locales: {default: en, available: [en, fr]}",
+        "site.yaml": "locales: {default: en, available: [en, fr, de]}",
     }
     for name in "ab":
         files |= {
@@ -172,6 +172,8 @@ def test_one_document_has_what_has_no_locale_in_all_its_locales(make_api: MakeAp
     api.put("/api/signs/s", {"place": "a"})
     assert having() == {"a en"}
     assert api.get("/api/signs/s?populate=place").data["place"]["documentId"] == "a"
+    api.put("/api/signs/s", {"place": {"documentId": "b", "locale": "fr"}})
+    assert having() == {"b fr"}
 
 
 @pytest.mark.parametrize(
