@@ -20,7 +20,7 @@ NGINX = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.M | re.S)
 # The server behind TLS, as one that listens without it.
 PLAIN = re.sub(r"^server \{\n    listen 80;.*?^\}\n|^ *ssl_.*?\n", "", NGINX[0], flags=re.M | re.S)
 PLAIN = PLAIN.replace("listen 443 ssl;", "listen 80;")
-SYNC = re.findall(r"^\$ cat > \.\./sync\.sh <<'END'\n(.*?)^END$", PAGE, re.M | re.S)
+SYNC = re.findall(r"^cat > \.\./sync\.sh <<'END'\n(.*?)^END$", PAGE, re.M | re.S)
 FILES = {
     **collection("note", {"title": STRING}, drafts=True),
     **documents("notes", a={"title": "A" * 2000}, secret={"title": "S"}),

@@ -50,7 +50,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     root = tmp_path_factory.mktemp("site")
     for name in ("content", "content-types"):
         shutil.copytree(ROOT / name, root / name)
-    settings = [(ROOT / "site.yaml").read_text(), "api: {populate_with_pagination: allow}", SETTINGS[0]]
+    settings = [(ROOT / "site.yaml").read_text(), SETTINGS[0]]
     (root / "site.yaml").write_text("\n".join(settings))
     site = Site(root)
     site.load()
