@@ -1,6 +1,8 @@
 """Runs the examples of a page: the commands of its ```console blocks, and what they answered.
 
 A ```bash block is run as well, as a whole: it prints nothing and has no prompts, so that it can be pasted.
+So can a ```console block: its commands run one after the other without a pause, and what has to be waited for
+within it, the block itself waits for. Between blocks people read, so what changed files gets a second.
 
 A page's commands run in one shell, in order, in a copy of the repository's site that is a git
 repository of its own and is being served. `quire serve` in an example is stopped once it serves, but
@@ -44,8 +46,8 @@ quire() {
   rm "$out"
 }
 """
-_READS = ("curl", "quire", "cat", "git diff")  # after any other command, files may have changed
-_SETTLE = "sleep 0.7"
+_READS = ("curl", "cat", "git diff")  # any other command may have changed files
+_BETWEEN_BLOCKS = "sleep 1"
 
 
 def with_answers(root: Path, page: str) -> str:
@@ -53,7 +55,8 @@ def with_answers(root: Path, page: str) -> str:
     blocks = [_commands_of(found) for found in _BLOCK.finditer(page)]
     if not blocks:
         return page
-    answers = _run(root, [command for block in blocks for command, _ in block], empty=_EMPTY in page)
+    commands = [[command for command, _ in block] for block in blocks]
+    answers = _run(root, commands, empty=_EMPTY in page)
     told = [told for block in blocks for _, told in block]
     if [_steady(text) for text in told] == [_steady(text) for text in answers]:
         return page
@@ -94,7 +97,7 @@ def _steady(text: str) -> str:
     return _VARIES.sub("…", text).strip()
 
 
-def _run(root: Path, commands: list[str], *, empty: bool) -> list[str]:
+def _run(root: Path, blocks: list[list[str]], *, empty: bool) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="quire-docs-") as folder:
         site = Path(folder, "site")
         shutil.copy(root / "tests" / "tools" / "importer" / "export.tar.gz", folder)  # for docs/import.md
@@ -102,7 +105,7 @@ def _run(root: Path, commands: list[str], *, empty: bool) -> list[str]:
             ports = {PORT: port, OTHER: str(_free_port())}
             environment = {**_environment(), "SPARE": str(_free_port()), "PYTHON": sys.executable}
             done = subprocess.run(
-                ["bash", "-c", _script(commands, ports)],
+                ["bash", "-c", _script(blocks, ports)],
                 cwd=site,
                 env={**environment, "PYTHONPATH": str(root)},
                 stdout=subprocess.PIPE,
@@ -117,25 +120,23 @@ def _run(root: Path, commands: list[str], *, empty: bool) -> list[str]:
     return [answer + "\n" if answer else "" for answer in answers]
 
 
-def _script(commands: list[str], ports: Mapping[str, str]) -> str:
+def _script(blocks: list[list[str]], ports: Mapping[str, str]) -> str:
     script = _PRELUDE
-    for command in commands:
-        settle = "" if command.startswith(_READS) and ">" not in command.partition("\n")[0] else _SETTLE
-        background = _BACKGROUND.match(command)
-        if background:
-            command = f'"$PYTHON" -m server serve --workers 1 --port {PORT}{background[1]}'
-            settle = _answering(OTHER if OTHER in command else PORT)
-        elif command.endswith("&") and OTHER in command:
-            settle = _answering(OTHER)
-        for shown, real in ports.items():
-            command, settle = command.replace(shown, real), settle.replace(shown, real)
-        script += f"{command}\n{settle}\nprintf '\\001'\n"
+    for commands in blocks:
+        for command in commands:
+            background = _BACKGROUND.match(command)
+            if background:
+                command = f'"$PYTHON" -m server serve --workers 1 --port {PORT}{background[1]}'
+            script += f"{command}\nprintf '\\001'\n"
+        if not all(map(_only_reads, commands)):
+            script += f"{_BETWEEN_BLOCKS}\n"
+    for shown, real in ports.items():
+        script = script.replace(shown, real)
     return script
 
 
-def _answering(port: str) -> str:
-    """What waits until something that was started answers at a port."""
-    return f"for _ in $(seq 600); do curl -so /dev/null localhost:{port} && break; sleep 0.05; done"
+def _only_reads(command: str) -> bool:
+    return command.startswith(_READS) and ">" not in command.partition("\n")[0]
 
 
 def _copy_site(root: Path, site: Path) -> None:

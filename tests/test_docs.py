@@ -139,3 +139,18 @@ def test_the_editors_configuration_fits_the_content_types() -> None:
                 assert field["widget"] in WIDGETS[attribute["type"]], field
                 assert field.get("options") == attribute.get("enum"), field
                 assert field.get("required", True) or not attribute.get("required"), field
+
+
+WRITES = re.compile(r"^\$ (?:sed -i|printf|mv|cp|rm|git) .*\n\$ (?:curl|python3 build)", re.MULTILINE)
+STARTS = re.compile(r"^\$ .*[^&]&\n(?!\$ until curl )", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", sorted([*DOCS.glob("*.md"), DOCS.parent / "README.md"]), ids=lambda p: p.name
+)
+def test_a_block_that_is_pasted_waits_for_what_it_started_and_changed(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [
+        found[0] for found in WRITES.finditer(text) if not any(w in found[0] for w in ("sleep 1", "../"))
+    ] == []
+    assert STARTS.findall(text) == []
