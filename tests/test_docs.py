@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -139,6 +141,14 @@ def test_the_editors_configuration_fits_the_content_types() -> None:
                 assert field["widget"] in WIDGETS[attribute["type"]], field
                 assert field.get("options") == attribute.get("enum"), field
                 assert field.get("required", True) or not attribute.get("required"), field
+
+
+def test_no_two_pages_make_a_token_of_the_same_name() -> None:
+    pages = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+    made = [
+        set(re.findall(r"quire token create ([a-z]+)", page.read_text(encoding="utf-8"))) for page in pages
+    ]
+    assert [name for name, count in Counter(chain(*made)).items() if count > 1] == []
 
 
 WRITES = re.compile(r"^\$ (?:sed -i|printf|mv|cp|rm|git) .*\n\$ (?:curl|python3 build)", re.MULTILINE)
