@@ -74,7 +74,9 @@ def _contents(state: State, seconds: float) -> Iterator[str]:
             counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
     files, types = len(state.snapshot.media), len(state.schema.content_types)
     yield f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s"
-    yield f"  {', '.join(counts) or 'no documents yet'}" + (f", {files} uploads" if files else "")
+    yield f"  {', '.join(counts) or 'no documents yet'}" + (
+        f", {files} upload{'s' * (files != 1)}" if files else ""
+    )
 
 
 def _actions(*actions: tuple[str, Sequence[str]]) -> Iterator[str]:

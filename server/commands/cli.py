@@ -9,6 +9,8 @@ from typing import cast
 
 import click
 
+from server.spelling import suggestion
+
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
@@ -59,6 +61,15 @@ class _Commands(click.Group):
             click.echo(NO_LOCKS, err=True)
             ctx.exit(1)
         return _load(entry) if entry else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            hint = "write quire --help" if name == "help" else suggestion(name, COMMANDS)
+            ctx.fail(f'No such command "{name}"' + (f": {hint}" if hint else "."))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -57,6 +57,16 @@ def test_the_help_names_every_command_and_loads_none() -> None:
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("sevre", 'did you mean "serve"?'), ("help", "write quire --help"), ("zzz", 'No such command "zzz".')],
+)
+def test_a_command_that_there_is_not_is_told_what_was_meant(typed: str, said: str) -> None:
+    done = run(typed)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_system_without_file_locks_is_told_in_one_line(name: str) -> None:
     without = "import sys; sys.modules['fcntl'] = None; from server.commands.cli import main; main()"

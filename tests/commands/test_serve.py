@@ -104,6 +104,14 @@ def test_problems_in_other_files_come_and_go(server: Server) -> None:
     server.until("wrote content/articles/b.json")
 
 
+def test_one_upload_is_one_upload(tmp_path: Path) -> None:
+    running = Server(tmp_path, **{"content/uploads/a.txt": "A\n"})
+    try:
+        assert running.until("articles").endswith(", 1 upload")
+    finally:
+        stop(running.process)
+
+
 def test_quiet_prints_the_address_and_errors_alone(tmp_path: Path) -> None:
     server = Server(tmp_path, "--quiet", **documents("articles", odd={"titel": "a warning"}))
     try:
