@@ -88,7 +88,7 @@ class Writer:
             values = self._merged(address.type, document_id, values_of(apart), change)
             write_draft(self.context, Update(published, apart, apart, values))
         before = old if address.draft or published is None else values_of(published)
-        changed = {n: v for n, v in new.items() if n in touched or not same_values(v, before[n])}
+        changed = {n: v for n, v in new.items() if not (same_values(v, old[n]) and same_values(v, before[n]))}
         share(self.context, address, document_id, changed)
         self._link_back(address, document_id, change, new)
         if address.type.draft_publish and not address.draft and not self.blind:
@@ -177,7 +177,8 @@ class Writer:
         if self.context.changeset.exists(path):
             raise ConflictError(f"{path} is there already, and is not this document")
         write_new(self.context, address, document_id, values, path)
-        share(self.context, address, document_id, {name: values[name] for name in change.values})
+        changed = {n: values[n] for n in change.values if not same_values(values[n], theirs[n])}
+        share(self.context, address, document_id, changed)
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:

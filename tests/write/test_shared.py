@@ -153,3 +153,24 @@ def test_a_new_locale_takes_nothing_from_the_others(api: Api) -> None:
     assert api.get("/api/items/one?locale=fr&populate=box").data["box"]["width"] == 1
     api.put("/api/items/one?locale=fr", {"price": None})  # of one that is there, null clears it in all
     assert prices(api)["en published"] is None
+
+
+def test_what_a_write_does_not_change_leaves_other_locales_that_differ(api: Api) -> None:
+    api.put("/api/items/one?locale=fr", {"title": "Un"})
+    path = api.site.root / "content/items/one.fr.md"
+    path.write_text(path.read_text().replace("price: 1", "price: 7"))
+    api.site.refresh()
+    french = path.read_text()
+    api.put("/api/items/one", {"title": "First", "price": 1})
+    api.put("/api/items/one?status=draft", {"title": "Draft", "price": 1})
+    api.put("/api/items/one?locale=de", {"title": "Eins", "price": 1})
+    assert path.read_text() == french
+    api.put("/api/items/one", {"price": 2})
+    assert set(prices(api).values()) == {2}
+
+
+def test_what_is_published_as_it_was_before_its_draft_reaches_the_other_drafts(api: Api) -> None:
+    api.put("/api/items/one?locale=fr", {"title": "Un"})
+    api.put("/api/items/one?status=draft", {"price": 3})
+    api.put("/api/items/one", {"price": 1})
+    assert prices(api)["fr draft"] == 1
