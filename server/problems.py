@@ -9,7 +9,7 @@ Severity = Literal["error", "warning"]
 # The rules by name, with what a problem of each says; docs/check.md shows this table.
 RULES: Mapping[str, str] = {
     "settings": "`site.yaml` can't be used, or names what is not there.",
-    "schema": "A content type or component can't be used.",
+    "schema": "A content type or component can't be used, or has a key that looks mistyped.",
     "unreadable": "A file, folder or link can't be read.",
     "syntax": "The text is no YAML, JSON, TOML or Markdown with front matter.",
     "value": "A value is not of its attribute's type.",

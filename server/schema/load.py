@@ -11,6 +11,7 @@ from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.scalars import typed
 from server.schema.check import check_cycles, check_type
+from server.schema.mistyped import TOP, mistyped_key
 from server.schema.model import (
     ATTRIBUTE_TYPES,
     BUILT_IN,
@@ -102,6 +103,9 @@ def _read(root: Path, path: Path) -> ConfigFile:
 
 def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     attributes = _section(file, "attributes")
+    wrong_key = mistyped_key(file.data, "attributes", TOP) if "attributes" not in file.data else None
+    if wrong_key:  # Otherwise, what relates to one of them would be reported.
+        raise file.refuse_key(f'"{wrong_key}" is not known', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
         if len(place.parts) != 3:
             raise file.refuse(

@@ -14,6 +14,7 @@ from server.paths import FOLDER, TYPES
 from server.problems import Problem
 from server.query.populate import read_populate
 from server.schema.load import read_content_types
+from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import Schema
 from server.storage.files import Signature, signature_of, walk
 from server.storage.git import is_tracked
@@ -45,7 +46,8 @@ def configure(root: Path) -> Configuration:
     settings, schema = read_settings(root), read_content_types(root)
     for populate in wrong_populates(settings, schema):
         raise populate
-    return Configuration(settings, schema, tuple(check_subjects(settings, schema.subjects)), mark)
+    problems = (*check_subjects(settings, schema.subjects), *find_mistyped_keys(root, schema.types.values()))
+    return Configuration(settings, schema, problems, mark)
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:

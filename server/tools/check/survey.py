@@ -19,6 +19,7 @@ from server.index.snapshot import Snapshot
 from server.paths import FOLDER, TYPES
 from server.problems import Problem
 from server.schema.load import survey_content_types
+from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import BUILT_IN, Schema
 from server.site.configure import check_state_folder, configuration_links, wrong_populates
 from server.site.loading import Progress
@@ -151,6 +152,8 @@ def _configuration(root: Path) -> list[Problem]:
     if not wrong:
         unread += wrong_populates(settings, schema)
     problems += [_refused(error, "settings") for error in unread]
+    if problems:  # They may be why; of a site that can be loaded, its own problems have them.
+        problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
         fix = f"add {TYPES}/NAME.json, or let `quire init` do it"
         problems.append(Problem(TYPES, None, "the site has no content types", fix, rule="schema"))
