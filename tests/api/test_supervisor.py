@@ -138,3 +138,32 @@ def test_workers_that_can_not_live_are_tried_less_and_less_often() -> None:
         told = process.communicate(timeout=5)[1].splitlines()
     assert [line.rpartition("begins ")[2] for line in told] == ["now", "in 1 s", "in 2 s", "in 4 s"]
     assert all("ended with status 3" in line for line in told)
+
+
+def test_it_goes_on_where_no_process_can_be_had() -> None:
+    code = """
+import errno, logging, os, time
+from server.api.serving.supervisor import Supervisor
+logging.basicConfig()
+fork, failures = os.fork, [errno.EAGAIN, errno.ENOMEM]
+def forked():
+    if failures:
+        number = failures.pop(0)
+        raise OSError(number, os.strerror(number))
+    return fork()
+os.fork = forked
+Supervisor(1, lambda: (print("works", flush=True), time.sleep(60))).run()
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "works\n"
+        process.terminate()
+        told = process.communicate(timeout=5)[1].splitlines()
+    assert process.returncode == 0
+    assert [line.partition("worker 1 ")[2] for line in told] == [
+        "can't begin: Resource temporarily unavailable; tried again in 1 s",
+        "can't begin: Cannot allocate memory; tried again in 1 s",
+    ]

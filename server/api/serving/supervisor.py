@@ -33,7 +33,7 @@ class _Place:
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # how many workers in a row ended early
+    deaths: int = 0  # how many workers in a row ended early, or could not begin
 
 
 class Supervisor:
@@ -68,8 +68,18 @@ class Supervisor:
         missing = [place for place in self._places if not place.pid]
         for place in missing:
             if place.at <= now:
-                place.pid, place.at = self._fork(), now
+                self._start(place, now)
         return min((place.at - now for place in missing if not place.pid), default=None)
+
+    def _start(self, place: _Place, now: float) -> None:
+        """Fork a worker; where the system has no process for it, try again after a pause."""
+        try:
+            place.pid, place.at = self._fork(), now
+        except OSError as error:
+            place.deaths += 1
+            pause = max(1, _pause(place))
+            place.at = now + pause
+            log.error("worker %d can't begin: %s; tried again in %d s", place.number, error.strerror, pause)
 
     def _fork(self) -> int:
         for stream in (sys.stdout, sys.stderr):
@@ -116,7 +126,7 @@ class Supervisor:
                 continue
             now = time.monotonic()
             place.deaths = place.deaths + 1 if now - place.at < SOON_S else 1
-            pause = PAUSES_S[min(place.deaths, len(PAUSES_S)) - 1]
+            pause = _pause(place)
             place.pid, place.at = 0, now + pause
             if not ending:
                 when = f"in {pause} s" if pause else "now"
@@ -130,6 +140,11 @@ class Supervisor:
     def _signal(self, number: signal.Signals) -> None:
         for place in self._living():
             os.kill(place.pid, number)
+
+
+def _pause(place: _Place) -> int:
+    """After how many seconds the next worker starts, where some have ended early."""
+    return PAUSES_S[min(place.deaths, len(PAUSES_S)) - 1]
 
 
 def _why(status: int) -> str:
