@@ -249,17 +249,6 @@ class Site:
         media = self.state.snapshot.media
         return [document.path for inside, document in media.items() if self.image_cache.missing(inside)]
 
-    def interrupted(self) -> tuple[list[str], bool]:
-        """The files that a crash left to be written, and whether it left others to be dropped."""
-        if self._journal.empty:
-            return [], False
-        with self._journal.writing():
-            return self._journal.interrupted(), self._journal.dropped()
-
-    def unsaved(self) -> list[str]:
-        """The files in .quire/ with what a write that was cut off could not put over an edit."""
-        return self._journal.unsaved()
-
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
         if self._journal.empty:

@@ -26,7 +26,7 @@ from server.site.site import Site
 from server.storage.journal import Journal, Write
 from server.write.context import Context
 from tests.servers import children, free_port, serving, start, wait
-from tests.sites import Api, make, schema
+from tests.sites import Api, make, schema, write
 from tests.torture import SEED
 
 THING = schema(
@@ -370,3 +370,16 @@ def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(tmp_path: Pa
     (api.root / ".quire/unsaved/one.md").write_text("name: new\n")
     expected = "is from a write that was cut off, whose file was edited meanwhile"
     assert told() == told() == [(".quire/unsaved/one.md", expected)]
+
+
+@pytest.mark.parametrize("broken", ["site.yaml", "content-types/odd.json"])
+def test_quire_check_tells_of_it_beside_a_broken_configuration(tmp_path: Path, broken: str) -> None:
+    api = make(tmp_path / "site", FILES)
+    journal = api.root / ".quire/journal"
+    journal.mkdir(exist_ok=True)
+    (journal / "1234-1.staged").write_text("name: new\n")
+    write(api.root, {broken: "{", ".quire/unsaved/one.md": "name: new\n"})
+    arguments = ["check", "--site", str(api.root), "--format", "json"]
+    problems = json.loads(CliRunner().invoke(main, arguments, catch_exceptions=False).stdout)["problems"]
+    assert {problem["path"] for problem in problems} == {".quire", ".quire/unsaved/one.md", broken}
+    assert not any(journal.iterdir())

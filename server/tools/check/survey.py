@@ -24,6 +24,7 @@ from server.schema.model import BUILT_IN, Schema
 from server.site.configure import check_state_folder, configuration_links, wrong_populates
 from server.site.loading import Progress
 from server.site.site import Site
+from server.storage.journal import Journal
 from server.storage.read import parsed
 from server.tools.check.audit import Audit
 from server.tools.check.duplicates import duplicate_values
@@ -74,15 +75,12 @@ LoadWith = Callable[[Callable[[Progress], None]], None]
 
 def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
     """Check the site at `root`. `load` is given `Site.load`, and calls it with a progress function."""
-    wrong = _configuration(root)
+    wrong, interrupted = _configuration(root), _interrupted(root)
     if wrong:
-        return Survey(_sorted(wrong), len({problem.path for problem in wrong}))
+        return Survey(_sorted((*wrong, *interrupted)), len({problem.path for problem in wrong}))
     site = Site(root)
-    finished, dropped = site.interrupted()
     load(site.load)
     found = look(site, translations=translations)
-    interrupted = [_finished(path) for path in finished] + ([_DROPPED] if dropped else [])
-    interrupted += [_unsaved(path) for path in site.unsaved()]
     return replace(found, problems=_sorted((*found.problems, *interrupted)))
 
 
@@ -158,6 +156,21 @@ def _configuration(root: Path) -> list[Problem]:
         fix = f"add {TYPES}/NAME.json, or let `quire init` do it"
         problems.append(Problem(TYPES, None, "the site has no content types", fix, rule="schema"))
     return problems
+
+
+def _interrupted(root: Path) -> list[Problem]:
+    """What is left of writes that were cut off, which are finished or dropped here as a server would."""
+    try:
+        check_state_folder(root)
+    except SetupError:
+        return []  # Nothing in a folder that others may have filled is carried out.
+    journal = Journal(root, root / FOLDER)
+    found: list[Problem] = []
+    if not journal.empty:
+        with journal.writing():
+            found = [*map(_finished, journal.interrupted()), *([_DROPPED] if journal.dropped() else [])]
+            journal.recover()
+    return [*found, *map(_unsaved, journal.unsaved())]
 
 
 def _finished(path: str) -> Problem:
