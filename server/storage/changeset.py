@@ -69,6 +69,11 @@ class Changeset:
         return [(path, text) for path, text in self._texts.items() if text is not None]
 
     @property
+    def count(self) -> int:
+        """How many files were set or deleted."""
+        return len(self._texts) + len(self._sources)
+
+    @property
     def paths(self) -> set[str]:
         """Every file that was looked at."""
         return set(self._signatures)

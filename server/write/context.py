@@ -11,7 +11,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
 from server.documents.layout import Claim, Layout
 from server.documents.values import same_values
-from server.errors import ConflictError
+from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree
 from server.index.snapshot import Snapshot
 from server.schema.model import Type
@@ -20,6 +20,8 @@ from server.storage.document_text import changed_text
 from server.storage.read import parse, refuse_empty
 
 Values = dict[str, Any]
+MOST_FILES = 1000  # that one write changes: those of a document, and of others that relate to it
+TOO_MANY_FILES = f"This changes more than {MOST_FILES:,} files; relate fewer documents at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,13 @@ class Context:
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
         """Change some keys of the file of a document that was not itself edited: its timestamps stay."""
-        self.changeset.put(document.path, self.changed(document, changes))
+        self.put(document.path, self.changed(document, changes))
+
+    def put(self, path: str, text: str) -> None:
+        """Set the text of the file of another document. ValidationError where that is one too many."""
+        if self.changeset.count >= MOST_FILES:
+            raise ValidationError(TOO_MANY_FILES)
+        self.changeset.put(path, text)
 
     def drop_draft(self, published: Document, draft: Document | None) -> None:
         """Remove the file of a draft that differs from what is published no more."""

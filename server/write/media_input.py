@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.documents.document import PUBLISHED
+from server.documents.document import PUBLISHED, Document
 from server.errors import ValidationError
 from server.formats.positions import KeyPath
 from server.index.snapshot import Snapshot
@@ -28,6 +28,8 @@ class MediaInput:
     snapshot: Snapshot
     locale: str  # that of files, which have none: the site's default one
     faults: list[Fault] = field(default_factory=list)
+    # Files by their numbers as text, made for the first number that a value names.
+    numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
         """The upload paths that an attribute is to hold, which holds `current` now.
@@ -80,8 +82,10 @@ class MediaInput:
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None
         if _is_number(item):
-            files = self.snapshot.list(type_, self.locale, PUBLISHED)
-            file = next((file for file in files if str(file.id) == str(key)), None)
+            if not self.numbers:
+                files = self.snapshot.list(type_, self.locale, PUBLISHED)
+                self.numbers.update((str(file.id), file) for file in reversed(list(files)))
+            file = self.numbers.get(str(key))
         if (
             file is None
             and isinstance(key, str)

@@ -42,11 +42,11 @@ class Links:
         if not to_many:
             left = tuple(target for target in current if target not in self.disconnect)
             return (self.connect[-1].target,) if self.connect else left[-1:]
-        targets = list(current)
-        for connect in _in_order(self.connect, targets):
-            _place(targets, connect)
-        connected = {connect.target for connect in self.connect}
-        return tuple(t for t in targets if t in connected or t not in self.disconnect)
+        targets = _Sequence(current)
+        for connect in _in_order(self.connect, current):
+            targets.place(connect)
+        gone = {*self.disconnect} - {connect.target for connect in self.connect}
+        return tuple(target for target in targets if target not in gone)
 
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
@@ -64,32 +64,60 @@ class Links:
         return (*current, target) if to_many else (target,)
 
 
-def _in_order(connects: tuple[Connect, ...], targets: list[Target]) -> list[Connect]:
-    """The connects in an order in which each comes after the one that it is placed next to."""
-    waiting, ordered, there = list(connects), [], set(targets)
-    while waiting:
-        ready = [c for c in waiting if c.place not in ("before", "after") or c.other in there]
-        if not ready:
-            missing = waiting[0]
-            raise ValidationError(
-                f'"{_name(missing.target)}" can\'t be placed {missing.place} "{_name(missing.other)}", '
-                "which is not connected; connect that first"
-            )
-        ordered += ready
-        there.update(connect.target for connect in ready)
-        waiting = [connect for connect in waiting if connect not in ready]
-    return ordered
+class _Sequence:
+    """Targets in an order, each once. To place one takes the same time however many there are.
+
+    Each target has the one before and the one after it; None is before the first and after the last.
+    """
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        ring = [None, *dict.fromkeys(targets)]
+        self._after: dict[Target, Target] = dict(zip(ring, [*ring[1:], None], strict=True))
+        self._before: dict[Target, Target] = dict(zip([*ring[1:], None], ring, strict=True))
+
+    def __iter__(self) -> Iterator[Target]:
+        target = self._after[None]
+        while target is not None:
+            yield target
+            target = self._after[target]
+
+    def place(self, connect: Connect) -> None:
+        """Put the target of a connect where that says; it is taken from where it was."""
+        target, place = connect.target, connect.place
+        if target in self._after:
+            self._join(self._before[target], self._after[target])
+        other = connect.other if place in ("before", "after") else None
+        before = other if place in ("start", "after") else self._before[other]
+        after = self._after[before]
+        self._join(before, target)
+        self._join(target, after)
+
+    def _join(self, before: Target, after: Target) -> None:
+        self._after[before], self._before[after] = after, before
 
 
-def _place(targets: list[Target], connect: Connect) -> None:
-    if connect.target in targets:
-        targets.remove(connect.target)
-    if connect.place == "start":
-        targets.insert(0, connect.target)
-    elif connect.place in ("before", "after"):
-        targets.insert(targets.index(connect.other) + (connect.place == "after"), connect.target)
-    else:
-        targets.append(connect.target)
+def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Iterator[Connect]:
+    """The connects in an order in which each comes after the one that it is placed next to.
+
+    Of those that can be placed as soon as each other, it is the order in which they are given.
+    """
+    there, ready = set(targets), list[int]()
+    waiting: dict[Target, list[int]] = {}  # the numbers of those to be placed next to a target
+    for number, connect in enumerate(connects):
+        if connect.place not in ("before", "after") or connect.other in there:
+            ready.append(number)
+        else:
+            waiting.setdefault(connect.other, []).append(number)
+    while ready:
+        yield from (connects[number] for number in ready)
+        placed = dict.fromkeys(connects[number].target for number in ready)
+        ready = sorted(number for target in placed for number in waiting.pop(target, ()))
+    if waiting:
+        missing = connects[min(min(numbers) for numbers in waiting.values())]
+        raise ValidationError(
+            f'"{_name(missing.target)}" can\'t be placed {missing.place} "{_name(missing.other)}", '
+            "which is not connected; connect that first"
+        )
 
 
 def _name(target: Target) -> str:

@@ -4,7 +4,9 @@ A relation is stored in the files of its owning side. Writing the other side cha
 the versions that the request is about.
 """
 
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
@@ -13,6 +15,8 @@ from server.documents.values import same_values
 from server.schema.model import Attribute, Type
 from server.write.context import Context, values_of
 from server.write.relation_input import Links
+
+NONE: Set[Any] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +39,25 @@ class Relinker:
         """
         owner, owning, target = self._owning(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
-        wanted = links.apply(current, to_many=attribute.to_many)
+        ordered = links.apply(current, to_many=attribute.to_many)
+        before, wanted = {*current}, {*ordered}
         own = document_id if owner is type_ else None
         live = (
             () if type_.draft_publish or links.set is None else self._owners(owner, owning, target, PUBLISHED)
         )
         for gone in (i for i in dict.fromkeys((*current, *live)) if i not in wanted and i != own):
-            self._relink(owner, owning, gone, remove=target)
-        for come in (i for i in wanted if i not in current and i != own):
+            self._relink(owner, owning, gone, remove={target})
+        for come in (i for i in ordered if i not in before and i != own):
             self._relink(owner, owning, come, add=target)
         if owning.relation == "oneToOne":
-            self._leave_other_locales(owner, owning, target, wanted)
+            self._leave_other_locales(owner, owning, (target,), wanted)
         if self.blind and not self.drafts_only:
             shown = self._owners(owner, owning, target, PUBLISHED)
             published = set(links.apply(shown, to_many=attribute.to_many))
-            self._publish(owner, owning, target, published, but={*current} ^ {*wanted} | {own})
+            self._publish(owner, owning, target, published, but=before ^ wanted | {own})
         elif type_.draft_publish and not self.drafts_only:
-            kept = {other for other in current if other in wanted}
-            self._publish(owner, owning, target, kept, but={*current, *wanted, own} - kept)
+            kept = before & wanted
+            self._publish(owner, owning, target, kept, but=(before | wanted | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
         """Let what is published point at a document where the drafts do, since that is published now."""
@@ -72,34 +77,35 @@ class Relinker:
             if published is None:
                 continue
             current = tuple(published.get(owning.name))
-            new = _with(current, target, owning) if other in drafts else _without(current, target)
+            new = _with(current, target, owning) if other in drafts else _without(current, {target})
             self._put(published, owning, new)
             if draft and same_values({**values_of(published), owning.name: new}, values_of(draft)):
                 self.context.drop_draft(published, draft)
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
         """One-to-one: whoever else points at one of the targets does so no more."""
-        for target in targets:
-            owners = {o for s in self._statuses(type_) for o in self._owners(type_, attribute, target, s)}
-            for other in sorted(owners - {document_id}):
-                self._relink(type_, attribute, other, remove=target)
-            self._leave_other_locales(type_, attribute, target, (document_id,))
+        self._leave(type_, attribute, targets, {document_id})
+        self._leave_other_locales(type_, attribute, targets, {document_id})
+
+    def _leave(self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]) -> None:
+        """Let all documents but `kept` leave some targets of a relation, each in one step."""
+        left: dict[str, set[Any]] = {}
+        for target, status in product(targets, self._statuses(type_)):
+            for owner in self._owners(type_, attribute, target, status):
+                left.setdefault(owner, set()).add(target)
+        for owner in sorted(left.keys() - kept):
+            self._relink(type_, attribute, owner, remove=left[owner])
 
     def _leave_other_locales(
-        self, type_: Type, attribute: Attribute, target: Any, kept: tuple[str, ...]
+        self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Where the target of a relation has no locales, let all but `kept` leave it in the other locales."""
+        """Where the targets of a relation have no locales, let all but `kept` leave them in other locales."""
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:
             return
         for locale in self.context.settings.locales:
             if locale != self.locale:
-                there = replace(self, locale=locale)
-                owners = {
-                    o for s in self._statuses(type_) for o in there._owners(type_, attribute, target, s)
-                }
-                for other in sorted(owners - set(kept)):
-                    there._relink(type_, attribute, other, remove=target)
+                replace(self, locale=locale)._leave(type_, attribute, targets, kept)
 
     def _statuses(self, type_: Type) -> tuple[str, ...]:
         """The versions of a type's documents that the write is about."""
@@ -121,9 +127,9 @@ class Relinker:
         return self.locale if type_.localized else self.context.settings.default_locale
 
     def _relink(
-        self, type_: Type, attribute: Attribute, document_id: str, *, add: Any = None, remove: Any = None
+        self, type_: Type, attribute: Attribute, document_id: str, *, add: Any = None, remove: Set[Any] = NONE
     ) -> None:
-        """Add a target to a relation of another document, or take one from it."""
+        """Add a target to a relation of another document, or take some from it."""
         context = self.context
         published, draft = context.versions(type_, document_id, self._locale(type_))
         only_draft = self.drafts_only and type_.draft_publish
@@ -135,7 +141,7 @@ class Relinker:
             if only_draft and document is published and new != current:  # only a draft is meant
                 path = context.sibling(document.path, draft=True)
                 changes = {attribute.name: encode(attribute, new)}
-                context.changeset.put(path, context.changed(document, changes))
+                context.put(path, context.changed(document, changes))
             else:
                 self._put(document, attribute, new)
 
@@ -150,5 +156,5 @@ def _with(current: tuple[Any, ...], target: Any, attribute: Attribute) -> tuple[
     return (*current, target) if attribute.to_many else (target,)
 
 
-def _without(current: tuple[Any, ...], target: Any) -> tuple[Any, ...]:
-    return tuple(other for other in current if other != target)
+def _without(current: tuple[Any, ...], targets: Set[Any]) -> tuple[Any, ...]:
+    return tuple(other for other in current if other not in targets)

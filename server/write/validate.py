@@ -7,7 +7,7 @@ attributes. A draft is checked for types and upper bounds only.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
@@ -25,6 +25,8 @@ from server.write.media_input import MediaInput
 from server.write.relation_input import OPERATIONS, Links, divided, read_links, targets_in
 
 IGNORED = ("publishedAt", "locale")
+# The components that an attribute holds, by type and id; None of a version that is only being made.
+_Held = Mapping[tuple[str, str], Component] | None
 _NEW: Any = object()  # stands for what an attribute holds of a version that is only being made
 LONGEST_STRING = 255  # characters, where the schema does not say
 # What a target may say beside its attributes, where it was populated, and beside its operations.
@@ -74,6 +76,9 @@ class Validator:
     drafts: bool = (
         False  # whether the type that is read has them: then it is the status of the write that counts
     )
+    # The documentIds of types by the numbers of their versions, made for the first number that a body names.
+    numbers: dict[str, dict[int, str]] = field(default_factory=dict)
+    media: MediaInput | None = None
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
@@ -185,37 +190,38 @@ class Validator:
     def _component(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
         type_ = self.snapshot.schema.types[attribute.component or ""]
         if not attribute.repeatable:
-            return self._one(type_, tree, path, current)
+            return self._one(type_, tree, path, _by_id(current))
         if not isinstance(tree, list):
             self._fail(path, "must be a list of components", shown(tree))
             return ()
-        return _each_once(self._one(type_, item, (*path, i), current) for i, item in enumerate(tree))
+        held = _by_id(current)
+        return _each_once(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
-    def _one(self, type_: Type, tree: Tree, path: KeyPath, current: Any) -> Component:
-        """One component; `current` are those that its attribute holds now, of which it may be one."""
+    def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
+        """One component, which may be one of those that its attribute holds now."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object", shown(tree))
             tree = {}  # It keeps its place in a list, so that the paths of other faults are right.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}", shown(tree["__component"]))
-        before = _known_component(type_, tree, path, current)
+        before = _known_component(type_, tree, path, held)
         values = []
         for i, (name, attribute) in enumerate(type_.attributes.items()):
-            at, held = (*path, name), before.values[i] if before else _NEW
+            at, current = (*path, name), before.values[i] if before else _NEW
             if name not in tree:
-                values.append(held if before else default_of(attribute))
+                values.append(current if before else default_of(attribute))
             elif attribute.type == "relation":
                 links = read_links(attribute, tree[name], at, self._resolve)
-                values.append(links.apply(held if before else (), to_many=attribute.to_many))
+                values.append(links.apply(current if before else (), to_many=attribute.to_many))
             else:
-                values.append(self._value(attribute, tree[name], at, held))
+                values.append(self._value(attribute, tree[name], at, current))
         return Component(type_, (before.id if before else identify(*map(str, path)), *values))
 
     def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[Component, ...]:
         if not isinstance(tree, list):
             self._fail(path, "must be a list of components", shown(tree))
             return ()
-        made = []
+        made, held = [], _by_id(current)
         for i, item in enumerate(tree):
             uid = item.get("__component") if isinstance(item, dict) else attribute.components[0]
             if uid not in attribute.components:
@@ -223,7 +229,7 @@ class Validator:
                 what = "is required" if uid is None else f"must be one of the following values: {wanted}"
                 self._fail((*path, i, "__component"), what, shown(uid))
                 continue
-            made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i), current))
+            made.append(self._one(self.snapshot.schema.types[str(uid)], item, (*path, i), held))
         return _each_once(made)
 
     # --- targets -------------------------------------------------------------------------------
@@ -255,9 +261,13 @@ class Validator:
     def _numbered(self, uid: str, number: int) -> str | None:
         """The documentId of the document of a type that has a version with a number, its `id`."""
         table = self.snapshot.tables.get(uid)
-        versions = table.versions.values() if table else ()
-        statuses = self._statuses(uid)
-        return next((d.document_id for d in versions if d.id == number and d.status in statuses), None)
+        if uid not in self.numbers and table:
+            statuses, known = self._statuses(uid), dict[int, str]()
+            for version in table.versions.values():
+                if version.status in statuses:
+                    known.setdefault(version.id, version.document_id)
+            self.numbers[uid] = known
+        return self.numbers[uid].get(number) if table else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:
         """The statuses of the documents of a type that the caller may read, and so relate to."""
@@ -276,23 +286,30 @@ class Validator:
         )
 
     def _media(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[str, ...]:
-        default = next((locale for locale, _ in self.snapshot.tables[UPLOAD].order), self.locales[0])
-        media = MediaInput(self.snapshot, default, self.faults)
-        return media.read(tree, path, () if current is _NEW else current, multiple=attribute.multiple)
+        if self.media is None:
+            default = next((locale for locale, _ in self.snapshot.tables[UPLOAD].order), self.locales[0])
+            self.media = MediaInput(self.snapshot, default, self.faults)
+        return self.media.read(tree, path, () if current is _NEW else current, multiple=attribute.multiple)
 
 
-def _known_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, current: Any) -> Component | None:
+def _by_id(current: Any) -> _Held:
+    """The components that an attribute holds now, by their types and ids as text."""
+    if current is _NEW:
+        return None
+    held = current if isinstance(current, tuple) else () if current is None else (current,)
+    return {(component.type.uid, str(component.id)): component for component in reversed(held)}
+
+
+def _known_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
     """The component that a body changes: the one with the `id` that it was read with; None for a new one.
 
     Raises ApplicationError for an id that no component of the attribute has.
     """
     number = tree.get("id")
-    if number is None or current is _NEW:
+    if number is None or held is None:
         return None
-    held = current if isinstance(current, tuple) else () if current is None else (current,)
-    for component in held:
-        if component.type is type_ and str(component.id) == str(number):
-            return cast(Component, component)
+    if component := held.get((type_.uid, str(number))):
+        return component
     name = next(str(part) for part in reversed(path) if isinstance(part, str))
     raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
 

@@ -91,6 +91,65 @@ def test_an_error_quotes_the_beginning_of_what_is_long(api: Api, data: dict[str,
     assert len(answer.raw) < 10_000
 
 
+COUNT = 2500
+RELATED = {
+    **collection(
+        "page",
+        {
+            "to": relation("manyToMany", "page", inversedBy="from"),
+            "from": relation("manyToMany", "page", mappedBy="to"),
+            "tags": relation("oneToMany", "tag", inversedBy="page"),
+            "parts": {"type": "component", "component": "x.link", "repeatable": True},
+        },
+    ),
+    **collection("tag", {"page": relation("manyToOne", "page", mappedBy="tags")}),
+    **component("x.link", {"n": INTEGER, "to": relation("oneToOne", "page"), "file": {"type": "media"}}),
+    **{f"content/pages/p{i}.json": "{}" for i in range(COUNT)},
+    **{f"content/tags/t{i}.json": "{}" for i in range(COUNT)},
+    "content/pages/one.json": json.dumps({"tags": [f"t{i}" for i in range(COUNT)]}),
+    **{f"content/uploads/f{i}.txt": str(i) for i in range(COUNT)},
+}
+
+
+@pytest.fixture(scope="module")
+def related(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    return Api.of(load(tmp_path_factory.mktemp("related"), RELATED))
+
+
+def test_relations_by_number_cost_little(related: Api) -> None:
+    versions = related.site.state.snapshot.tables["api::page.page"].versions.values()
+    numbers = [version.id for version in versions]
+    with computing_less_than(4):
+        answer = related.put("/api/pages/p0", {"to": numbers * 16})
+    assert answer.status == 200
+    assert related.get("/api/pages/p0?populate[to][count]=true").data["to"] == {"count": COUNT + 1}
+
+
+def test_files_by_number_in_many_components_cost_little(related: Api) -> None:
+    files = related.get("/api/upload/files").body
+    with computing_less_than(6):
+        answer = related.put("/api/pages/p1", {"parts": [{"file": file["id"]} for file in files] * 4})
+    assert answer.status == 200
+
+
+def test_many_targets_that_another_document_has_cost_little(related: Api) -> None:
+    with computing_less_than(4):
+        answer = related.put("/api/pages/p2", {"tags": [f"t{i}" for i in range(COUNT)]})
+    assert answer.status == 200
+    assert json.loads(related.read("content/pages/one.json")).get("tags", []) == []
+
+
+def test_a_write_changes_a_thousand_files_at_most(related: Api) -> None:
+    sources = [f"p{i}" for i in range(10, COUNT)]
+    before = related.get("/api/pages/p3?populate[from][count]=true").data["from"]["count"]
+    answer = related.put("/api/pages/p3", {"from": {"connect": sources}})
+    assert (answer.error["status"], answer.error["name"]) == (400, "ValidationError")
+    assert answer.error["message"] == "This changes more than 1,000 files; relate fewer documents at once"
+    assert related.get("/api/pages/p3?populate[from][count]=true").data["from"] == {"count": before}
+    assert related.put("/api/pages/p3", {"from": {"connect": sources[:1000]}}).status == 200
+    assert related.get("/api/pages/p3?populate[from][count]=true").data["from"] == {"count": before + 1000}
+
+
 FORMS = (
     "POST /api/auth/local",
     "POST /api/auth/local/register",

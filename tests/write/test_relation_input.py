@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server.errors import ValidationError
 from server.schema.model import Attribute
-from server.write.relation_input import read_links
+from server.write.relation_input import POSITIONS, Connect, Links, read_links
+from tests.waiting import computing_less_than
 
 
 def resolve(attribute: Attribute, item: Any, path: Any, existing: bool) -> Any:
@@ -81,3 +84,57 @@ def test_one(value: Any, target: str) -> None:
 def test_a_place_next_to_nothing_is_refused(connect: Any) -> None:
     with pytest.raises(ValidationError):
         change({"connect": connect})
+
+
+TARGETS = st.sampled_from("abcdefgh")
+CONNECTS = st.lists(st.builds(Connect, TARGETS, st.sampled_from(POSITIONS), TARGETS), max_size=8)
+
+
+def plainly(current: str, connects: list[Connect], gone: str) -> str | None:
+    """What a change comes to, by the rules and without any haste; None where a place is next to nothing."""
+    targets, waiting = list(current), connects
+    while waiting:
+        there = set(targets)
+        ready = [c for c in waiting if c.place in ("start", "end") or c.other in there]
+        if not ready:
+            return None
+        for connect in ready:
+            if connect.target in targets:
+                targets.remove(connect.target)
+            beside = targets.index(connect.other) if connect.place in ("before", "after") else 0
+            places = {"start": 0, "end": len(targets), "before": beside, "after": beside + 1}
+            targets.insert(places[connect.place], connect.target)
+        waiting = [c for c in waiting if c not in ready]
+    return "".join(t for t in targets if t not in gone or t in {c.target for c in connects})
+
+
+@given(st.sets(TARGETS), CONNECTS, st.sets(TARGETS))
+def test_any_change_comes_to_what_the_rules_say(
+    current: set[str], said: list[Connect], gone: set[str]
+) -> None:
+    connects = [c for c in said if c.place in ("start", "end") or c.target != c.other]
+    before, disconnected = "".join(sorted(current)), "".join(gone)
+    links = Links(None, tuple(connects), tuple(gone))
+    expected = plainly(before, connects, disconnected)
+    if expected is None:
+        with pytest.raises(ValidationError):
+            links.apply(tuple(before), to_many=True)
+    else:
+        assert "".join(links.apply(tuple(before), to_many=True)) == expected
+
+
+COUNT = 20_000
+LARGE = {
+    "at the end": Links(None, tuple(Connect(str(i)) for i in range(COUNT))),
+    "each before the next": Links(
+        None, (*(Connect(f"x{i}", "before", f"x{i + 1}") for i in range(COUNT)), Connect(f"x{COUNT}"))
+    ),
+    "all after one": Links(None, tuple(Connect(str(i), "after", "0") for i in range(1, COUNT))),
+    "disconnected": Links(disconnect=tuple(map(str, range(1, COUNT)))),
+}
+
+
+@pytest.mark.parametrize("links", LARGE.values(), ids=LARGE.keys())
+def test_a_large_change_costs_little(links: Links) -> None:
+    with computing_less_than(1):
+        links.apply(tuple(map(str, range(0, COUNT, 2))), to_many=True)

@@ -207,3 +207,17 @@ def test_what_has_no_locale_relates_to_the_locale_that_is_said_or_the_default_on
         having = {f"{d['documentId']} {d['locale']}" for d in found if d["author"]}
         assert having - {"c en"} == left - {"c en"}
     assert ("c en" in having) == ("set" in value)  # its draft had no author
+
+
+def test_several_targets_are_taken_from_one_document(make_api: MakeApi) -> None:
+    api = make_api(
+        {
+            **collection("box", {"things": relation("oneToMany", "thing", inversedBy="box")}),
+            **collection("thing", {"box": relation("manyToOne", "box", mappedBy="things")}),
+            **documents("things", a={}, b={}, c={}),
+            **documents("boxs", one={"things": ["a", "b", "c"]}, two={}),
+        }
+    )
+    api.put("/api/boxs/two", {"things": ["a", "c"]})
+    found = api.get("/api/boxs?populate=things&sort=documentId").data
+    assert [[thing["documentId"] for thing in box["things"]] for box in found] == [["b"], ["a", "c"]]
