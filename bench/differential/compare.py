@@ -23,9 +23,10 @@ class Difference:
 
     `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
     (also more or fewer members than there), or itself, where only here a document relates to itself, or
-    repeated, where a list has a document several times there, or other locale and other document, where
-    a relation to one shows another version or another document, or written and moved, where a relation
-    lacks the document alone that was written before, or has it in another place.
+    repeated, where a list has a document several times there, or other locale, where a relation shows
+    another version of the same document, or other document, where a relation to one does, or written
+    and moved, where a relation lacks the document alone that was written before, or has it in another
+    place.
     """
 
     where: str
@@ -118,7 +119,7 @@ class Comparison:
     def _rest(self, labels: list[str]) -> list[str]:
         """The documents of a relation but the one that was written before."""
         written = self._written if self._inside else ""
-        return [label for label in labels if label.partition(" ")[0] != written]
+        return [label for label in labels if _document(label) != written]
 
     def _other(self, theirs: dict[str, Any], ours: dict[str, Any]) -> str:
         """The kind of difference where a relation to one leads to something else here; else nothing."""
@@ -188,11 +189,17 @@ class Comparison:
         here = [self._label(item, ours=True, locales=locales) for item in ours]
         pairs = _matched(zip(there, theirs, strict=True), zip(here, ours, strict=True))
         more, fewer = Counter(here) - Counter(there), Counter(there) - Counter(here)
+        others = Counter(map(_document, fewer.elements())) & Counter(map(_document, more.elements()))
+        if self._inside and others:
+            yield Difference(where, "other locale", there, here)
+            more, fewer = _without(more, others), _without(fewer, others)
         own = [self._label({"documentId": i}, ours=True, locales=False) for i in self._inside[-1:]]
-        if not fewer and len(more) == 1 and [name.partition(" ")[0] for name in more] == own:
+        if not fewer and len(more) == 1 and [_document(label) for label in more] == own:
             yield Difference(where, "itself", there, here)
         elif fewer and not more and set(there) == set(here):
             yield Difference(where, "repeated", there, here)
+        elif others and not more and not fewer:
+            pass  # All that differs is the locale of some, and so their place.
         elif there != here and not fewer and self._rest(there) == self._rest(here):
             yield Difference(where, "written" if more else "moved", there, here)
         elif more or fewer:
@@ -210,6 +217,22 @@ def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) 
     for label, item in here:
         waiting.setdefault(label, []).append(item)
     return [(item, waiting[label].pop(0)) for label, item in there if waiting.get(label)]
+
+
+def _document(label: str) -> str:
+    """The name of a document by its label, without the locale."""
+    return label.partition(" ")[0]
+
+
+def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
+    """Labels without those of some documents, each as often as it is counted."""
+    left, kept = Counter(documents), Counter[str]()
+    for label in labels.elements():
+        if left[_document(label)]:
+            left[_document(label)] -= 1
+        else:
+            kept[label] += 1
+    return kept
 
 
 def _called(found: dict[str, Any]) -> str:

@@ -135,25 +135,29 @@ class Shapes:
 
     def through(self, request: Request) -> str:
         """What filters and sort keys lead through: from a type without drafts to one with them, a relation
-        of which a file says less than a row, or to the text of a boolean.
+        of which a file says less than a row, or to the text of a boolean or a datetime, or to a number of
+        a row.
         """
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
         if type_ is None or request.method != "GET":
             return ""
-        told = [_WORD.findall(f"{key}.{value}") for key, value in request.query]
-        found = {word for names in told for word in self._led_through(type_, names)}
+        found = {word for key, value in request.query for word in self._led_through(type_, key, value)}
         return "".join(f" through {word}" for word in sorted(found))
 
-    def _led_through(self, type_: Type, names: Sequence[str]) -> Iterator[str]:
+    def _led_through(self, type_: Type, key: str, value: str) -> Iterator[str]:
         at, attributes, deciding = type_, type_.attributes, False
+        names = _WORD.findall(f"{key}.{value}")
         for name in names:
             deciding = deciding or name in ("filters", "sort")
             attribute = attributes.get(name, {})
             inside = self._model.components.get(str(attribute.get("component")))
             target = self._model.types.get(str(attribute.get("target")))
-            if attribute.get("type") == "boolean" and not _TEXTUAL.isdisjoint(names):
-                yield "text-of-boolean"
+            if attribute.get("type") in ("boolean", "datetime") and not _TEXTUAL.isdisjoint(names):
+                yield f"text-of-{attribute['type']}"
+            compared = re.search(rf"\[{name}\](\[(\$\w+|\d*)\])*$", key)
+            if attribute.get("type") in ("relation", "media") and compared and _NUMBER.fullmatch(value):
+                yield "number-of-row"
             if inside is not None:
                 attributes = inside
             if target is None:

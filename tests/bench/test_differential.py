@@ -124,6 +124,21 @@ def test_a_relation_that_leads_elsewhere_is_one_difference() -> None:
     assert kinds(("x", en), ("y", en)) == ["value"]
 
 
+def test_a_list_that_shows_another_locale_of_a_document_says_so() -> None:
+    known = {"doc:1": "a", "doc:2": "b", "doc:3": "c"}
+
+    def kinds(theirs: str, ours: str) -> list[str]:
+        comparison = Comparison(dict(known), dict(known))
+        lists = [[{"documentId": i[0], "locale": i[1:]} for i in ids.split()] for ids in (theirs, ours)]
+        bodies = [Answer(200, {"data": {"documentId": "a", "to": found}}) for found in lists]
+        return [difference.kind for difference in comparison.differences(*bodies)]
+
+    assert kinds("ben cfr", "ben cen") == ["other locale"]
+    assert kinds("ben cfr", "cen") == ["other locale", "fewer members"]
+    assert kinds("bfr", "ben cen") == ["other locale", "more members"]
+    assert kinds("ben", "cen") == ["members"]
+
+
 def test_a_relation_that_lacks_the_written_document_alone_says_so() -> None:
     known = {"doc:1": "a", "doc:2": "b", "doc:3": "c"}
 
@@ -184,6 +199,15 @@ def test_a_request_gets_as_small_as_what_it_shows() -> None:
 def test_shapes_are_the_same_for_other_names_and_values() -> None:
     one = Request("GET", "/api/things", (("filters[i][$gt]", "5"),))
     assert SHAPES.request(one) == "GET /«type»?filters[<number>][$gt]='number'"
+
+
+def test_what_a_filter_compares_is_told() -> None:
+    def told(key: str, value: str) -> str:
+        return SHAPES.through(Request("GET", "/api/things", ((f"filters{key}", value),)))
+
+    assert told("[dt][$notContainsi]", "18T12") == " through text-of-datetime"
+    assert told("[pic][$not]", "5") == told("[tags]", "5") == " through number-of-row"
+    assert told("[pic][size]", "5") == told("[pic]", "x") == told("[i]", "5") == ""
 
 
 def explained(deviation: Deviation, request: Request, theirs: Answer, ours: Answer) -> tuple[list[str], int]:
