@@ -22,7 +22,7 @@ LIMIT = 60_000_000
 FILES: dict[str, str | bytes] = {
     "content-types/note.json": schema("note", {"title": "string"}),
     "site.yaml": (
-        f"api: {{upload_limit: {LIMIT}}}\n"
+        f"api: {{upload_limit: {LIMIT}, trusted_proxies: 127.0.0.1}}\n"
         "roles:\n  public: {note: [find, findOne, update], upload: [find]}\nsearch: {index: false}\n"
     ),
     "content/notes/one.md": "---\ntitle: first\n---\n",
@@ -215,6 +215,18 @@ def test_credentials_that_can_not_be_read_are_none_of_the_public(server: Server)
             head("GET", "/api/notes/one", "Connection: close")[:-2] + b"Authorization: " + value + b"\r\n\r\n"
         )
         assert server.exchange(sent).startswith(b"HTTP/1.1 401 "), value
+
+
+def test_a_header_with_an_underscore_is_none(server: Server) -> None:
+    """A proxy overwrites `X-Forwarded-Proto`; a client must not say it beside that in another spelling."""
+    for name, believed in (("X-Forwarded-Proto", True), ("X_Forwarded_Proto", False)):
+        headers = server.ask("GET", "/api/notes/one", **{name: "https"})[2]
+        assert ("Strict-Transport-Security" in headers) == believed, name
+    form = b"data[title]=plain"
+    sent = head("PUT", "/api/notes/one", FORM, f"Content-Length: {len(form)}", "Content_Length: 9", "X_Y: z")
+    with server.connect(sent + form) as client:
+        assert client.recv(12) == b"HTTP/1.1 200"
+    assert server.title == "plain"
 
 
 def test_a_request_has_one_host(server: Server) -> None:

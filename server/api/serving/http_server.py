@@ -215,6 +215,8 @@ def environ_of(scope: Any) -> Environ:
     }
     environ["SERVER_NAME"], _, environ["SERVER_PORT"] = scope.server.rpartition(":")
     for name, value in scope.headers.items():
+        if "_" in name:  # WSGI could not tell it from the one with a hyphen, which a proxy may have set.
+            continue
         key = _key(name)
         environ[key] = f"{environ[key]},{value}" if key in environ else value
     if "HTTP_HOST" not in environ:
