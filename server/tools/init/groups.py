@@ -55,7 +55,7 @@ class PageTree:
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], default: str | None = None) -> PageTree:
     """The groups of a tree's pages. `default` is the locale of files that name none, if that is known."""
-    left = {path: "a draft; whatever is taken is served" for path in pages if is_draft(path)}
+    left = {path: "a draft: it would be public" for path in pages if is_draft(path)}
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
     folders = TreeFolders(root, tuple(path for path in pages if path not in left))
     groups: list[PageGroup] = []

@@ -12,7 +12,7 @@ def settings_text(
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
         text += f"\nlocales:\n  default: {codes[0]}\n  available: [{', '.join(codes)}]\n"
-    text += "\n# Astro's loaders and Gatsby ask for pages of what they populate.\n"
+    text += "\n# Lets a request have populate and pagination together.\n"
     text += "api:\n  populate_with_pagination: allow\n"
     text += "\n# What everybody may read; for everything else a client needs a token.\n"
     text += "".join(f"# {comment}\n" for comment in comments)
