@@ -33,11 +33,11 @@ def stage(data: bytes, temporary: Path, mode: int) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Keep a file under a second name: linked where the file system can, else copied."""
+    """Keep a file, or a link itself, under a second name: linked where the file system can, else copied."""
     try:
-        os.link(target, backup)
+        os.link(target, backup, follow_symlinks=False)
     except OSError:
-        shutil.copy2(target, backup)
+        shutil.copy2(target, backup, follow_symlinks=False)
 
 
 def move(temporary: Path, name: str, folder: int) -> None:

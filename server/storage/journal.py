@@ -56,8 +56,18 @@ class _Step:
     before: list[int] | None
 
 
-# A write, its target, and its staged file (None where it deletes).
-_Staged = tuple[Write, Path, Path | None]
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A write, its target, the signature of what stands there, and its staged file, None where it deletes."""
+
+    write: Write
+    target: Path
+    before: Signature | None
+    temporary: Path | None
+
+    def check(self) -> None:
+        """Raise ConflictError where the target is not as it was, OSError where it may not be written."""
+        _check(self.write.path, self.target, self.before, _signature_of(self.target))
 
 
 class Journal:
@@ -153,12 +163,12 @@ class Journal:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             for write in writes:
                 target = self._target(write)
-                _check(write, target)
-                staged.append((write, target, self._stage(write, target)))
+                before = _expected(write, target)
+                staged.append(_Staged(write, target, before, self._stage(write, target)))
             record = self._record(staged) if len(staged) > 1 else None
-            for _, target, temporary in staged:
-                if temporary:
-                    made += make_folders(target.parent)
+            for step in staged:
+                if step.temporary:
+                    made += make_folders(step.target.parent)
             self._replace_counted(staged)
             if record:
                 _discard(record)
@@ -173,11 +183,12 @@ class Journal:
             raise
 
     def _target(self, write: Write) -> Path:
-        """The file to write: where a path has a link in it, what that leads to."""
-        target = (self.root / write.path).resolve()
+        """The file to write: where a path has a link in it, what that leads to; a link itself to delete."""
+        path = self.root / write.path
+        target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
         if not inside or (inside != write.path and not may_lead(write.path, inside)):
-            link = os.path.islink(self.root / write.path)
+            link = os.path.islink(path)
             raise ConflictError(f"{write.path} {LEADS_ASTRAY if link else 'leads out of the site'}")
         return target
 
@@ -196,12 +207,12 @@ class Journal:
         """Write the record of intent, synced."""
         steps = [
             [
-                str(target.relative_to(self.root)),
-                temporary.name if temporary else None,
-                _file_digest(temporary) if temporary else None,
-                write.before,
+                str(step.target.relative_to(self.root)),
+                step.temporary.name if step.temporary else None,
+                _file_digest(step.temporary) if step.temporary else None,
+                step.before,
             ]
-            for write, target, temporary in staged
+            for step in staged
         ]
         body = json.dumps(steps)
         self._count += 1
@@ -227,17 +238,18 @@ class Journal:
         """Rename everything into place; on an error, put back what was replaced already."""
         undo: list[tuple[Path, Path | None]] = []
         try:
-            for write, target, temporary in staged:
-                _check(write, target)  # beforehand, since its folder may be gone with it
+            for step in staged:
+                target = step.target
+                step.check()  # beforehand, since its folder may be gone with it
                 with opened_folder(target.parent) as opened:
-                    _check(write, target)
-                    backup = self._back_up(target) if len(staged) > 1 and write.before else None
+                    step.check()
+                    backup = self._back_up(target) if len(staged) > 1 and step.before else None
                     undo.append((target, backup))
-                    if temporary:
-                        move(temporary, target.name, opened)
+                    if step.temporary:
+                        move(step.temporary, target.name, opened)
                     else:
                         os.unlink(target.name, dir_fd=opened)
-            for folder in {target.parent for _, target, _ in staged}:
+            for folder in {step.target.parent for step in staged}:
                 sync_folder(folder)
         except (OSError, ConflictError):
             self._undo(undo, staged)
@@ -257,18 +269,18 @@ class Journal:
         # The record is removed first: a crash from here on must not carry out what is being undone.
         for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
             record.unlink(missing_ok=True)
-        for (target, backup), (write, _, temporary) in reversed(list(zip(undo, staged, strict=False))):
+        for (target, backup), step in reversed(list(zip(undo, staged, strict=False))):
             if backup:
                 _replace(backup, target)
-            elif write.before is None and temporary and not temporary.exists():
+            elif step.before is None and step.temporary and not step.temporary.exists():
                 with suppress(FileNotFoundError):
                     _remove(target)
 
     def _clean(self, staged: list[_Staged], made: list[Path]) -> None:
         """Remove what a change that failed has staged and made."""
-        for _, _, temporary in staged:
-            if temporary:
-                temporary.unlink(missing_ok=True)
+        for step in staged:
+            if step.temporary:
+                step.temporary.unlink(missing_ok=True)
         for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
             record.unlink(missing_ok=True)
         for folder in reversed(made):
@@ -287,15 +299,22 @@ def _remove(target: Path) -> None:
         os.unlink(target.name, dir_fd=folder)
 
 
-def _check(write: Write, target: Path) -> None:
+def _expected(write: Write, target: Path) -> Signature | None:
+    """The signature of what a write finds at its target, now that it is checked.
+
+    It is that of a link itself where a link is to be deleted: what it leads to stays, and may change.
+    """
+    found = _signature_of(target, follow_symlinks=True)
+    _check(write.path, target, write.before, found)
+    return _signature_of(target) if write.deletes else found
+
+
+def _check(path: str, target: Path, before: Signature | None, found: Signature | None) -> None:
     """Raise ConflictError where a file is not as it was read, OSError where it may not be written."""
-    found = _signature_of(target)
-    if found != write.before:
-        what = "was changed" if write.before and found else "was removed" if write.before else "appeared"
-        raise ConflictError(
-            f"{write.path} {what} while this was being written; nothing was changed, try again"
-        )
-    if found and not os.stat(target).st_mode & 0o222:
+    if found != before:
+        what = "was changed" if before and found else "was removed" if before else "appeared"
+        raise ConflictError(f"{path} {what} while this was being written; nothing was changed, try again")
+    if found and not os.lstat(target).st_mode & 0o222:
         raise OSError(errno.EACCES, "the file is read-only", str(target))
 
 
@@ -305,9 +324,10 @@ def _discard(path: Path) -> None:
         path.unlink()
 
 
-def _signature_of(target: Path) -> Signature | None:
+def _signature_of(target: Path, *, follow_symlinks: bool = False) -> Signature | None:
+    """The signature of a file, None where there is none. Raises OSError."""
     try:
-        return signature(os.stat(target))
+        return signature(os.stat(target, follow_symlinks=follow_symlinks))
     except FileNotFoundError:
         return None
 

@@ -22,7 +22,9 @@ import pytest
 from click.testing import CliRunner
 
 from server.commands.cli import main
+from server.errors import StorageError
 from server.site.site import Site
+from server.storage.files import signature_of
 from server.storage.journal import Journal, Write
 from server.write.context import Context
 from tests.servers import children, free_port, serving, start, wait
@@ -269,6 +271,33 @@ def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -
     api.site.write(prepare, None)
     assert len(calls) == 2  # noticed, and done again on what the hand had written
     assert path.read_text() == "---\nname: by hand\ntags: [a, b]\n---\n"
+
+
+def test_deleting_a_link_leaves_the_document_that_it_leads_to(tmp_path: Path) -> None:
+    link = "content/tags/link.md"
+    api = make(tmp_path, FILES)
+    (api.root / link).symlink_to("b.md")
+    api.site.refresh()
+    assert api.put("/api/tags/link", {"name": "through the link"}).status == 200
+    api.site.refresh()
+    assert api.get("/api/tags/b").data["name"] == "through the link"
+    assert api.ask("DELETE", "/api/tags/link").status == 204
+    assert not (api.root / link).is_symlink()
+    assert [api.get(f"/api/tags/{name}").status for name in ("link", "b")] == [404, 200]
+
+
+def test_deleting_links_is_taken_back_with_the_rest(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    link, file = "content/tags/link.md", "content/tags/b.md"
+    (api.root / link).symlink_to("b.md")
+    journal, found = Journal(api.root, api.root / ".quire"), signature_of(api.root / file)
+    with journal.writing(), pytest.raises(StorageError):
+        journal.commit([Write(link, None, found), Write("content/tags/a.md/x", b"no folder", None)])
+    assert (api.root / link).readlink() == Path("b.md")
+    with journal.writing():  # a link and what it leads to, in this order or the other
+        journal.commit([Write(file, None, found), Write(link, None, found)])
+    assert not os.path.lexists(api.root / link)
+    assert not (api.root / file).exists()
 
 
 def test_a_step_that_fails_in_the_middle_is_taken_back(tmp_path: Path) -> None:
