@@ -1,6 +1,6 @@
 """A document's values → what its file says: the inverse of `decode`, in trees that `yaml_writer` writes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.documents.values import Component, components_in, is_empty, same_values
@@ -69,23 +69,21 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
     if not after or len(trees) != len(before) or not all(isinstance(item, dict) for item in trees):
         return encoded
     made = list(encoded) if isinstance(encoded, list) else [encoded]
-    for i, component in enumerate(after):
-        at = _place_before(component, i, before, after)
+    for i, at in enumerate(_places_before(before, after)):
         if at is not None:
-            made[i] = _component_changed(before[at], component, trees[at])
+            made[i] = _component_changed(before[at], after[i], trees[at])
     return made if isinstance(encoded, list) else made[0]
 
 
-def _place_before(
-    component: Component, at: int, before: tuple[Component, ...], after: tuple[Component, ...]
-) -> int | None:
-    """Where a component of a list stood before: by its id, else at its place; None where it is new."""
-    for i, other in enumerate(before):
-        if other.id == component.id and other.type is component.type:
-            return i
-    if at < len(before) and before[at].type is component.type:
-        return None if any(before[at].id == other.id for other in after) else at
-    return None
+def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
+    """Where each component of a list stood before: by its id, else at its place; None where it is new."""
+    places: dict[tuple[str, int], int] = {}
+    for place, component in enumerate(before):
+        places.setdefault((component.type.uid, component.id), place)
+    kept = {component.id for component in after}
+    for place, component in enumerate(after):
+        free = place < len(before) and before[place].type is component.type and before[place].id not in kept
+        yield places.get((component.type.uid, component.id), place if free else None)
 
 
 def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) -> dict[str, Any]:

@@ -132,6 +132,17 @@ def test_files_by_number_in_many_components_cost_little(related: Api) -> None:
     assert answer.status == 200
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["in order", "reversed"])
+def test_many_components_sent_back_cost_little(related: Api, order: int) -> None:
+    parts = related.put("/api/pages/p4?populate=parts", {"parts": [{"n": n} for n in range(4000)]}).data[
+        "parts"
+    ]
+    changed = [{"id": part["id"], "n": part["n"] + 1} for part in parts[::order]]
+    with computing_less_than(5):
+        answer = related.put("/api/pages/p4?populate=parts", {"parts": changed})
+    assert [part["n"] for part in answer.data["parts"]] == [part["n"] for part in changed]
+
+
 def test_many_targets_that_another_document_has_cost_little(related: Api) -> None:
     with computing_less_than(4):
         answer = related.put("/api/pages/p2", {"tags": [f"t{i}" for i in range(COUNT)]})
