@@ -148,7 +148,7 @@ class Front:
         reader = Reader(state, type_, actor, v4=v4, users=users, budget=budget)
         read = reader.get(params, wsgi_text(document_id) or None)
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
-        if len(read.body) <= LARGEST:
+        if shown.body and len(read.body) <= LARGEST:
             cache.put(key, CachedAnswer(shown, read.users))
         return shown
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import brotli  # type: ignore[import-untyped]
 
+from server.api.environ import BUDGET
 from server.api.etags import tag_of_bytes
 
 Header = tuple[str, str]
@@ -40,6 +41,12 @@ ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
 SMALLEST_COMPRESSED = 1024  # bytes; below that it is not worth it
+# A larger body is compressed less well, in a third of the time, and by one request of a process at a time.
+LARGE = 256 * 1024
+QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
+    "br": lambda body: bytes(brotli.compress(body, quality=1)),
+    "gzip": lambda body: gzip.compress(body, 1, mtime=0),
+}
 # A name and its quality in Accept-Encoding. werkzeug reads it too, but takes 25 ms of every start.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
 LONGEST_ACCEPT = 200  # characters of Accept-Encoding that are read; known clients send some thirty
@@ -66,7 +73,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """An answer as one client gets it; `etag` is what If-None-Match is compared with, "" where it is not."""
+    """An answer as one client gets it; `etag` is what If-None-Match is compared with, "" where it is not.
+
+    `body` is empty where it would have cost much to compress it and this client needs only the headers.
+    """
 
     status: str
     headers: tuple[Header, ...]
@@ -83,7 +93,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
     """An answer as the client of a request gets it.
 
     A successful read that has no entity tag gets one of its bytes. `vary` names what every answer depends
-    on, beside what this one does.
+    on, beside what this one does. Raises BusyError and Postponed, where a large body is to be compressed.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READING
@@ -91,8 +101,13 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
     if isinstance(body, bytes) and answer.status != 204:
         if not etag and read:
             etag = tag_of_bytes(body)
-        body, more = _encoded(body, answer.content_type, etag, encoding_for(environ))
-        headers.extend(more)
+        encoding = _worthwhile(encoding_for(environ), len(body), read=read)
+        headers.extend(_about_body(body, answer.content_type, etag, encoding))
+        if encoding and len(body) > LARGE and _needs_headers_only(environ, etag):
+            body = b""
+        else:
+            body = _encoded(body, encoding, environ)
+            headers.append(("Content-Length", str(len(body))))
         vary = ("Accept-Encoding", *vary)
     headers.extend(_vary(answer.vary + vary))
     return Representation(_status(answer.status), tuple(headers), body, etag if read else "")
@@ -156,17 +171,38 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
     return CALLER if environ.get("HTTP_AUTHORIZATION") else EVERYBODY
 
 
-def _encoded(body: bytes, content_type: str, etag: str, encoding: str) -> tuple[bytes, list[Header]]:
-    """A body, compressed if that is worth it, and the headers that go with it."""
-    headers = [("Content-Type", content_type)] if body else []
-    if encoding and len(body) >= SMALLEST_COMPRESSED:
-        body = ENCODINGS[encoding](body)
-        headers.append(("Content-Encoding", encoding))
-        etag = f'{etag[:-1]}-{encoding}"' if etag else ""
-    headers.append(("Content-Length", str(len(body))))
+def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
+    """The encoding that a body of some bytes is sent in, "" for none.
+
+    A large one has to wait for its turn, so that only a read can: a write is done when it is answered.
+    """
+    return encoding if size >= SMALLEST_COMPRESSED and (read or size <= LARGE) else ""
+
+
+def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
+    """The headers that tell of a body; its length aside."""
+    if body:
+        yield "Content-Type", content_type
+    if encoding:
+        yield "Content-Encoding", encoding
     if etag:
-        headers.append(("ETag", etag))
-    return body, headers
+        yield "ETag", f'{etag[:-1]}-{encoding}"' if encoding else etag
+
+
+def _needs_headers_only(environ: Environ, etag: str) -> bool:
+    """Whether a read is answered without a body: a HEAD, and what the client has already."""
+    known = environ.get("HTTP_IF_NONE_MATCH")
+    return environ["REQUEST_METHOD"] == "HEAD" or bool(known and matches(known, etag))
+
+
+def _encoded(body: bytes, encoding: str, environ: Environ) -> bytes:
+    """A body in an encoding. Raises BusyError and Postponed, for a large one."""
+    if not encoding:
+        return body
+    if len(body) <= LARGE:
+        return ENCODINGS[encoding](body)
+    environ[BUDGET].take_turn()
+    return QUICK_ENCODINGS[encoding](body)
 
 
 def _closed(body: bytes | Iterable[bytes]) -> Iterable[bytes]:

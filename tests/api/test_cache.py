@@ -184,3 +184,18 @@ def test_a_new_state_lets_go_of_what_was_kept(api: Api) -> None:
     assert api.put("/api/posts/one", {"title": "Two"}).status == 200
     api.get("/api/posts", "public")
     assert front(api).cache.of(api.site.state) is not old
+
+
+@pytest.mark.parametrize("first", [("HEAD", {}), ("GET", {"If-None-Match": "*"})])
+def test_a_large_answer_without_its_body_is_not_kept(
+    tmp_path: Path, first: tuple[str, dict[str, str]]
+) -> None:
+    long = {f"content/posts/long{n}.md": f"---\ntitle: Long\n---\n{'word ' * 60_000}" for n in range(2)}
+    post = schema("post", {"title": "string", "text": "richtext"})
+    api = make(tmp_path, {**FILES, **long, "content-types/post.json": post})
+    method, headers = first
+    packed = {"Accept-Encoding": "gzip"}
+    assert api.ask(method, "/api/posts", "public", headers={**packed, **headers}).raw == b""
+    for _ in range(2):
+        answer = api.get("/api/posts", "public", headers=packed)
+        assert len(gzip.decompress(answer.raw)) > 500_000

@@ -1,10 +1,17 @@
 """Answers as clients get them: encodings and entity tags, whatever the client sends."""
 
+import gzip
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.api.response import ENCODINGS, JSON, Answer, encoding_for, matches, represent, send
+from server.api.environ import BUDGET
+from server.api.response import ENCODINGS, JSON, LARGE, Answer, encoding_for, matches, represent, send
+from server.config.model import Settings
+from server.errors import Postponed
+from server.index.budget import Budget, turns
 
 TAG = '"0123456789abcdef"'
 
@@ -95,3 +102,50 @@ def test_every_answer_is_sound(
     if status == 200 and method in ("GET", "HEAD"):
         assert found["ETag"].startswith(etag[:-1] or '"')
     assert "no-store" in found["Cache-Control"] or (status == 200 and method in ("GET", "HEAD"))
+
+
+def large_read(method: str = "GET", known: str = "", budget: Budget | None = None) -> dict[str, Any]:
+    environ = {"REQUEST_METHOD": method, "HTTP_ACCEPT_ENCODING": "gzip", "HTTP_IF_NONE_MATCH": known}
+    return {**environ, BUDGET: budget or Budget()}
+
+
+def sent_of(environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
+    """(status, headers, body) of a large answer."""
+    told: list[tuple[str, list[tuple[str, str]]]] = []
+    shown = represent(Answer(b"x" * (LARGE + 1), etag=TAG), environ)
+    body = b"".join(send(shown, environ, lambda line, headers: told.append((line, headers))))
+    return told[0][0], dict(told[0][1]), body
+
+
+def test_a_large_answer_is_compressed_by_one_request_at_a_time() -> None:
+    taken = turns()
+    line, headers, body = sent_of(large_read(budget=Budget(Settings(), taken)))
+    assert (line, gzip.decompress(body)) == ("200 OK", b"x" * (LARGE + 1))
+    assert int(headers["Content-Length"]) == len(body)
+    with pytest.raises(Postponed):  # The first one still has the turn.
+        sent_of(large_read(budget=Budget(Settings(), taken, waits=False)))
+
+
+@pytest.mark.parametrize(("method", "known"), [("HEAD", ""), ("GET", TAG), ("GET", "*"), ("HEAD", TAG)])
+def test_what_is_answered_without_a_body_is_not_compressed(method: str, known: str) -> None:
+    taken = turns()
+    taken.take()  # Compressing would raise Postponed.
+    line, headers, body = sent_of(large_read(method, known, Budget(Settings(), taken, waits=False)))
+    got = sent_of(large_read())[1]
+    assert body == b""
+    assert "Content-Length" not in headers  # It is not known, and may be left out of these answers.
+    assert headers["ETag"] == got["ETag"]
+    assert headers["Vary"] == got["Vary"]
+    if not known:
+        assert line == "200 OK"
+        assert headers == {name: value for name, value in got.items() if name != "Content-Length"}
+    else:
+        assert line == "304 Not Modified"
+
+
+def test_a_large_answer_to_a_write_waits_for_no_turn() -> None:
+    taken = turns()
+    taken.take()
+    _, headers, body = sent_of(large_read("PUT", budget=Budget(Settings(), taken, waits=False)))
+    assert len(body) == LARGE + 1
+    assert "Content-Encoding" not in headers
