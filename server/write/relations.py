@@ -49,7 +49,7 @@ class Relinker:
             self._relink(owner, owning, gone, remove={target})
         for come in (i for i in ordered if i not in before and i != own):
             self._relink(owner, owning, come, add=target)
-        if owning.relation == "oneToOne":
+        if owning.relation == "oneToOne" and wanted:
             self._leave_other_locales(owner, owning, (target,), wanted)
         if self.blind and not self.drafts_only:
             shown = self._owners(owner, owning, target, PUBLISHED)

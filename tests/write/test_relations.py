@@ -172,8 +172,13 @@ def test_one_document_has_what_has_no_locale_in_all_its_locales(make_api: MakeAp
     api.put("/api/signs/s", {"place": "a"})
     assert having() == {"a en"}
     assert api.get("/api/signs/s?populate=place").data["place"]["documentId"] == "a"
-    api.put("/api/signs/s", {"place": {"documentId": "b", "locale": "fr"}})
-    assert having() == {"b fr"}
+    api.put("/api/signs/s", {"place": {"documentId": "a", "locale": "en"}})
+    assert having() == {"a en"}
+    for _ in range(2):  # Said again, as it is in an answer that is sent back, it stays.
+        api.put("/api/signs/s", {"place": {"documentId": "b", "locale": "fr"}})
+        assert having() == {"b fr"}
+    api.put("/api/signs/s", {"place": None})
+    assert having() == set()
 
 
 @pytest.mark.parametrize(
