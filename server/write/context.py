@@ -74,10 +74,27 @@ class Context:
             raise ValidationError(TOO_MANY_FILES)
         self.changeset.put(path, text)
 
+    def replace(self, path: str, text: str, *known: Document | None) -> None:
+        """Let a file hold a version of a document, where it is new or holds one of those that are `known`.
+
+        Raises ConflictError where it is another document's, or somebody has written what can't be read.
+        """
+        held = next((document for document in known if document and document.path == path), None)
+        if held is not None:
+            self.tree(held)
+        elif self.changeset.exists(path):
+            raise ConflictError(f"{path} is there already, and is not this document")
+        self.changeset.put(path, text)
+
+    def remove(self, document: Document) -> None:
+        """Remove the file of a version. Raises ConflictError where somebody has made it unreadable."""
+        self.tree(document)
+        self.changeset.delete(document.path)
+
     def drop_draft(self, published: Document, draft: Document | None) -> None:
         """Remove the file of a draft that differs from what is published no more."""
         if draft and draft.path != published.path:
-            self.changeset.delete(draft.path)
+            self.remove(draft)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
         """The path of another version of the document in `path`."""

@@ -12,7 +12,7 @@ from functools import partial
 from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import Document
 from server.documents.version import require_match
-from server.errors import NotFoundError
+from server.errors import ConflictError, NotFoundError
 from server.index.user_index import join
 from server.write.context import Context, values_of
 from server.write.request import Address, WriteRequest
@@ -63,8 +63,16 @@ def _matched(request: WriteRequest, context: Context) -> Address:
     if type_ is None:
         raise NotFoundError()
     address = replace(request.address, type=type_)
+    _require_fit(address, context)
     require_match(request.if_match, _current(address, context))
     return address
+
+
+def _require_fit(address: Address, context: Context) -> None:
+    """Raise ConflictError where settings or a schema that changed meanwhile know no such version."""
+    known = (context.settings.default_locale, *(context.settings.locales if address.type.localized else ()))
+    if address.locale not in known or (address.draft and not address.type.draft_publish):
+        raise ConflictError(f"{address.type.singular} was changed meanwhile; try again")
 
 
 def _current(address: Address, context: Context) -> Document | None:

@@ -50,7 +50,8 @@ def write_draft(context: Context, update: Update) -> None:
         timestamps["publishedAt"] = REMOVE
         timestamps.update(_draft_mark(base.type))
     text = context.changed(base, {**changes, **timestamps})
-    context.changeset.put(draft.path if draft else context.sibling(base.path, draft=True), text)
+    path = draft.path if draft else context.sibling(base.path, draft=True)
+    context.replace(path, text, draft, update.published)
 
 
 def write_published(context: Context, update: Update) -> None:
@@ -65,10 +66,10 @@ def write_published(context: Context, update: Update) -> None:
     if published and PurePosixPath(published.path).suffix == PurePosixPath(base.path).suffix:
         target = published.path
     elif published:
-        context.changeset.delete(published.path)
-    context.changeset.put(target, text)
+        context.remove(published)
+    context.replace(target, text, published, draft)
     if draft and draft.path != target:
-        context.changeset.delete(draft.path)
+        context.remove(draft)
 
 
 def _draft_mark(type_: Type) -> Values:
@@ -111,7 +112,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
         trees["publishedAt"] = Plain(context.now)
     if address.draft:
         trees.update(_draft_mark(type_))
-    context.changeset.put(path, new_text(path, type_.body, trees, type_.front_matter))
+    context.replace(path, new_text(path, type_.body, trees, type_.front_matter))
 
 
 def free_path(

@@ -101,8 +101,11 @@ class Writer:
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
                 key = (address.type.uid, document_id, locale, status)
-                for document in self.context.snapshot.claims.get(key, ()):
-                    self.context.changeset.delete(document.path)
+                document, *others = self.context.snapshot.claims.get(key, ()) or (None,)
+                if others:
+                    raise ConflictError(f"{others[0].path} claims this document as well; give it another id")
+                if document:
+                    self.context.remove(document)
         return document_id
 
     def _single_id(self, address: Address) -> str | None:
@@ -174,8 +177,6 @@ class Writer:
         self._check(address, document_id, values, change, lambda _: True)
         draft = address.draft and not address.type.draft_key  # The file itself says that it is one.
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
-        if self.context.changeset.exists(path):
-            raise ConflictError(f"{path} is there already, and is not this document")
         write_new(self.context, address, document_id, values, path)
         changed = {n: values[n] for n in change.values if not same_values(values[n], theirs[n])}
         share(self.context, address, document_id, changed)
