@@ -5,6 +5,7 @@ import io
 import json
 import re
 import resource
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -15,7 +16,8 @@ from PIL import Image
 
 from server.api.routes import upload as routes
 from server.site.scaling import scaler
-from server.storage.images import formats
+from server.site.site import Site
+from server.storage.images import cache, formats
 from server.storage.images.kinds import ImageSize
 from server.storage.images.measure import measure
 from server.storage.write_lock import WriteLock
@@ -376,6 +378,41 @@ def test_a_picture_that_takes_too_long_is_not_scaled(api: Api, monkeypatch: pyte
     file = upload(api, (picture(), "a.png")).body[0]
     assert (file["width"], file["formats"]) == (600, None)
     assert upload(api, (b"x", "b.txt")).status == 201
+
+
+def test_a_picture_whose_process_is_killed_is_tried_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    killed = tmp_path_factory.mktemp("bin") / "python"
+    killed.write_text("#!/bin/sh\nkill -9 $$\n")
+    killed.chmod(0o755)
+    monkeypatch.setattr(cache, "RETRIES_S", (0.0, 0.0))
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(killed))
+        files = upload(api, (picture(), "a.png"), (picture(610), "b.png")).body
+        assert [file["formats"] for file in files] == [None, None]
+        paths = [f"content{file['url']}" for file in files]
+        assert sorted(api.site.unscaled()) == sorted(paths)
+        for _ in range(2):
+            api.site.scale(paths[1])
+        assert api.site.unscaled() == paths[:1]  # not again and again
+    api.site.scale(paths[0])
+    api.site.scale(paths[1])
+    shown = {file["name"]: bool(file["formats"]) for file in api.get("/api/upload/files").body}
+    assert shown == {"a.png": True, "b.png": False}
+    again = Site(api.root)
+    again.load()
+    assert again.unscaled() == paths[1:]
+
+
+def test_a_damaged_picture_is_tried_once(api: Api) -> None:
+    file = upload(api, (picture()[:-200], "a.png")).body[0]
+    assert (file["width"], file["formats"]) == (600, None)
+    assert api.site.unscaled() == []
+    api.site.image_cache.save()
+    again = Site(api.root)
+    again.load()
+    assert again.unscaled() == []
 
 
 def test_a_picture_that_has_to_wait_for_long_gets_its_formats_later(

@@ -10,6 +10,7 @@ import json
 import os
 import posixpath
 import threading
+import time
 from collections.abc import Container
 from importlib import import_module
 from io import BufferedReader
@@ -19,11 +20,20 @@ from typing import Any
 from server.errors import BusyError
 from server.paths import FOLDER, UPLOADS
 from server.storage.files import Signature, signature
-from server.storage.images.formats import format_file, format_of, kept_formats, make_formats, needs_formats
+from server.storage.images.formats import (
+    UnscalableError,
+    format_file,
+    format_of,
+    kept_formats,
+    make_formats,
+    needs_formats,
+)
 from server.storage.images.kinds import ImageSize
 from server.storage.links import open_ordinary
 
-_VERSION = 3
+_VERSION = 4
+# Seconds to wait after each failure that is not for the picture; after one more, the next start tries again.
+RETRIES_S = (1.0, 10.0, 60.0, 300.0)
 
 # The signature of a file, its size as an image, and the hash that its formats are kept under ("": none).
 _Known = tuple[Signature, ImageSize | None, str]
@@ -38,6 +48,7 @@ class ImageCache:
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / FOLDER / "formats"
         self._known: dict[str, _Known] = {}
+        self._failures: dict[str, tuple[int, float]] = {}  # by hash: how many, and when to try again
         self._lock = threading.Lock()
         self._load()
 
@@ -51,20 +62,25 @@ class ImageCache:
     def missing(self, inside: str) -> bool:
         """Whether the formats of an image have still to be made."""
         image_size, key = self._look(inside)
-        return bool(key) and kept_formats(self.folder, key, inside) is None and image_size is not None
+        if not key or image_size is None or self._failed(key)[0] > len(RETRIES_S):
+            return False
+        return kept_formats(self.folder, key, inside) is None
 
     def make(self, inside: str) -> bool:
         """Make the formats of an image; False if it can't be scaled, or not now."""
         _, key = self._look(inside)
-        if not key:
+        if not key or time.monotonic() < self._failed(key)[1]:
             return False
         try:
             with self._open(inside) as file:
                 make_formats(self.folder, key, file, posixpath.splitext(inside)[1])
         except BusyError:
             return False
-        except OSError:
+        except UnscalableError:
             self._forget_key(inside)
+            return False
+        except OSError:  # The process was killed, or the disk is full: that may be otherwise later.
+            self._count_failure(key)
             return False
         self.save()
         return True
@@ -107,6 +123,15 @@ class ImageCache:
     def _open(self, inside: str) -> BufferedReader:
         """The file of an image, in whose place nobody can have put a link. Raises OSError."""
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
+
+    def _failed(self, key: str) -> tuple[int, float]:
+        """How often making the formats of a hash has failed, and when to try again (time.monotonic)."""
+        return self._failures.get(key, (0, 0.0))
+
+    def _count_failure(self, key: str) -> None:
+        count = self._failed(key)[0]
+        pause = RETRIES_S[min(count, len(RETRIES_S) - 1)]
+        self._failures[key] = (count + 1, time.monotonic() + pause)
 
     def _forget_key(self, inside: str) -> None:
         """Note that an image can't be scaled, so that it is not tried again until it changes."""

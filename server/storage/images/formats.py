@@ -7,6 +7,7 @@ picture of a site is scaled at a time, by a process of its own (`scale`).
 import json
 import os
 import posixpath
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from server.storage.images.kinds import ImageSize, kilobytes
-from server.storage.images.scale import CPU_S, FORMATS
+from server.storage.images.scale import CPU_S, FORMATS, UNSCALABLE
 from server.storage.write_lock import WriteLock
 
 SCALED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
@@ -25,11 +26,16 @@ MAX_DECODED = 64_000_000  # pixels; a picture with more to decode is not scaled
 MOST_S = 1.5 * CPU_S  # that a picture may take, however many others compute beside it
 WAIT_S = MOST_S
 _RECORD = "formats.json"
+_AT_FAULT = (UNSCALABLE, -signal.SIGXCPU)  # how the process ends where it is for the picture
 _CODE = Path(__file__).resolve().parents[3]  # the folder of this package, for the process to import
 _SUBTYPES: Mapping[str, str] = {
     ".jpg": "jpeg",
     ".tif": "tiff",
 }  # of media types, where the ending is not that
+
+
+class UnscalableError(Exception):
+    """A picture that is damaged, or costs too much to decode."""
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
@@ -54,7 +60,8 @@ def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     """Make the formats of an image, unless somebody just did.
 
-    Raises OSError for a file that is none, or costs too much, and BusyError where others are scaled for long.
+    Raises UnscalableError for a picture of which none can be made, OSError where the system does not let
+    it be made now, and BusyError where others are scaled for long.
     """
     target = folder / key
     target.mkdir(parents=True, exist_ok=True)
@@ -68,7 +75,10 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def _scaled(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """What the process says of the formats that it wrote into a folder. Raises OSError."""
+    """What the process says of the formats that it wrote into a folder.
+
+    Raises UnscalableError where it is the picture that can't be scaled, OSError where it was something else.
+    """
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", folder, ending, str(MAX_DECODED)]
     path = os.pathsep.join(filter(None, (str(_CODE), os.environ.get("PYTHONPATH"))))
     file.seek(0)
@@ -84,7 +94,8 @@ def _scaled(file: IO[bytes], folder: str, ending: str) -> bytes:
     except subprocess.TimeoutExpired as error:
         raise OSError(f"it took more than {MOST_S} seconds") from error
     if done.returncode:
-        raise OSError(done.stderr.decode(errors="replace").strip() or f"its process ended: {done.returncode}")
+        reason = done.stderr.decode(errors="replace").strip() or f"its process ended: {done.returncode}"
+        raise (UnscalableError if done.returncode in _AT_FAULT else OSError)(reason)
     return done.stdout
 
 

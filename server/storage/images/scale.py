@@ -3,8 +3,10 @@
     python -m server.storage.images.scale FOLDER ENDING PIXELS < PICTURE
 
 writes each format that is smaller than the picture into the folder, as NAME and the ending, and prints
-what it made: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`. It fails for a picture that is
-damaged, that has more than so many pixels to decode, or that takes more memory or time than there is.
+what it made: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`. It ends with the status UNSCALABLE
+for a picture that is damaged, or that has more pixels to decode or takes more memory than it may, and by
+SIGXCPU for one that takes too much processor time. All else that ends it, such as a full disk or SIGKILL,
+says nothing of the picture.
 """
 
 import json
@@ -29,6 +31,7 @@ FORMATS: Mapping[str, tuple[int, int]] = {
 }
 MEMORY = 1024 * 1024 * 1024  # bytes of address space
 CPU_S = 20
+UNSCALABLE = os.EX_DATAERR
 NICE = 5  # Those that answer requests go first.
 _DRAFT = (2000, 2000)  # A JPEG is decoded at twice the size of the largest format, not in full.
 _GAP = 2.0  # A frame is averaged to twice the size before pixels are interpolated.
@@ -118,9 +121,10 @@ def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
 
 def _bound() -> None:
     """Let this process take no more than MEMORY and CPU_S, as far as the system can see to it."""
-    for limit, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_S)):
+    # The second of each pair is later than the first, so that it ends by SIGXCPU and not by SIGKILL.
+    for limit, most in ((resource.RLIMIT_AS, (MEMORY, MEMORY)), (resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))):
         with suppress(OSError, ValueError):
-            resource.setrlimit(limit, (most, most))
+            resource.setrlimit(limit, most)
     os.nice(NICE)
 
 
@@ -131,7 +135,10 @@ def main() -> None:
     try:
         made = scale(sys.stdin.buffer, Path(folder), ending, int(most))
     except Exception as error:  # Pillow raises whatever a damaged file leads it to
-        sys.exit(f"{type(error).__name__}: {error}")
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # The system refused something; Pillow's own errors have no number.
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(UNSCALABLE)
     print(json.dumps(made))
 
 
