@@ -56,6 +56,7 @@ HEALTH = "/_health"
 # A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
 UPLOADING = "/api/upload"
+WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
 
 
@@ -95,15 +96,19 @@ class Front:
         return send(shown, environ, start_response, headers + counted if counted else headers)
 
     def most_bytes(self, environ: Environ) -> int:
-        """How large a body of a request may be; of an upload by somebody who may not, nothing is taken.
+        """How large a body of a request may be; nothing large is taken from who may not write or upload it.
 
         Raises UnauthorizedError.
         """
-        state = self.site.current()
-        if not environ["PATH_INFO"].startswith(UPLOADING):
-            return MAX_BODY if content_at(environ["PATH_INFO"], state.schema) else SMALL
+        state, path = self.site.current(), environ["PATH_INFO"]
+        content = content_at(path, state.schema)
+        if content is None and path != UPLOADING and not path.startswith(f"{UPLOADING}/"):
+            return SMALL
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
-        return state.settings.upload_limit if actor.may("upload", "upload") else 0
+        if content is None:
+            return state.settings.upload_limit if actor.may("upload", "upload") else 0
+        action = WRITES.get(environ["REQUEST_METHOD"], "")
+        return MAX_BODY if actor.may(content[0].singular, action) else SMALL
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
         """Whether a request is within the limit of its client, and the headers that tell; once for each."""

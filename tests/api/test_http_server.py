@@ -21,9 +21,11 @@ LARGE = 50_000_000
 LIMIT = 60_000_000
 FILES: dict[str, str | bytes] = {
     "content-types/note.json": schema("note", {"title": "string"}),
+    "content-types/uploader.json": schema("uploader", {"title": "text"}),
     "site.yaml": (
         f"api: {{upload_limit: {LIMIT}, trusted_proxies: 127.0.0.1}}\n"
-        "roles:\n  public: {note: [find, findOne, update], upload: [find]}\nsearch: {index: false}\n"
+        "roles:\n  public: {note: [find, findOne, update], uploader: [create], upload: [find]}\n"
+        "search: {index: false}\n"
     ),
     "content/notes/one.md": "---\ntitle: first\n---\n",
     "content/uploads/large.bin": bytes(LARGE),
@@ -296,6 +298,45 @@ def test_nothing_is_taken_of_an_upload_by_somebody_who_may_not(server: Server) -
     wrong = "Authorization: Bearer nobody"
     with server.connect(head("POST", "/api/upload", wrong, kind, f"Content-Length: {LIMIT}")) as client:
         assert client.recv(12) == b"HTTP/1.1 401"
+
+
+@pytest.mark.parametrize("length", ["Content-Length: 16000000", "Transfer-Encoding: chunked"])
+def test_nothing_large_is_taken_of_content_by_somebody_who_may_not_write_it(
+    server: Server, length: str
+) -> None:
+    wrong, kind = "Authorization: Bearer nobody", "Content-Type: application/json"
+    sent = b"20000\r\n" + b" " * 0x20000 + b"\r\n" if "chunked" in length else b""
+    for method, path, headers, status in (
+        ("POST", "/api/notes", (), b"403"),
+        ("DELETE", "/api/notes/one", (), b"403"),
+        ("POST", "/api/notes", (wrong,), b"401"),
+        ("PUT", "/api/notes/one", (wrong,), b"401"),
+    ):
+        with server.connect(head(method, path, *headers, kind, length) + sent) as client:
+            assert client.recv(12) == b"HTTP/1.1 " + status
+
+
+def test_a_type_whose_name_begins_like_uploads_is_content(server: Server) -> None:
+    body = json.dumps({"data": {"title": "x" * 70_000}})
+    headers = {"Authorization": "", "Content-Type": "application/json"}
+    assert server.ask("POST", "/api/uploaders", body, **headers)[0] == 201
+
+
+def test_large_bodies_leave_room_for_small_ones(tmp_path: Path) -> None:
+    server = Server(tmp_path, "from server.api.serving import bodies; bodies.ROOM = 1_000_000; ")
+    begun = head("PUT", "/api/notes/one", FORM, "Content-Length: 2000000") + b"x" * 990_000
+    large = head("PUT", "/api/notes/one", FORM, "Content-Length: 200000") + b"x" * 200_000
+    small = json.dumps({"data": {"title": "later"}}) + " " * 30_000
+    try:
+        with server.connect(begun):
+            time.sleep(1)  # until it has been received
+            with server.connect(large) as client:
+                assert client.recv(12) == b"HTTP/1.1 503"
+            assert (
+                server.ask("PUT", "/api/notes/one", small, **{"Content-Type": "application/json"})[0] == 200
+            )
+    finally:
+        stop(server.process)
 
 
 def test_a_large_upload_is_not_in_memory(server: Server) -> None:

@@ -18,6 +18,7 @@ MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unrea
 SMALL = 64 * 1024  # bytes that anybody may send; of a body that is neither content nor an upload, all
 IN_MEMORY = 1024 * 1024  # bytes of a body beyond which it is in a file
 ROOM = 1024 * 1024 * 1024  # bytes of all bodies that one process receives at a time
+SMALL_ROOM = 256 * 1024 * 1024  # more bytes for small bodies: one of each connection that a process can have
 PROGRESS_S = 30.0  # how long a client may send nothing
 WHOLE_S = 300.0  # how long a body may take in all
 
@@ -46,7 +47,7 @@ class Receiver:
                     self._room -= len(chunk)
                     if received > most:
                         break
-                    if self._room < 0:
+                    if self._room < (-SMALL_ROOM if received <= SMALL else 0):
                         raise BusyError("Too much is being sent to this server; try again")
                     body.write(chunk)
                 else:
