@@ -160,7 +160,13 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 def _anonymous_file() -> int:
-    """A file without a name, which is gone with the last process that has it."""
+    """A file without a name, which is gone with the last process that has it.
+
+    It is in memory where the system has that: a temporary folder may be full when a write, which is on disk
+    already, is to be appended.
+    """
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("quire")
     descriptor, name = tempfile.mkstemp(prefix="quire-")
     Path(name).unlink()
     return descriptor

@@ -5,12 +5,14 @@ import io
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from server.site.change_log import ChangeLog
 from tests.sites import Api, make
 from tests.storage.test_journal import FILES, contents, run_disturbed
 from tests.torture import LONG
@@ -97,3 +99,18 @@ def test_a_disk_with_ever_less_room_loses_nothing(small_disk: Path) -> None:
     assert WRITES["publish"](api) == 200  # there is room again
     assert not list((root / ".quire/journal").iterdir())
     assert (root / "content/tags/large.md").read_bytes() == shown["large.md"]
+
+
+def test_a_full_temporary_folder_keeps_nobody_from_writing(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    api = make(tmp_path / "site", SITE)
+    with closing(ChangeLog()) as log:
+        api.site.share(log)
+        with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as file:
+            while file.write(bytes(4096)):
+                continue
+        for number in range(20):  # more than there may be left of a page
+            assert api.put("/api/things/one", {"body": f"{number} {BIG}"}).status == 200
+            assert api.get("/api/things/one").data["body"].startswith(f"{number} ")
