@@ -24,6 +24,7 @@
         ├── StorageError         507  the disk or the permissions of a file refuse it
         ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another process has been writing for too long, or too many ask for much
+            └── GitBusyError     503  a git command is changing the site's files
 
 Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
 """
@@ -217,6 +218,12 @@ class BusyError(ApiError):
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
     retry_s = 5
+
+
+class GitBusyError(BusyError):
+    """A git command is at work in the site's repository."""
+
+    default = "git is changing the site; try again"
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:

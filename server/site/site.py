@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from server.documents.layout import Layout
 from server.documents.timestamps import now
-from server.errors import ConflictError, StorageError
+from server.errors import ConflictError, GitBusyError, StorageError
 from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
 from server.paths import FOLDER, state_folder
@@ -29,8 +29,7 @@ from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import look, look_at, look_at_written, seems_changed
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
-from server.storage.files import Signature
-from server.storage.git import git_lock
+from server.storage.git import git_lock, is_at_work
 from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
@@ -42,7 +41,8 @@ __all__ = ["Change", "Site", "State"]
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
-GIT_S = 30.0  # how long a git command that is at work is waited for
+GIT_S = 30.0  # how long a look waits for git commands that are at work
+WRITE_GIT_S = 15.0  # how long a write does
 PAUSE_S = 0.01
 LONG_S = 0.05  # of processor time: a change that takes more is prepared without the lock, even again
 
@@ -67,7 +67,6 @@ class Site:
         self._journal = Journal(self.root, self.root / FOLDER)
         self.report: Report | None = None  # is told of the writes of this process
         self._loaded = False
-        self._stale_git_lock: Signature | None = None  # left by a git command that was killed
         configuration = configure(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
 
@@ -143,7 +142,7 @@ class Site:
         """Append what differs in the files; None for one who is patient and meets a git command at work."""
         contents, writes = self._contents, self._journal.lock.number
         before = moving(contents.git)
-        if patient and self._is_locked(before[0]):
+        if patient and is_at_work(before[0]):
             return None
         record = look(contents, None if writes != contents.writes else hints, writes)
         if patient and moving(contents.git) != before:
@@ -165,35 +164,42 @@ class Site:
 
         It is called with the request and a context to put the files into, and again with a new context
         where the site was changed by somebody else meanwhile. What takes long is done before the site's
-        write lock is taken, as long as there are tries left. Returns the state that shows the change, and
-        what `prepare` returned.
+        write lock is taken, as long as there are tries left. A git command at work is waited for: it would
+        overwrite what is written after it has looked at a file. Returns the state that shows the change, and
+        what `prepare` returned. Raises GitBusyError, besides what `prepare` and the journal raise.
         """
         try:
             state_folder(self.root)
         except OSError as error:
             raise StorageError(f"The site can't be written to: {error.strerror}") from error
-        began = time.perf_counter()
-        for left in reversed(range(TRIES)):
+        began, left = time.perf_counter(), TRIES
+        deadline = time.monotonic() + WRITE_GIT_S
+        while True:
             changeset = Changeset(self.root)
             try:
                 prepared = self._prepare_ahead(prepare, request, changeset)
                 with self._locked():
                     self._look_at_other_servers()
                     if prepared is None or prepared.state is not self.state:
-                        if prepared and prepared.took_long and left:
+                        if prepared and prepared.took_long and left > 1:
+                            left -= 1
                             continue
                         changeset = Changeset(self.root)
                         prepared = self._prepare(prepare, request, changeset)
                     change, state = self._commit(prepared), self.state
+            except GitBusyError:
+                self._wait_for_git(deadline)
+                if time.monotonic() > deadline:
+                    raise
             except ConflictError:
+                left -= 1
                 if not left:
                     raise
+                self.refresh(changeset.paths)
             else:
                 if change and self.report:
                     self.report(change, time.perf_counter() - began)
                 return state, prepared.result
-            self.refresh(changeset.paths)
-        raise AssertionError("unreachable")
 
     def _prepare_ahead(
         self, prepare: Callable[[Request, Context], Result], request: Request, changeset: Changeset
@@ -220,7 +226,7 @@ class Site:
         """Take over what another server of the site has written, which has a log of its own."""
         other = self._contents.writes != self._journal.lock.number
         if other and self._look(None, patient=True) is None:
-            raise ConflictError("git is changing the site; try again")
+            raise GitBusyError()
 
     def _commit(self, prepared: "_Prepared[Result]") -> Change:
         """Write the files of a change; call it under the lock."""
@@ -230,7 +236,7 @@ class Site:
             raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
         if not writes:
             return Change()
-        self._journal.commit(writes)
+        self._journal.commit(writes, self._refuse_beside_git)
         record = look_at_written(contents, {write.path for write in writes}, self._journal.lock.number)
         change = change_of_write(contents, record, writes)
         self._replica.append(record)
@@ -286,16 +292,17 @@ class Site:
                 self._journal.recover()
             yield
 
+    def _refuse_beside_git(self) -> None:
+        """Raise GitBusyError while a git command may be changing files."""
+        if self._is_git_at_work():
+            raise GitBusyError()
+
     def _wait_for_git(self, deadline: float) -> None:
-        folder = self._contents.git.folder
-        while folder is not None and self._is_locked(lock := git_lock(folder)):
-            if time.monotonic() > deadline:
-                self._stale_git_lock = lock
+        while self._is_git_at_work() and time.monotonic() < deadline:
             time.sleep(PAUSE_S)
 
-    def _is_locked(self, lock: Signature | None) -> bool:
-        """Whether a git command is at work, by its lock; one that was killed has left it behind."""
-        return lock is not None and lock != self._stale_git_lock
+    def _is_git_at_work(self) -> bool:
+        return self.git is not None and is_at_work(git_lock(self.git))
 
 
 def _is_stale(contents: Contents, write: Write) -> bool:

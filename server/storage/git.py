@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +23,7 @@ from server.storage.files import Signature, signature_of
 
 log = logging.getLogger("quire")
 
+STALE_S = 30.0  # how old the lock of a git command can be that is still at work
 _COMMIT = "\x01"
 _VERSION = 1
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
@@ -258,3 +260,12 @@ def _save(cache: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> Non
 def git_lock(folder: Path) -> Signature | None:
     """The lock that a git command holds while it changes the files of a repository; None without one."""
     return signature_of(folder / "index.lock")
+
+
+def is_at_work(lock: Signature | None) -> bool:
+    """Whether a lock says that a git command may be changing files.
+
+    git writes the new index into its lock when it is done with the files; `git commit -a` holds one like that
+    while it waits for an editor. One that is old is from a command that was killed.
+    """
+    return lock is not None and not lock[1] and abs(time.time() - lock[0] / 1e9) < STALE_S

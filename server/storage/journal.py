@@ -11,12 +11,12 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.errors import ConflictError, StorageError
+from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER
 from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
@@ -151,11 +151,12 @@ class Journal:
         sync_folder(target.parent)
         return 1
 
-    def commit(self, writes: list[Write]) -> None:
+    def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
         """Make all of the writes, or none; call it under the lock. It counts as one write.
 
-        Raises ConflictError where a file is not as it was read, StorageError where the disk or its
-        permissions refuse; in both cases every file is as it was.
+        `permit` is called shortly before the first file is replaced, and may raise an ApiError. Raises
+        ConflictError where a file is not as it was read, StorageError where the disk or its permissions
+        refuse. In each case every file is as it was.
         """
         staged: list[_Staged] = []
         made: list[Path] = []
@@ -169,6 +170,8 @@ class Journal:
             for step in staged:
                 if step.temporary:
                     made += make_folders(step.target.parent)
+            if permit:
+                permit()
             self._replace_counted(staged)
             if record:
                 _discard(record)
@@ -178,7 +181,7 @@ class Journal:
             raise StorageError(
                 f"The files could not be written: {reason}", {"path": _shown(error, self.root)}
             ) from error
-        except ConflictError:
+        except ApiError:
             self._clean(staged, made)
             raise
 

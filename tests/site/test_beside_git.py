@@ -1,0 +1,94 @@
+"""A write beside a git command: nothing that was answered as written is overwritten by git."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from server.errors import GitBusyError
+from server.site.site import Site
+from server.write.context import Context
+from tests.conftest import MakeSite
+from tests.git import commit_all, git
+from tests.sites import STRING, collection
+from tests.waiting import until
+
+TWO = "content/posts/two.md"
+POSTS = {
+    **collection("post", {"title": STRING}),
+    "content/posts/one.md": "---\ntitle: One\n---\n",
+    TWO: "---\ntitle: Two\n---\n",
+}
+
+
+def rename(site: Site) -> None:
+    """Write another title into a post, as the API does: what else its file says stays."""
+
+    def prepare(_: None, context: Context) -> None:
+        text = context.changeset.text(TWO)
+        context.changeset.put(TWO, text.replace("title: Two", "title: New"))
+
+    site.write(prepare, None)
+
+
+def left_over(site: Site) -> list[Path]:
+    return list((site.root / ".quire/journal").iterdir())
+
+
+def test_a_write_waits_for_a_checkout_and_changes_what_it_brings(make_site: MakeSite) -> None:
+    site = make_site(POSTS)
+    commit_all(site.root)
+    git(site.root, "checkout", "-qb", "other")
+    for name in ("one", "two"):
+        with (site.root / f"content/posts/{name}.md").open("a") as file:
+            file.write("Of the other branch\n")
+    git(site.root, "commit", "-qam", "second")
+    git(site.root, "checkout", "-q", "main")
+    site.refresh()
+    started = site.root / ".git/started"
+    git(site.root, "config", "filter.slow.smudge", f"touch '{started}'; sleep 1; cat")
+    (site.root / ".git/info/attributes").write_text("content/posts/one.md filter=slow\n")
+    checkout = threading.Thread(target=git, args=(site.root, "checkout", "-q", "other"))
+    checkout.start()
+    until(started.exists)
+    rename(site)
+    checkout.join()
+    assert (site.root / TWO).read_text() == "---\ntitle: New\n---\nOf the other branch\n"
+    assert git(site.root, "branch", "--show-current") == "other\n"
+
+
+def test_a_write_beside_a_git_command_that_takes_too_long_is_refused(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.site.site.WRITE_GIT_S", 0.2)
+    site = make_site(POSTS)
+    commit_all(site.root)
+    site.refresh()
+    (site.root / ".git/index.lock").touch()
+    with pytest.raises(GitBusyError, match="git is changing the site; try again"):
+        rename(site)
+    assert (site.root / TWO).read_text() == POSTS[TWO]
+    assert left_over(site) == []
+    (site.root / ".git/index.lock").unlink()
+    rename(site)
+    assert "New" in (site.root / TWO).read_text()
+
+
+@pytest.mark.parametrize(("text", "age_s"), [("", 31), ("a whole index", 0)])
+def test_a_lock_whose_command_is_done_with_the_files_is_not_waited_for(
+    make_site: MakeSite, text: str, age_s: float
+) -> None:
+    """It was killed, or waits for the message of a commit."""
+    site = make_site(POSTS)
+    commit_all(site.root)
+    site.refresh()
+    lock = site.root / ".git/index.lock"
+    lock.write_text(text)
+    os.utime(lock, (time.time() - age_s,) * 2)
+    began = time.monotonic()
+    rename(site)
+    site.refresh()
+    assert time.monotonic() - began < 5
+    assert "New" in (site.root / TWO).read_text()
