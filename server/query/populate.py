@@ -99,14 +99,15 @@ class _PopulateParser:
         attribute = type_.attributes.get(name)
         if self.forgiving and isinstance(value, str) and read_boolean(value) is None:
             value = True
-        options = _options(value, path)
+        targets = targets_of(self.schema, attribute) if attribute else [type_]
+        mixed = attribute is not None and (attribute.type == "dynamiczone" or attribute.polymorphic)
+        options = _options(value, above, () if mixed else targets)
         if options is None:
             return None
         if attribute is None:
             selections = {type_.uid: self.selection(type_, options, path, above)}
             return Node(name, None, -1, selections, _count(options.get("count"), path))
-        targets = targets_of(self.schema, attribute)
-        if attribute.type == "dynamiczone" or attribute.polymorphic:
+        if mixed:
             return Node(name, attribute, type_.position[name], self.by_type(targets, options, path))
         selections = {target.uid: self.selection(target, options, path, above) for target in targets}
         return Node(name, attribute, type_.position[name], selections, _count(options.get("count"), path))
@@ -170,7 +171,7 @@ class _PopulateParser:
         found: dict[str, Selection] = {}
         for uid, item in value.items():
             # A type that exists, but that this attribute never holds, adds nothing to the answer.
-            options = _options(item, path[:-1], inside=False) if uid in targets else None
+            options = _options(item, path[:-1]) if uid in targets else None
             if options is not None:
                 found[uid] = self.selection(targets[uid], options, (*path, uid), (*path, uid))
         return found
@@ -240,11 +241,11 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _options(value: Any, path: AttributePath, *, inside: bool = True) -> Mapping[str, Any] | None:
+def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
     """What stands behind one attribute of populate: None where it is switched off.
 
-    Raises ValidationError for names in place of options, with the path of the first one; where that is
-    not to be told as `inside`, with the path of the attribute.
+    Raises ValidationError for names in place of options, with the path of the first one where it is one
+    of the targets' attributes, else with that of the attribute.
     """
     if isinstance(value, dict):
         return value
@@ -255,5 +256,5 @@ def _options(value: Any, path: AttributePath, *, inside: bool = True) -> Mapping
     listed = qs.is_list(value)
     first = str(qs.items(value)[0] if listed else value)
     name = first if listed else first.partition(".")[0]
-    told = (*path, name) if inside and name not in ("*", "") else path
+    told = (*path, name) if any(name in target.columns for target in targets) else path
     raise invalid_key(name, ".".join(told), "populate")
