@@ -107,12 +107,9 @@ class Journal:
 
     def unsaved(self) -> list[str]:
         """The files that `recover` put aside since somebody had edited the ones that they were to replace."""
-        try:
-            return sorted(
-                f"{FOLDER}/{_UNSAVED}/{path.name}" for path in (self.folder.parent / _UNSAVED).iterdir()
-            )
-        except OSError:
-            return []
+        aside = self.folder.parent / _UNSAVED
+        found = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
+        return sorted(f"{FOLDER}/{_UNSAVED}/{path}" for path in found)
 
     def recover(self) -> int:
         """Carry out or drop what a crash left; call it under the lock. Returns how many files it changed."""
@@ -142,14 +139,24 @@ class Journal:
         if not staged.exists() or _file_digest(staged) != step.digest:
             return 0  # It was renamed before the crash.
         if not untouched:  # Somebody has edited the file since: the edit stays, ours goes to a folder.
-            aside = self.folder.parent / _UNSAVED
-            aside.mkdir(mode=0o700, exist_ok=True)
-            os.replace(staged, aside / target.name)
+            self._put_aside(staged, step.target)
             return 0
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(staged, target)
         sync_folder(target.parent)
         return 1
+
+    def _put_aside(self, staged: Path, path: str) -> None:
+        """Keep a staged file for somebody to look at, under its path, numbered where that is taken."""
+        folder = self.folder.parent / _UNSAVED
+        folder.mkdir(mode=0o700, exist_ok=True)
+        aside = first = folder / path
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while os.path.lexists(aside):
+            number += 1
+            aside = first.with_stem(f"{first.stem}-{number}")
+        os.replace(staged, aside)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
         """Make all of the writes, or none; call it under the lock. It counts as one write.

@@ -395,10 +395,36 @@ def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(tmp_path: Pa
     assert told() == [(".quire", "a write was cut off before it changed a file, and has been dropped")]
     assert contents(api.root) == before
     assert told() == []
-    (api.root / ".quire/unsaved").mkdir()
-    (api.root / ".quire/unsaved/one.md").write_text("name: new\n")
+    # Twice, two files of one name were edited by hand before the next start after such a write.
+    (api.root / "content/tags/one.md").write_text("---\nname: one\n---\n")
+    api.site.refresh()
+    paths = ["content/tags/one.md", "content/things/one.md"]
+
+    def commit(text: str) -> Callable[[Api], None]:
+        writes = [Write(path, f"{text} {path}".encode(), signature_of(api.root / path)) for path in paths]
+
+        def run(_: Api) -> None:
+            made = Journal(api.root, api.root / ".quire")
+            with made.writing():
+                made.commit(writes)
+
+        return run
+
+    events, _ = run_disturbed(api, commit("whole"), 0, die)
+    for text in ("first", "second"):
+        run_disturbed(api, commit(text), events.index("os.rename") + 1, die)
+        for path in paths:
+            with (api.root / path).open("a") as file:
+                file.write("by hand\n")
+        api.site.recover()
     expected = "is from a write that was cut off, whose file was edited meanwhile"
-    assert told() == told() == [(".quire/unsaved/one.md", expected)]
+    aside = [
+        f".quire/unsaved/content/{name}.md"
+        for name in ("tags/one-2", "tags/one", "things/one-2", "things/one")
+    ]
+    assert told() == told() == [(path, expected) for path in aside]
+    texts = [(api.root / path).read_text() for path in aside]
+    assert texts == [f"{text} {path}" for path in paths for text in ("second", "first")]
 
 
 @pytest.mark.parametrize("broken", ["site.yaml", "content-types/odd.json"])
