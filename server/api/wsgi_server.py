@@ -24,6 +24,7 @@ from server.api.serving.supervisor import Supervisor
 from server.auth.database_file import database_file, is_sound
 from server.auth.session_key import session_key
 from server.config.model import Settings
+from server.documents.version import use_key
 from server.errors import SetupError
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
@@ -97,6 +98,7 @@ def serve(
     site.share(log)
     site.report = report
     key = session_key(site.root)
+    use_key(key)
     prepare_texts(site.state.snapshot)
 
     def work() -> None:

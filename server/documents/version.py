@@ -1,26 +1,43 @@
-"""Which version of a document somebody means: a hash of its values, which `If-Match` is compared with."""
+"""Which version of a document somebody means: a keyed hash of its values, which `If-Match` is compared with.
 
-from xxhash import xxh3_128_hexdigest
+The values that it stands for may be private. Without the key, nobody can try out which ones make it.
+"""
+
+import secrets
+from hashlib import blake2b
 
 from server.documents.document import Document
 from server.errors import PreconditionError
 
+_PURPOSE = b"quire versions"  # the key of sessions is used for something else
+_key = secrets.token_bytes(32)  # of this process, where no other is given
+
+
+def use_key(secret: str) -> None:
+    """Make the key of a secret, so that all processes that have it give the same versions."""
+    global _key
+    _key = blake2b(secret.encode(), digest_size=32, person=_PURPOSE).digest()
+
 
 def version_of(document: Document) -> str:
     """What changes whenever a document does: the part of an entity tag before the dot."""
-    return xxh3_128_hexdigest(repr(document.row).encode(errors="surrogatepass"))
+    values = repr(document.row).encode(errors="surrogatepass")
+    return blake2b(values, digest_size=16, key=_key).hexdigest()
 
 
-def require_match(wanted: str | None, document: Document | None) -> None:
-    """Raise PreconditionError where `If-Match` names other versions than the current one."""
+def require_match(wanted: str | None, document: Document | None, *, tell: bool = True) -> None:
+    """Raise PreconditionError where `If-Match` names other versions than the current one.
+
+    `tell`: the error says which one that is.
+    """
     if wanted is None:
         return
     if document is None:
-        raise PreconditionError("There is no such document any more", {"version": None})
+        raise PreconditionError("There is no such document any more", {"version": None} if tell else {})
     current = version_of(document)
     if wanted.strip() == "*":
         return
     # A weak tag, W/"…", keeps what stands before its quote, so that it names no version.
     named = (tag.strip().strip('"').partition(".")[0] for tag in wanted.split(","))
     if current not in named:
-        raise PreconditionError(details={"version": current})
+        raise PreconditionError(details={"version": current} if tell else {})

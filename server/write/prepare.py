@@ -64,7 +64,8 @@ def _matched(request: WriteRequest, context: Context) -> Address:
         raise NotFoundError()
     address = replace(request.address, type=type_)
     _require_fit(address, context)
-    require_match(request.if_match, _current(address, context))
+    shown = not address.draft or may_read_drafts(request.actor, type_)
+    require_match(request.if_match, _current(address, context), tell=shown)
     return address
 
 

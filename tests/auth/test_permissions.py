@@ -101,6 +101,22 @@ def test_who_writes_a_draft_and_may_not_read_drafts_is_shown_its_ids(
     api.accounts.close()
 
 
+@pytest.mark.parametrize("path", ["notes/a", "notes/b", "plan"])
+def test_who_may_not_read_a_draft_is_told_nothing_of_its_version(tmp_path: Path, path: str) -> None:
+    api = make(tmp_path, DRAFTS)
+    api.token("writer", may=[f"{name}.{action}" for name in ("note", "plan") for action in WRITES])
+    api.token("editor", may=[f"{name}.{a}" for name in ("note", "plan") for a in (*WRITES, "readDraft")])
+    url, stale = f"/api/{path}?status=draft", {"If-Match": '"none"'}
+    written = {who: api.put(url, {"title": "New"}, who) for who in ("writer", "editor")}
+    refused = {who: api.put(url, {"title": "Newer"}, who, headers=stale) for who in ("writer", "editor")}
+    assert "ETag" not in written["writer"].headers
+    assert (refused["writer"].status, refused["writer"].error["details"]) == (412, {})
+    tag = written["editor"].headers["ETag"]
+    assert refused["editor"].error["details"]["version"] == tag[1:].partition(".")[0]
+    assert api.put(url, {"title": "Newest"}, "editor", headers={"If-Match": tag}).status == 200
+    api.accounts.close()
+
+
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
     api = Api.of(load(tmp_path_factory.mktemp("site"), FILES))

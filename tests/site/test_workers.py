@@ -115,6 +115,17 @@ def test_no_update_is_lost_between_workers(server: Server) -> None:
     assert "count: 60" in (server.root / "content/notes/shared.md").read_text()
 
 
+def test_all_workers_give_the_same_entity_tag_also_after_a_restart(server: Server) -> None:
+    tags = {server.send("GET", "/api/notes/a")[2] for _ in range(3 * WORKERS)}
+    stop(server.process)
+    server.process = start(server.root, server.port, "--workers=1")
+    wait(server.process, server.port)
+    try:
+        assert tags == {server.send("GET", "/api/notes/a")[2]}
+    finally:
+        stop(server.process)
+
+
 def test_documents_made_at_once_by_several_workers_are_all_there(server: Server) -> None:
     def make(i: int) -> str:
         status, body, _ = server.send("POST", "/api/notes", {"title": f"Note {i}", "count": i})

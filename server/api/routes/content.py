@@ -9,7 +9,7 @@ from server.api.identities import Identities
 from server.api.reading import Reader, Shown
 from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.api.serving.bodies import MAX_BODY
-from server.auth.permissions import require
+from server.auth.permissions import may_read_drafts, require
 from server.documents.document import DRAFT
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError, ValidationError
 from server.query.ast import Query
@@ -121,7 +121,8 @@ def _methods_of(path: str) -> tuple[str, ...]:
 
 def _shown(shown: Shown, status: int = 200) -> Response:
     response = answer(shown.body, status)
-    response.headers["ETag"] = shown.etag
+    if shown.etag:
+        response.headers["ETag"] = shown.etag
     return response
 
 
@@ -154,6 +155,12 @@ def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
 
 
 def _written(ask: Reader, query: Query, address: Address, document_id: str, status: int = 200) -> Response:
-    """The version that a request has just written, in the state after it."""
+    """The version that a request has just written, in the state after it.
+
+    Without an entity tag where it is a draft that the actor may not read: that stands for all of its values.
+    """
     document = ask.state.snapshot.get(address.type, document_id, address.locale, address.status)
-    return _shown(ask.show(ask.view(query), query, document, parameters(request)), status)
+    shown = ask.show(ask.view(query), query, document, parameters(request))
+    if address.draft and not may_read_drafts(ask.actor, address.type):
+        shown = replace(shown, etag="")
+    return _shown(shown, status)

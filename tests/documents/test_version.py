@@ -1,0 +1,33 @@
+"""Versions of documents: the same in all processes of a server, and computed by nobody else."""
+
+import subprocess
+import sys
+
+PRINT = """
+import sys
+from server.documents.document import make
+from server.documents.version import use_key, version_of
+from server.schema.model import Attribute, Type
+type_ = Type("api::n.n", "collectionType", "n", "ns", "N", {"pin": Attribute("pin", "string", private=True)})
+if len(sys.argv) > 2:
+    use_key(sys.argv[2])
+times = ("2024-01-01T00:00:00.000Z",) * 3
+print(version_of(make(type_, "n1", [sys.argv[1]], times, "en", "n1.md")))
+"""
+
+
+def version(pin: str, *secret: str) -> str:
+    """The version that a new process gives to a document with a private value."""
+    ran = subprocess.run([sys.executable, "-c", PRINT, pin, *secret], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+def test_all_that_have_the_secret_give_the_same_version() -> None:
+    assert version("1234", "one secret") == version("1234", "one secret")
+    assert version("1234", "one secret") != version("1235", "one secret")
+
+
+def test_nobody_can_try_out_which_private_values_make_a_version() -> None:
+    seen = {version("1234", "one secret"), version("1234", "other secret"), version("1234"), version("1234")}
+    assert len(seen) == 4
