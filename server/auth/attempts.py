@@ -4,9 +4,11 @@ Attempts are counted in the accounts database, for all processes of a server tog
 with one number, the time until which it is in debt: an attempt adds to it, and time pays it off. So a key
 has some attempts at once, and then one more each time that a part of the window has passed.
 
-Counted are an account from one address, the account from all addresses, and the address for all accounts.
-An address from which the owner has logged in before is not kept waiting by what others try from elsewhere:
-an attacker is slowed down, the owner not locked out.
+Counted are an identifier, as it was typed, from one address; the account that it names from all addresses;
+and the address for all accounts. Were it the account that is counted from one address, then somebody who has
+used up a user name would learn which e-mail address belongs to it. An address from which the owner has logged
+in before is not kept waiting by what others try from elsewhere: an attacker is slowed down, the owner not
+locked out.
 """
 
 import hashlib
@@ -15,12 +17,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import IntegrityError
 
 from server.auth.database import attempts_table
+from server.auth.login import Attempt
 
 KNOWN_S = 90 * 24 * 3600.0  # how long an address counts as known after a login to the account from it
 TRIES = 3
@@ -51,18 +54,17 @@ class Attempts:
         """`kind` keeps these attempts apart from others in the same database."""
         self._engine, self._kind, self.limits = engine, kind, limits
 
-    def take(self, account: str, address: str) -> bool:
+    def take(self, attempt: Attempt) -> bool:
         """Count an attempt, before it is known how it ends.
 
         False where it is one too many; it is not counted then.
         """
         for _ in range(TRIES):
             with suppress(IntegrityError):  # Another process has just made the same row.
-                return self._take(account, address)
+                return self._take(_Keys.of(self._kind, attempt))
         return False
 
-    def _take(self, account: str, address: str) -> bool:
-        keys = self._keys(account, address)
+    def _take(self, keys: "_Keys") -> bool:
         with self._engine.begin() as connection:
             rows, now = _begin(connection, keys)
             debts = self._debts(keys, rows, now)
@@ -72,44 +74,58 @@ class Attempts:
                 _put(connection, key, key in rows, {"until": debt})
         return True
 
-    def wait_s(self, account: str, address: str) -> float:
+    def wait_s(self, attempt: Attempt) -> float:
         """How many seconds it takes until an attempt is counted that was one too many."""
-        keys = self._keys(account, address)
+        keys = _Keys.of(self._kind, attempt)
         with self._engine.begin() as connection:
             rows, now = _begin(connection, keys)
             return max(self._debts(keys, rows, now).values()) - now - self.limits.window_s
 
-    def succeeded(self, account: str, address: str) -> None:
+    def succeeded(self, attempt: Attempt) -> None:
         """Take back an attempt by who now proved to own the account, and know the address from now on."""
-        keys = self._keys(account, address)
-        pair = keys[0]
+        keys = _Keys.of(self._kind, attempt)
         with self._engine.begin() as connection:
             rows, now = _begin(connection, keys)
             for key, most in self._counted(keys, rows, now).items():
                 if key in rows:
                     _put(connection, key, True, {"until": rows[key].until - self.limits.window_s / most})
-            _put(connection, pair, pair in rows, {"until": 0.0, "known_until": now + KNOWN_S})
+            _put(connection, keys.pair, keys.pair in rows, {"until": 0.0})
+            _put(connection, keys.known, keys.known in rows, {"known_until": now + KNOWN_S})
 
-    def _debts(self, keys: tuple[str, str, str], rows: Mapping[str, Any], now: float) -> dict[str, float]:
+    def _debts(self, keys: "_Keys", rows: Mapping[str, Any], now: float) -> dict[str, float]:
         """Until when each key that an attempt counts for would be in debt after it."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
             for key, most in self._counted(keys, rows, now).items()
         }
 
-    def _counted(self, keys: tuple[str, str, str], rows: Mapping[str, Any], now: float) -> dict[str, int]:
+    def _counted(self, keys: "_Keys", rows: Mapping[str, Any], now: float) -> dict[str, int]:
         """The keys that an attempt counts for, and how many each has."""
-        pair, account, address = keys
-        counted = {pair: self.limits.pair, address: self.limits.address}
-        known = pair in rows and rows[pair].known_until > now
-        return counted if known else {**counted, account: self.limits.account}
+        counted = {keys.pair: self.limits.pair, keys.address: self.limits.address}
+        known = keys.known in rows and rows[keys.known].known_until > now
+        return counted if known else {**counted, keys.account: self.limits.account}
 
-    def _keys(self, account: str, address: str) -> tuple[str, str, str]:
-        """The keys of an account from an address, of the account, and of the address."""
-        network = network_of(address)
-        named = (("pair", account, network), ("account", account), ("address", network))
-        pair, whole, place = (_hash("\0".join((self._kind, *parts))) for parts in named)
-        return pair, whole, place
+
+class _Keys(NamedTuple):
+    """The keys of rows: of an identifier from an address, of the account, of the address, and of whether the
+    account's owner is known to have that address.
+    """
+
+    pair: str
+    account: str
+    address: str
+    known: str
+
+    @classmethod
+    def of(cls, kind: str, attempt: Attempt) -> "_Keys":
+        """Those of an attempt; `kind` keeps attempts of one kind apart from others."""
+        network = network_of(attempt.address)
+        return cls(
+            _hash(kind, "pair", attempt.identifier, network),
+            _hash(kind, "account", attempt.account),
+            _hash(kind, "address", network),
+            _hash(kind, "known", attempt.account, network),
+        )
 
 
 def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, Any], float]:
@@ -140,6 +156,6 @@ def network_of(address: str) -> str:
     return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK), strict=False))
 
 
-def _hash(text: str) -> str:
+def _hash(*parts: str) -> str:
     """A key says neither who was tried nor from where, and is as long whatever was sent."""
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""A login, as the accounts database keeps it (`server.auth.logins`)."""
+"""A login, as the accounts database keeps it (`server.auth.logins`), and an attempt at one."""
 
 from dataclasses import dataclass
 
@@ -17,3 +17,15 @@ class Login:
     renewed_at: str
     expires_at: str
     ends_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is tried (`server.auth.attempts`): an account, by an identifier that names it, from an address.
+
+    Identifiers that nobody could tell apart are the same here (`server.auth.user.name_key`).
+    """
+
+    account: str
+    identifier: str
+    address: str

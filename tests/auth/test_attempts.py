@@ -11,6 +11,7 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.attempts import AttemptLimits, Attempts, network_of
+from server.auth.login import Attempt
 from tests.sites import STRING, Api, collection, make
 
 LIMITS = AttemptLimits(pair=3, account=5, address=8)
@@ -25,8 +26,12 @@ def accounts(tmp_path: Path) -> Iterator[Accounts]:
     accounts.close()
 
 
+def attempt(account: str, address: str) -> Attempt:
+    return Attempt(account, account, address)
+
+
 def taken(attempts: Attempts, account: str, *addresses: str) -> list[bool]:
-    return [attempts.take(account, address) for address in addresses]
+    return [attempts.take(attempt(account, address)) for address in addresses]
 
 
 def test_an_account_is_tried_so_often_from_one_address(accounts: Accounts) -> None:
@@ -40,11 +45,11 @@ def test_an_account_is_tried_so_often_from_one_address(accounts: Accounts) -> No
 def test_how_long_it_takes_until_the_next_attempt_is_told(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", AttemptLimits(pair=2, account=50, address=50, window_s=2))
     assert taken(attempts, "ann", *["1.1.1.1"] * 3) == [True, True, False]
-    wait_s = attempts.wait_s("ann", "1.1.1.1")
+    wait_s = attempts.wait_s(attempt("ann", "1.1.1.1"))
     assert 0 < wait_s <= 1
-    assert attempts.wait_s("bob", "1.1.1.1") <= 0
+    assert attempts.wait_s(attempt("bob", "1.1.1.1")) <= 0
     time.sleep(wait_s)
-    assert attempts.take("ann", "1.1.1.1")
+    assert attempts.take(attempt("ann", "1.1.1.1"))
 
 
 def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> None:
@@ -55,25 +60,25 @@ def test_an_account_is_tried_so_often_from_all_addresses(accounts: Accounts) -> 
 
 def test_all_accounts_are_tried_so_often_from_one_address(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", LIMITS)
-    assert [attempts.take(f"user {i}", "1.1.1.1") for i in range(10)] == [True] * 8 + [False] * 2
-    assert attempts.take("user 1", "1.1.1.2")
+    assert [attempts.take(attempt(f"user {i}", "1.1.1.1")) for i in range(10)] == [True] * 8 + [False] * 2
+    assert attempts.take(attempt("user 1", "1.1.1.2"))
 
 
 def test_the_owner_is_not_locked_out_by_who_tries_from_elsewhere(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", LIMITS)
-    assert attempts.take("ann", "9.9.9.9")
-    attempts.succeeded("ann", "9.9.9.9")
+    assert attempts.take(attempt("ann", "9.9.9.9"))
+    attempts.succeeded(attempt("ann", "9.9.9.9"))
     assert not all(taken(attempts, "ann", *[f"1.1.1.{i}" for i in range(9)]))
     assert taken(attempts, "ann", *["9.9.9.9"] * 4) == [True] * 3 + [False]
-    attempts.succeeded("ann", "9.9.9.9")
-    assert attempts.take("ann", "9.9.9.9")
+    attempts.succeeded(attempt("ann", "9.9.9.9"))
+    assert attempts.take(attempt("ann", "9.9.9.9"))
 
 
 def test_logging_in_costs_nothing(accounts: Accounts) -> None:
     attempts = Attempts(accounts.engine, "login", LIMITS)
     for i in range(30):
-        assert attempts.take(f"user {i % 2}", "1.1.1.1")
-        attempts.succeeded(f"user {i % 2}", "1.1.1.1")
+        assert attempts.take(attempt(f"user {i % 2}", "1.1.1.1"))
+        attempts.succeeded(attempt(f"user {i % 2}", "1.1.1.1"))
 
 
 def test_an_attempt_comes_back_with_time(accounts: Accounts) -> None:
@@ -87,12 +92,12 @@ def test_of_many_at_once_no_more_than_allowed_are_let_through(tmp_path: Path) ->
     opened = [Accounts(tmp_path) for _ in range(4)]  # as in four processes
     barrier = threading.Barrier(8)
 
-    def attempt(i: int) -> bool:
+    def take(i: int) -> bool:
         barrier.wait()
-        return Attempts(opened[i % 4].engine, "login", LIMITS).take("ann", "1.1.1.1")
+        return Attempts(opened[i % 4].engine, "login", LIMITS).take(attempt("ann", "1.1.1.1"))
 
     with ThreadPoolExecutor(8) as pool:
-        assert sorted(pool.map(attempt, range(8))) == [False] * 5 + [True] * 3
+        assert sorted(pool.map(take, range(8))) == [False] * 5 + [True] * 3
     for accounts in opened:
         accounts.close()
 
@@ -101,9 +106,9 @@ def test_what_is_counted_is_forgotten_in_time_and_says_nobodys_name(tmp_path: Pa
     accounts = Accounts(tmp_path)
     short = Attempts(accounts.engine, "login", AttemptLimits(pair=9, account=9, address=9, window_s=0.01))
     for i in range(50):
-        short.take("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}")
+        short.take(attempt("ann" + "x" * 10_000 + str(i), f"1.1.1.{i}"))
     time.sleep(0.05)
-    short.take("ann", "1.1.1.1")
+    short.take(attempt("ann", "1.1.1.1"))
     accounts.close()
     with sqlite3.connect(tmp_path / ".quire/accounts.db") as database:
         assert database.execute("SELECT count(*), max(length(key)) FROM attempts").fetchone() == (3, 64)
@@ -143,12 +148,34 @@ def login(api: Api, identifier: str, password: str = "wrong", address: str = "1.
     return api.ask("POST", "/api/auth/local", "public", json=form, headers=headers).status
 
 
-def test_all_spellings_of_an_account_are_one(api: Api) -> None:
-    spellings = ("Zoë", "zoë", " ZOË", "Zoe\u0308", "\u00a0zoë\u3000", "zoe@example.org", "ZOE@Example.org ")
-    statuses = [login(api, spelling) for spelling in spellings * 2]
-    assert statuses == [400] * 10 + [429] * 4
-    assert login(api, "Zoë", "secret12") == 429
-    assert login(api, "Zoë", "secret12", "1.1.1.2") == 200
+def test_all_spellings_of_an_identifier_are_one(api: Api) -> None:
+    for spellings in (
+        ("Zoë", "zoë", " ZOË", "Zoe\u0308", "\u00a0zoë\u3000"),
+        ("zoe@example.org", "ZOE@Example.org ", "\u00a0zoe@example.org"),
+    ):
+        statuses = [login(api, spelling) for spelling in spellings * 4]
+        assert statuses == [400] * 10 + [429] * (len(statuses) - 10)
+        assert login(api, spellings[0], "secret12") == 429
+        assert login(api, spellings[0], "secret12", "1.1.1.2") == 200
+
+
+def test_what_is_counted_does_not_tell_whose_address_it_is(api: Api) -> None:
+    assert [login(api, "Zoë") for _ in range(11)] == [400] * 10 + [429]
+    assert login(api, "zoe@example.org") == login(api, "nobody@example.org") == 400
+
+
+def test_a_name_and_an_address_count_for_the_account_together(api: Api) -> None:
+    spellings = ("Zoë", "zoe@example.org")
+    statuses = [login(api, spellings[i % 2], "wrong", f"1.1.{i}.1") for i in range(103)]
+    assert statuses == [400] * 100 + [429] * 3
+
+
+def test_an_owner_is_known_by_name_and_by_address(api: Api) -> None:
+    assert login(api, "Zoë", "secret12", "9.9.9.9") == 200
+    for i in range(101):
+        login(api, "Zoë", "wrong", f"1.1.{i}.1")
+    assert login(api, "zoe@example.org", "secret12", "8.8.8.8") == 429
+    assert login(api, "zoe@example.org", "secret12", "9.9.9.9") == 200
 
 
 def test_a_refused_login_says_when_the_next_may_be_tried(api: Api) -> None:
@@ -192,5 +219,5 @@ def test_another_worker_has_counted_as_well(api: Api) -> None:
     assert [login(api, "Zoë") for _ in range(10)] == [400] * 10
     api.accounts.revoke_token("full")
     other = Api.of(api.site)
-    assert login(other, "zoe@example.org", "secret12") == 429
+    assert login(other, "Zoë", "secret12") == 429
     other.accounts.close()

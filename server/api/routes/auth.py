@@ -15,6 +15,7 @@ from server.api.response import NOBODY
 from server.api.routes.forms import read_form, refuse_others
 from server.api.routes.login import logged_in, read_sign_in
 from server.auth import mail
+from server.auth.login import Attempt
 from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, name_key, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
@@ -42,30 +43,28 @@ def blueprint(identities: Identities) -> Blueprint:
     bp = Blueprint("auth", __name__, url_prefix="/api")
     outbox = mail.Outbox()
 
-    def count(attempts: "Attempts", account: str) -> None:
-        address = request.remote_addr or ""
-        if not attempts.take(account, address):
-            raise RateLimitError(max(1, ceil(attempts.wait_s(account, address))))
+    def count(attempts: "Attempts", attempt: Attempt) -> None:
+        if not attempts.take(attempt):
+            raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
 
     def count_mail(email: str) -> None:
-        count(identities.directory().mails, account_of(email))
+        count(identities.directory().mails, attempt_by(email))
 
-    def account_of(identifier: str) -> str:
-        """What stands for the account that somebody names, or for the name where there is none."""
-        user = identities.users.resembling(identifier)
-        return _account(user) if user else f"name {name_key(identifier)}"
+    def attempt_by(identifier: str) -> Attempt:
+        """An attempt at the account that somebody names, or at the name where there is none."""
+        return _attempt(identities.users.resembling(identifier), identifier)
 
     @bp.post("/auth/local", strict_slashes=False)
     def login() -> Response:
         identities.permit(request, "auth", "callback")
         body = read_sign_in(request)
         form = read_form(body, LOGIN)
-        attempts, account = identities.directory().attempts, account_of(form["identifier"])
-        count(attempts, account)
+        attempts, attempt = identities.directory().attempts, attempt_by(form["identifier"])
+        count(attempts, attempt)
         user = identities.users.with_password(form["identifier"], form["password"])
         if user is None:
             raise ValidationError(WRONG)
-        attempts.succeeded(account, request.remote_addr or "")
+        attempts.succeeded(attempt)
         _refuse_unready(user, state_of(request).settings)
         return logged_in(identities, request, user, body=body)
 
@@ -94,11 +93,11 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ApplicationError("You must be authenticated to reset your password")
         form = read_form(read_body(request), CHANGE)
         _same_passwords(form)
-        attempts = identities.directory().attempts
-        count(attempts, _account(user))
+        attempts, attempt = identities.directory().attempts, _attempt(user, user.email)
+        count(attempts, attempt)
         if identities.users.with_password(user.email, form["currentPassword"]) is None:
             raise ValidationError("The provided current password is invalid")
-        attempts.succeeded(_account(user), request.remote_addr or "")
+        attempts.succeeded(attempt)
         if form["password"] == form["currentPassword"]:
             raise ValidationError("Your new password must be different than your current password")
         user = identities.users.update(user.id, {"password": form["password"]}) or user
@@ -124,7 +123,8 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ValidationError("Incorrect code provided")
         # Who has the code can read mail to the address: that confirms it.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
-        identities.directory().attempts.succeeded(_account(user), request.remote_addr or "")
+        for identifier in (user.username, user.email):
+            identities.directory().attempts.succeeded(_attempt(user, identifier))
         _refuse_unready(user, state_of(request).settings)
         return logged_in(identities, request, user)
 
@@ -162,8 +162,9 @@ def blueprint(identities: Identities) -> Blueprint:
     return bp
 
 
-def _account(user: User) -> str:
-    return f"user {user.id}"
+def _attempt(user: User | None, identifier: str) -> Attempt:
+    key = name_key(identifier)
+    return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def _same_passwords(form: Mapping[str, str]) -> None:
