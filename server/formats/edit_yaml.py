@@ -6,14 +6,17 @@ and compares: an edit that says anything but what it should is not used.
 """
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from server.formats.edits import REMOVE, Cut, apply_cuts, common_ends, same
+from server.formats.edits import MOST_COMPARED, REMOVE, Cut, Difference, apply_cuts, differences, same
 from server.formats.lines import comments_start, line_end, line_start, next_line
 from server.formats.scalars import is_null
 from server.formats.syntax_tree import Node, yaml_nodes
 from server.formats.tree import Tree
 from server.formats.yaml_writer import ESCAPED, yaml_entry
+
+_BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
@@ -26,6 +29,9 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
     if root is None or is_null(tree):
         entries = "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE)
         return _append(text, entries, newline)
+    if not text.endswith("\n"):
+        made = edit_yaml(text + newline, tree, changes, expand=expand)
+        return made.removesuffix(newline)
     editor = _YamlEditor(text, newline)
     if expand:
         changes = editor.expand(root, tree, changes)
@@ -126,30 +132,60 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a block list where it differs; the items before and after keep their bytes."""
-        head, tail = common_ends(tree, value)
-        old, new = range(head, len(tree) - tail), value[head : len(value) - tail]
-        if len(old) == len(new) and all(
-            self.same_shape(node.items[i], tree[i], v) for i, v in zip(old, new, strict=True)
-        ):
-            for i, item in zip(old, new, strict=True):
-                gone = {k: REMOVE for k in tree[i] if k not in item}
-                self.mapping(node.items[i], tree[i], {**item, **gone})
-            return
-        dash = self.dash(node)
-        margin = " " * self.column(dash)
-        lines = "".join(self.item(v, margin) for v in new)
-        if old:
-            start = line_start(self.text, self.dash(node.items[old[0]]))
-            end = next_line(self.text, self.trimmed_end(node.items[old[-1]]))
-            self.cuts.append(Cut(start, end, self.closed(lines, end)))
-        elif head < len(tree):
-            above = self.trimmed_end(node.items[head - 1]) if head else 0
-            at = comments_start(self.text, self.dash(node.items[head]), above)
-            self.cuts.append(Cut(at, at, lines))
-        else:
-            at = next_line(self.text, self.trimmed_end(node.items[-1]))
-            self.cuts.append(Cut(at, at, self.opened(lines, at)))
+        """Change a block list where it differs: items that stay or move keep their bytes and comments."""
+        lines = self.item_lines(node)
+        margin = " " * self.column(lines[0].dash)
+        found = differences(tree, value)
+        moves = _moves(tree, found)
+        for n, difference in enumerate(found):
+            old = [i for i in range(difference.start, difference.end) if i not in moves.values()]
+            new = [j for j in range(len(difference.new)) if (n, j) not in moves]
+            stays = _pairs(tree, old, difference.new, new)
+            added = ""
+            for j, item in enumerate(difference.new):
+                if j in stays:
+                    self.insert_item(lines, stays[j], added)
+                    self.change_item(node.items[stays[j]], lines[stays[j]], tree[stays[j]], item)
+                    added = ""
+                elif (n, j) in moves:
+                    added += lines[moves[n, j]].of(self.text)
+                else:
+                    added += self.item(item, margin)
+            self.insert_item(lines, difference.end, added)
+            self.cuts += [Cut(lines[i].start, lines[i].end, "") for i in old if i not in stays.values()]
+        self.cuts += [Cut(lines[i].comments, lines[i].end, "") for i in moves.values()]
+
+    def item_lines(self, node: Node) -> list["_ItemLines"]:
+        """The lines of each item of a block list."""
+        found: list[_ItemLines] = []
+        above, dash = 0, node.start
+        for item in node.items:
+            if found:
+                between = _BETWEEN_ITEMS.match(self.text, above)
+                dash = between.end() if between else above
+            comments = comments_start(self.text, dash, above)
+            above = max(self.trimmed_end(item), dash + 1)
+            end = item.end if self.keeps_newlines(item) else next_line(self.text, above)
+            found.append(_ItemLines(comments, line_start(self.text, dash), dash, end))
+        return found
+
+    def insert_item(self, lines: list["_ItemLines"], i: int, added: str) -> None:
+        """Insert the lines of items before the item at an index and its comments, or behind the last."""
+        at = lines[i].comments if i < len(lines) else lines[-1].end
+        self.cuts.append(Cut(at, at, added))
+
+    def change_item(self, node: Node, lines: "_ItemLines", tree: Tree, value: Any) -> None:
+        """Give an item of a block list another value: key by key, or its scalar, or else its lines."""
+        if self.same_shape(node, tree, value):
+            gone = {k: REMOVE for k in tree if k not in value}
+            return self.mapping(node, tree, {**value, **gone})
+        if node.kind == "scalar" and node.end > node.start and not node.anchored:
+            first, rest = _value_lines(value, quote=node.style if node.style in ("'", '"') else "")
+            if not rest and node.style not in ("|", ">"):
+                self.cuts.append(Cut(node.start, node.end, first.removeprefix(" ")))
+                return None
+        self.cuts.append(Cut(lines.start, lines.end, self.item(value, " " * self.column(lines.dash))))
+        return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
         """Whether a list's item can be changed key by key."""
@@ -167,12 +203,6 @@ class _YamlEditor:
         """`- value` as indented lines."""
         lines = yaml_entry("k", [value], offset=0).partition("\n")[2]
         return self.indented(lines, margin)
-
-    def dash(self, node: Node) -> int:
-        """The index of the dash before a block list's item (or of the list's first)."""
-        if node.kind == "list" and node.style == "block":
-            return node.start
-        return self.text.rindex("-", 0, node.start)
 
     def rewrite(self, node: Node, value: dict[str, Any]) -> None:
         """Write a whole flow mapping anew."""
@@ -208,24 +238,70 @@ class _YamlEditor:
         made = "".join(margin + line + "\n" if line else "\n" for line in lines.split("\n")[:-1])
         return made.replace("\n", self.newline)
 
-    def closed(self, lines: str, end: int) -> str:
-        """Lines for the end of a text: without a last newline where the text had none."""
-        whole = end == len(self.text) and not self.text.endswith("\n")
-        return lines.removesuffix(self.newline) if whole else lines
-
-    def opened(self, lines: str, at: int) -> str:
-        """Lines to insert: at the end of a text without a last newline, they begin with one instead."""
-        if at == len(self.text) and self.text and not self.text.endswith("\n"):
-            return self.newline + lines.removesuffix(self.newline)
-        return lines
+    def keeps_newlines(self, node: Node) -> bool:
+        """Whether a node is a block scalar that blank lines below it are part of."""
+        header = self.text[node.start : line_end(self.text, node.start)]
+        return node.style in ("|", ">") and "+" in header.partition("#")[0]
 
     def insert_after(self, node: Node, key: Node, lines: str) -> None:
-        keep = node.style in ("|", ">") and "+" in self.text[node.start : line_end(self.text, node.start)]
-        at = node.end if keep else next_line(self.text, max(self.trimmed_end(node), key.end))
-        self.cuts.append(Cut(at, at, self.opened(lines, at)))
+        at = (
+            node.end
+            if self.keeps_newlines(node)
+            else next_line(self.text, max(self.trimmed_end(node), key.end))
+        )
+        self.cuts.append(Cut(at, at, lines))
 
     def cut_lines(self, start: int, end: int) -> None:
         self.cuts.append(Cut(line_start(self.text, start), next_line(self.text, max(start, end)), ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _ItemLines:
+    """Where the lines of a block list's item begin and end, the comments above it, and its dash."""
+
+    comments: int
+    start: int
+    dash: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """The lines with the comments above them."""
+        return text[self.comments : self.end]
+
+
+def _moves(tree: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
+    """The items that differences only move: (index of the difference, of its new item) → old index."""
+    gone = [i for difference in found for i in range(difference.start, difference.end)]
+    if len(gone) * sum(len(difference.new) for difference in found) > MOST_COMPARED:
+        return {}
+    moves = {}
+    for n, difference in enumerate(found):
+        for j, item in enumerate(difference.new):
+            i = next((i for i in gone if same(tree[i], item)), None)
+            if i is not None:
+                gone.remove(i)
+                moves[n, j] = i
+    return moves
+
+
+def _pairs(tree: list[Tree], old: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
+    """The new items that are old ones with changes: place by place, or else those that share a value."""
+    if len(old) == len(new):
+        return dict(zip(new, old, strict=True))
+    pairs, left = {}, old
+    for j in new:
+        n = next((n for n, i in enumerate(left) if _is_alike(tree[i], values[j])), None)
+        if n is not None:
+            pairs[j] = left[n]
+            left = left[n + 1 :]
+    return pairs
+
+
+def _is_alike(old: Tree, new: Any) -> bool:
+    """Whether two mappings have the same value under some key."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    return any(same(old[key], new[key]) for key in old.keys() & new.keys())
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:

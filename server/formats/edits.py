@@ -21,9 +21,12 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """The text after some cuts, which must not overlap; insertions at one index keep their order."""
-    ordered = sorted(enumerate(cuts), key=lambda numbered: (numbered[1].start, numbered[0]))
-    for _, cut in reversed(ordered):
+    """The text after some cuts, which must not overlap.
+
+    Insertions at one index keep their order, and come before what is cut out there.
+    """
+    ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
+    for cut in reversed(ordered):
         text = text[: cut.start] + cut.text + text[cut.end :]
     return text
 

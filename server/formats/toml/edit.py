@@ -48,8 +48,7 @@ class _TomlEditor:
         """The text after all cuts."""
         if self.top:
             self.insert_at_top(self.top)
-        # An insertion at the beginning of what is cut out has to come first in the order of the cuts.
-        made = apply_cuts(self.text, sorted(self.cuts, key=lambda cut: cut.end > cut.start))
+        made = apply_cuts(self.text, self.cuts)
         for section in self.sections:
             if made and not made.endswith("\n"):
                 made += self.newline
