@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from server.errors import BusyError
@@ -20,28 +20,35 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.02
 
 
 class WriteLock:
-    """The lock of a site in the file `path`; where that can't be written, its folder's own at `root`.
+    """The lock of a site: that of its folder `root`, and of the file `path`, which has the number of writes.
 
-    A site that can't be written to has one all the same: its workers still compare files in turn.
+    The file may be deleted with .quire/ while the lock is held, or not be writable; the folder stays. Both
+    are locked, since there are file systems that lock no folders.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
         self._threads = threading.Lock()
-        self._descriptor = -1
 
     @contextmanager
     def held(self, seconds: float = WAIT_S) -> Iterator[None]:
         """Hold the lock. Raises BusyError when it can't be had within so many seconds."""
+        deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
             raise BusyError()
         try:
-            self._descriptor = self._open()
-            try:
-                _lock(self._descriptor, seconds)
+            with ExitStack() as opened:
+                refused = []
+                for path, flags in ((self.root, os.O_RDONLY), (self.path, os.O_RDWR | os.O_CREAT)):
+                    try:
+                        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+                        opened.callback(os.close, descriptor)
+                        _lock(descriptor, deadline)
+                    except OSError as error:
+                        refused.append(error)
+                if len(refused) == 2:
+                    raise refused[0]
                 yield
-            finally:
-                os.close(self._descriptor)
         finally:
             self._threads.release()
 
@@ -55,18 +62,15 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Let `number` be that of the last write; call it while the lock is held."""
-        os.pwrite(self._descriptor, b"%-20d" % number, 0)
-
-    def _open(self) -> int:
+        """Let `number` be that of the last write; call it while the lock is held. Raises OSError."""
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError:
-            return os.open(self.root, os.O_RDONLY | os.O_CLOEXEC)
+            os.pwrite(descriptor, b"%-20d" % number, 0)
+        finally:
+            os.close(descriptor)
 
 
-def _lock(descriptor: int, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+def _lock(descriptor: int, deadline: float) -> None:
     pause = _FIRST_PAUSE_S
     while True:
         try:

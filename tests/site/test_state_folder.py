@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
+from server.errors import BusyError
 from server.paths import state_folder
+from server.storage.write_lock import WriteLock
 from tests.servers import free_port, start, stop, wait
 from tests.sites import schema, write
 
@@ -123,3 +125,16 @@ def test_it_can_be_deleted_while_it_is_made(tmp_path: Path) -> None:
     finally:
         stop.set()
         deleting.join()
+
+
+def test_the_write_lock_is_held_also_where_the_folder_is_deleted_meanwhile(tmp_path: Path) -> None:
+    folder = state_folder(tmp_path)
+    first, second = (WriteLock(folder / "write.lock", tmp_path) for _ in range(2))
+    with first.held():
+        shutil.rmtree(folder)
+        state_folder(tmp_path)
+        with pytest.raises(BusyError), second.held(0.05):
+            pass
+        first.count(7)
+    with second.held(0.05):
+        assert second.number == 7
