@@ -1,7 +1,6 @@
 """Answers a search: from the index, or by looking at every document until the index is complete."""
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from server.bounded import Turns
 from server.documents.document import Document
+from server.errors import LimitError
 from server.index.budget import Budget
 from server.paths import FOLDER as STATE_FOLDER
 from server.search.catalog import Catalog, Group, catalog, document_of, versions
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 
+WAITING, LONGEST_WAIT_S = 12, 5.0  # searches that may wait for the one that computes, and for how long
+_STEPS_TO_SUGGEST = 1000  # about as many looks at a document as it takes to find a similar word
 REBUILD_S = 600.0  # The index is rebuilt if it can't be read, but not more often than this.
 
 
@@ -78,7 +81,7 @@ class Search:
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / FOLDER
-        self._lock = threading.Lock()
+        self._turns = Turns("search", WAITING, LONGEST_WAIT_S)
         self._reader: IndexReader | None = None
         self._status: Status | None = None
         self._signature: object = None
@@ -97,12 +100,14 @@ class Search:
     ) -> Results:
         """At most `limit` results from `start` on, among those that the viewer has access to.
 
-        Raises LimitError where all documents would have to be looked at, and there are too many.
+        Raises LimitError where too much would have to be looked at, and BusyError where too many search.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
-        with self._lock:
-            found = self._ask(state, question, scope, start + limit)
+        # With a limit of its own: who waits for another turn must not hold this one.
+        own = Budget(state.settings) if budget else Budget()
+        with self._turns:
+            found = self._ask(state, question, scope, start + limit, own)
         if found is None:
             return self._scan(state, question, scope, start, limit, budget or Budget())
         hits, suggestion, status = found
@@ -112,7 +117,7 @@ class Search:
         return Results(there, counts, suggestion, True, status)
 
     def _ask(
-        self, state: State, question: Question, scope: Scope, limit: int
+        self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
         """The results from the index; None where there is no index for this site as it is."""
         for attempt in (1, 2):
@@ -132,8 +137,14 @@ class Search:
                     counted,
                     lambda name: scope.wants(Group.parse(name)),
                     limit,
+                    budget,
                 )
-                near = {word: reader.suggest(word, languages, counted) for word in hits.unknown}
+                near = {}
+                for word in hits.unknown:
+                    budget.spend(_STEPS_TO_SUGGEST)
+                    near[word] = reader.suggest(word, languages, counted)
+            except LimitError:
+                raise
             except Exception as error:  # For a damaged index, whoosh may raise any exception.
                 self._close()
                 if attempt == 2:

@@ -10,10 +10,10 @@ from typing import Any
 
 from whoosh import query
 from whoosh.lang import stopwords
-from whoosh.query import spans
 
+from server.index.budget import Budget
 from server.search.question import Clause, Question, enough
-from server.search.whoosh_index.matching import Most, Within
+from server.search.whoosh_index.matching import Most, Phrase
 from server.search.whoosh_index.schema import ALL, REGION
 from server.search.words import fold, terms
 
@@ -29,8 +29,8 @@ HEAD = 1.0  # the weight of a word in a heading, in addition to its weight in th
 class QueryMaker:
     """Makes queries from questions, for one state of the index."""
 
-    def __init__(self, reader: Any, numbers: dict[str, int]) -> None:
-        self.reader, self.numbers = reader, numbers
+    def __init__(self, reader: Any, numbers: dict[str, int], budget: Budget) -> None:
+        self.reader, self.numbers, self.budget = reader, numbers, budget
 
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """The query for the texts of one language; None where none can have what is required.
@@ -76,17 +76,18 @@ class QueryMaker:
         parts = [
             self._word(word, language, begun=clause.open and i == last) for i, word in enumerate(clause.words)
         ]
-        if any(part is None for part in parts):
+        if not all(parts):
             return None
-        found = parts[0] if last == 0 else spans.SpanNear2(parts, slop=1, ordered=True)
-        return found if clause.field is None else Within(found, self.numbers[clause.field] * REGION)
+        if last == 0 and clause.field is None:
+            return query.DisjunctionMax(parts[0]) if len(parts[0]) > 1 else parts[0][0]
+        start = None if clause.field is None else self.numbers[clause.field] * REGION
+        return Phrase(parts, start, self.budget)
 
-    def _word(self, word: str, language: str, *, begun: bool) -> Any | None:
-        """A word as a query; None where no text has it."""
+    def _word(self, word: str, language: str, *, begun: bool) -> list[Any]:
+        """The terms of a word that some text has, as queries."""
         field, reader = f"text_{language}", self.reader
         found = self.terms(word, language, begun=begun).items()
-        parts = [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
-        return query.DisjunctionMax(parts) if len(parts) > 1 else parts[0] if parts else None
+        return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
         """The terms that a word is found by, with the weight of each."""

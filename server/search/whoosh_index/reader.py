@@ -9,6 +9,7 @@ from typing import Any
 
 from whoosh import index, query, scoring
 
+from server.index.budget import Budget
 from server.search.question import Question
 from server.search.whoosh_index.query import QueryMaker
 from server.search.whoosh_index.schema import ALL, VERSION
@@ -53,21 +54,22 @@ class IndexReader:
         counted: Callable[[str], bool],
         wanted: Callable[[str], bool],
         limit: int,
+        budget: Budget,
     ) -> Hits:
         """The best `limit` versions whose group is `wanted`, and the number in each group `counted`.
 
         A version must have all words, or some of them if no version has all. `numbers` has the number
-        of every attribute that the index knows.
+        of every attribute that the index knows. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
-        maker = QueryMaker(self._searcher.reader(), numbers)
+        maker = QueryMaker(self._searcher.reader(), numbers, budget)
         for every in (True, False) if len(question.wanted) > 1 else (True,):
             parts = [maker.query(question, language, every=every) for language in languages]
             queries = [part for part in parts if part is not None]
             if queries:
                 whole = query.Or(queries) if len(queries) > 1 else queries[0]
-                hits = self._collect(whole, counted, wanted, limit)
+                hits = self._collect(whole, counted, wanted, limit, budget)
             if hits.counts:
                 break
         return Hits(hits.best, hits.counts, self._unknown(maker, question, languages, counted))
@@ -101,7 +103,12 @@ class IndexReader:
         return False
 
     def _collect(
-        self, whole: Any, counted: Callable[[str], bool], wanted: Callable[[str], bool], limit: int
+        self,
+        whole: Any,
+        counted: Callable[[str], bool],
+        wanted: Callable[[str], bool],
+        limit: int,
+        budget: Budget,
     ) -> Hits:
         """What a query finds: the best `limit` of the groups `wanted`, and how many by group."""
         counts: Counter[str] = Counter()
@@ -112,6 +119,7 @@ class IndexReader:
             groups = leaf.reader().column_reader("group")
             matcher = whole.matcher(leaf, context)
             while matcher.is_active():
+                budget.spend(1)
                 number = matcher.id()
                 group = groups[number]
                 seen = groups_seen.get(group)
