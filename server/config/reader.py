@@ -15,7 +15,7 @@ from server.problems import RULES, Problem
 from server.spelling import suggestion
 
 MAX_WEIGHT = 100
-ALMOST = 0.8  # how like `public` the name of a role is that was meant to be it
+ALMOST = 0.8  # how like a known name another is that was meant to be it, such as `publik` and `public`
 
 
 def read_settings(root: Path) -> Settings:
@@ -175,7 +175,7 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
             known = ACTIONS.get(subject, ACTIONS[""])
             if action not in known:
                 at = ("roles", role, subject, file.get("roles", role, subject).index(action))
-                fix = suggestion(action, known) or "use " + ", ".join(known)
+                fix = suggestion(action, known, ALMOST) or "use " + ", ".join(known)
                 yield file.refuse(f'the action "{action}" of {subject} is not known', fix, *at)
 
 

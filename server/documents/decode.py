@@ -115,8 +115,9 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     for i, item in enumerate(tree):
         uid = item.get("__component") if isinstance(item, dict) else None
         if uid not in attribute.components:
-            hint = suggestion(str(uid), attribute.components)
-            fix = hint or "one of " + ", ".join(attribute.components)
+            likeness = 0.9 if uid in reading.types else 0.75  # The name of another component is not mistyped.
+            hint = suggestion(str(uid), attribute.components, likeness)
+            fix = hint or "it takes " + ", ".join(attribute.components)
             what = f'the component "{uid}" has no place here' if uid else "an entry without __component"
             reading.fail((*path, i), what, fix)
             continue

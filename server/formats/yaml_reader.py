@@ -28,10 +28,14 @@ def read_yaml(text: str, positions: Positions | None = None) -> Tree:
             what = "not YAML: the quote that opens here is not closed"
             fix = "close it on this line"
             raise SyntaxProblem(what, opening.line + 1, fix, opening.column + 1) from error
+        if opening := _open_bracket(error):
+            what = "not YAML: the bracket that opens here is not closed"
+            fix = "close it, and put commas between what is in it"
+            raise SyntaxProblem(what, opening.line + 1, fix, opening.column + 1) from error
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         what = f"not YAML: {error.problem or error.context}"
-        raise SyntaxProblem(what, line, _fix(error), column) from error
+        raise SyntaxProblem(what, line, _fix(error, text), column) from error
     except yaml.reader.ReaderError as error:
         line, column, _ = position_at(text, error.position)
         what = f"not YAML: {error.reason}"
@@ -62,11 +66,20 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
         loader.dispose()
 
 
-def _fix(error: yaml.MarkedYAMLError) -> str:
-    problem = str(error.problem)
+def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
+    """Where the bracket or brace opens of which an error is met on a later line."""
+    opening, found = error.context_mark, error.problem_mark
+    in_brackets = str(error.context).startswith("while parsing a flow ")
+    return opening if in_brackets and opening and found and opening.line < found.line else None
+
+
+def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
+    problem, mark = str(error.problem), error.problem_mark
+    line = "".join(text.split("\n")[mark.line : mark.line + 1]) if mark else ""
+    found = line[mark.column : mark.column + 1] if mark else ""
     if "mapping values are not allowed" in problem:
         return "put text that has a colon in quotes"
-    if "\\t" in problem or "tab" in problem:
+    if found == "\t" or "\\t" in problem or "tab" in problem:
         return "indent with spaces, not tabs"
     if "cannot start any token" in problem:
         return "put text that begins with such a character in quotes"

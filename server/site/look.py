@@ -112,7 +112,8 @@ def _configured(root: Path, before: Configuration, mark: Mapping[str, Signature 
         found = replace(configure(root), mark=mark)
         _refuse_emptied(found, before)
     except SetupError as error:
-        fix = error.fix + ("; " if error.fix else "") + "until then the last good one is used"
+        fix = f"{error.fix}{'' if error.fix.endswith('?') else ';'} " if error.fix else ""
+        fix += "until then the last good one is used"
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
         return replace(before, problems=(problem,), mark=mark)
     return replace(found, schema=before.schema) if found.shape == before.shape else found

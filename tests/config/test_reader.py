@@ -125,3 +125,9 @@ def test_what_is_wrong_leaves_the_rest_as_it_is_said(tmp_path: Path) -> None:
 def test_every_key_says_what_it_holds_in_a_word_that_has_a_reader() -> None:
     assert {key.holds for key in KEYS.values()} == READERS.keys() | ENTRIES.keys()
     assert len(KEYS) == len(FIELDS)
+
+
+def test_an_action_gets_a_suggestion_only_where_it_is_much_like_it(tmp_path: Path) -> None:
+    _, (like, other) = read(tmp_path, "roles:\n  public:\n    a: [finds, read]\n")
+    assert like.fix == 'did you mean "find"?'
+    assert other.fix.startswith("use find, ")

@@ -198,8 +198,10 @@ def test_merge_keys(name: str) -> None:
 
 REFUSED = {
     "a colon in text": ("title: a: b\n", "mapping values are not allowed", 1, "put text that has a colon"),
-    "a tab": ("a:\n\tb: 1\n", "cannot start any token", 2, "put text that begins"),
-    "an unclosed list": ("a: [1, 2\nb: 3\n", "did not find expected", 2, "look at the quotes"),
+    "a tab": ("a:\n\tb: 1\n", "cannot start any token", 2, "indent with spaces, not tabs"),
+    "an unclosed list": ("x: 1\na: [1, 2\nb: 3\n", "bracket that opens here", 2, "close it"),
+    "an unclosed mapping": ("a: {b: 1,\nc: 2\n", "bracket that opens here", 1, "close it"),
+    "a comma that lacks": ('a: ["x" "y"]\n', "did not find expected", 1, "look at the quotes"),
     "an unclosed quote": ("a: 1\nb: 'x\nc: 3\n", "quote that opens here", 2, "close it on this line"),
     "a quote that a later one closes": ('a: 1\nb: "x\nc: "y"\nd: 1\n', "quote that opens", 2, "close it"),
     "a quote in a list": ("a:\n- 'x\n- 'y'\n", "quote that opens here", 2, "close it on this line"),
