@@ -55,7 +55,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Set a file to the content of `source`, which will be moved there, not copied."""
+        """Set a file to the content of `source`, which is linked there and may be removed afterwards."""
         self._signature(path)
         self._sources[path] = source
 

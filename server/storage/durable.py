@@ -9,11 +9,14 @@ from pathlib import Path
 
 
 def take(source: Path, temporary: Path, mode: int) -> Path:
-    """Move a finished file of the same file system to `temporary`, synced, with a mode."""
-    os.chmod(source, mode)
-    with source.open("rb") as file:
+    """Give a finished file a second name, `temporary`, synced, with a mode.
+
+    `source` stays, since a change that is taken back is made again from it; who made it removes it.
+    """
+    back_up(source, temporary)
+    os.chmod(temporary, mode)
+    with temporary.open("rb") as file:
         os.fsync(file.fileno())
-    os.replace(source, temporary)
     return temporary
 
 

@@ -21,6 +21,8 @@ from server.storage.images import cache, formats
 from server.storage.images.kinds import ImageSize
 from server.storage.images.measure import measure
 from server.storage.write_lock import WriteLock
+from server.write.context import Context
+from server.write.uploads import uploading
 from tests.sites import Api, make, schema
 from tests.waiting import computing_less_than, until
 
@@ -154,6 +156,27 @@ def test_a_file_that_is_replaced_keeps_its_url(api: Api) -> None:
     assert several.body["error"]["message"] == "Cannot replace a file with multiple ones"
     assert upload(api, (b"text", "b.txt"), query=query).status == 400
     assert upload(api, query="?id[0]=1", fileInfo="{}").status == 400
+
+
+def test_an_upload_beside_an_edit_of_its_description_is_prepared_again(api: Api, tmp_path: Path) -> None:
+    file = upload(api, (picture(), "a.png")).body[0]
+    content = api.root / f"content{file['url']}"
+    description = Path(f"{content}.yaml")
+    source = tmp_path / "incoming"
+    source.write_bytes(picture(30, 20))
+    change = uploading.FileChange(str(file["id"]), {}, uploading.Incoming(source, "small.png", {}))
+    edits = iter(["# by hand\n"])
+
+    def prepare(request: uploading.FileChange, context: Context) -> str:
+        path = uploading.change_file(request, context)
+        with description.open("a") as text:
+            text.write(next(edits, ""))
+        return path
+
+    api.site.write(prepare, change)
+    assert "name: small.png\n" in description.read_text()
+    assert "# by hand\n" in description.read_text()
+    assert content.read_bytes() == picture(30, 20)
 
 
 def test_a_name_is_no_longer_than_others(api: Api) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from server.errors import SetupError
 from server.site.site import Site
+from server.storage.journal import Journal
 from server.tools.importer.importing import Imported, ImportOptions, run
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.report import report
@@ -487,8 +488,9 @@ def test_a_killed_import_is_finished_or_was_never_begun(tmp_path: Path, once: Pa
             [sys.executable, "-c", code, str(EXPORT), str(left), str(root)], capture_output=True
         )
         assert done.returncode == 9
-        site = Site(root)
-        site.recover()
+        journal = Journal(root, root / ".quire")
+        with journal.writing():
+            journal.recover()
         found = {n for n in texts(root) if not n.startswith("site.yaml")}
         assert found in (set(), {n for n in whole if n != "site.yaml"})
         imported(root)
