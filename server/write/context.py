@@ -51,12 +51,12 @@ class Context:
 
     def tree(self, document: Document) -> dict[str, Tree]:
         """What the file of a document says. ConflictError where it can't be read."""
-        with _unreadable(document.path):
+        with unreadable(document.path):
             return parse(document.path, self._text(document), document.type.body)
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
         """The text of a document's file with some keys changed. ConflictError where that can't be."""
-        with _unreadable(document.path):
+        with unreadable(document.path):
             return changed_text(document.path, self._text(document), document.type.body, changes)
 
     def _text(self, document: Document) -> str:
@@ -106,7 +106,7 @@ class Context:
 
 
 @contextmanager
-def _unreadable(path: str) -> Iterator[None]:
+def unreadable(path: str) -> Iterator[None]:
     """Turn what can't be read in a file into a ConflictError that names it."""
     try:
         yield

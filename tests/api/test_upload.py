@@ -179,6 +179,20 @@ def test_an_upload_beside_an_edit_of_its_description_is_prepared_again(api: Api,
     assert content.read_bytes() == picture(30, 20)
 
 
+def test_a_description_that_is_no_yaml_is_not_changed(api: Api) -> None:
+    (api.root / "content/uploads").mkdir(parents=True, exist_ok=True)
+    (api.root / "content/uploads/a.png").write_bytes(picture())
+    description = api.root / "content/uploads/a.png.yaml"
+    description.write_text("name: [a\n")
+    api.site.refresh()
+    file = api.get("/api/upload/files").body[0]
+    for files in ((), ((picture(), "b.png"),)):
+        answer = upload(api, *files, query=f"?id={file['id']}", fileInfo='{"caption": "C"}')
+        assert answer.status == 409
+        assert answer.body["error"]["message"].startswith("content/uploads/a.png.yaml, line ")
+        assert description.read_text() == "name: [a\n"
+
+
 def test_a_name_is_no_longer_than_others(api: Api) -> None:
     file = upload(api, (b"text", "a" * 60_000 + ".txt")).body[0]
     assert file["name"] == "a" * 251 + ".txt"

@@ -22,7 +22,7 @@ from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
 from server.storage.media import DESCRIPTION, REPLACED, ending_of, mime_type, true_ending, upload_path
-from server.write.context import Context
+from server.write.context import Context, unreadable
 from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import CONTROL, LONGEST_NAME
 
@@ -134,7 +134,9 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
     path = file.path + DESCRIPTION
     trees = {**info, "updatedAt": Plain(context.now)}
     if context.changeset.exists(path):
-        context.changeset.put(path, changed_text(path, context.changeset.text(path), None, trees))
+        with unreadable(path):
+            text = changed_text(path, context.changeset.text(path), None, trees)
+        context.changeset.put(path, text)
     else:
         context.changeset.put(path, new_text(path, None, trees))
 
