@@ -7,8 +7,6 @@ write lock; whatever it finds left over is therefore from a writer that was kill
 """
 
 import errno
-import hashlib
-import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER
 from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
+from server.storage.intent import Step, file_digest, read_intent, write_intent
 from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
 from server.storage.write_lock import WriteLock
 
@@ -44,16 +43,6 @@ class Write:
     def deletes(self) -> bool:
         """Whether the file is to be gone."""
         return self.data is None and self.source is None
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One rename or deletion of an intent, with everything that carrying it out again needs."""
-
-    target: str
-    staged: str | None
-    digest: str | None
-    before: list[int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +85,12 @@ class Journal:
 
     def interrupted(self) -> list[str]:
         """The files that a crash left to be written by `recover`; call it under the lock."""
-        steps = (step for record in self.folder.glob(f"*.{_RECORD}") for step in _read_record(record) or ())
+        steps = (step for record in self.folder.glob(f"*.{_RECORD}") for step in read_intent(record) or ())
         return sorted(step.target for step in steps if step.staged and (self.folder / step.staged).exists())
 
     def dropped(self) -> bool:
         """Whether a crash left a write that `recover` drops, before it had changed any file."""
-        records = (_read_record(record) or () for record in self.folder.glob(f"*.{_RECORD}"))
+        records = (read_intent(record) or () for record in self.folder.glob(f"*.{_RECORD}"))
         known = {step.staged for steps in records for step in steps}
         return any(staged.name not in known for staged in self.folder.glob("*.staged"))
 
@@ -117,7 +106,7 @@ class Journal:
             return 0
         done = 0
         for record in sorted(self.folder.glob(f"*.{_RECORD}")):
-            steps = _read_record(record)
+            steps = read_intent(record)
             for step in steps or ():
                 done += self._repeat(step)
             record.unlink(missing_ok=True)
@@ -126,7 +115,7 @@ class Journal:
         self.lock.count(self.lock.number + 1)
         return done
 
-    def _repeat(self, step: _Step) -> int:
+    def _repeat(self, step: Step) -> int:
         """Carry out one step of a record again, if that is still to be done."""
         target = self.root / step.target
         untouched = _signature_of(target) == (tuple(step.before) if step.before else None)
@@ -136,7 +125,7 @@ class Journal:
                     _remove(target)
             return int(untouched)
         staged = self.folder / step.staged
-        if not staged.exists() or _file_digest(staged) != step.digest:
+        if not staged.exists() or file_digest(staged) != step.digest:
             return 0  # It was renamed before the crash.
         if not untouched:  # Somebody has edited the file since: the edit stays, ours goes to a folder.
             self._put_aside(staged, step.target)
@@ -216,21 +205,17 @@ class Journal:
     def _record(self, staged: list[_Staged]) -> Path:
         """Write the record of intent, synced."""
         steps = [
-            [
+            Step(
                 str(step.target.relative_to(self.root)),
                 step.temporary.name if step.temporary else None,
-                _file_digest(step.temporary) if step.temporary else None,
+                file_digest(step.temporary) if step.temporary else None,
                 step.before,
-            ]
+            )
             for step in staged
         ]
-        body = json.dumps(steps)
         self._count += 1
         path = self.folder / f"{os.getpid()}-{self._count}.{_RECORD}"
-        with path.open("x", encoding="utf-8") as file:
-            file.write(f"{_digest(body.encode())}\n{body}")
-            file.flush()
-            os.fsync(file.fileno())
+        write_intent(path, steps)
         sync_folder(self.folder)
         return path
 
@@ -347,26 +332,6 @@ def _umask() -> int:
     current = os.umask(0o022)
     os.umask(current)
     return current
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _read_record(path: Path) -> list[_Step] | None:
-    """The steps of a record of intent; None where a crash came before it was whole."""
-    try:
-        digest, _, body = path.read_text(encoding="utf-8").partition("\n")
-        if _digest(body.encode()) != digest:
-            return None
-        return [_Step(*step) for step in json.loads(body)]
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 def _shown(error: OSError, root: Path) -> str:
