@@ -6,6 +6,7 @@ import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 
 def take(source: Path, temporary: Path, mode: int) -> Path:
@@ -50,16 +51,17 @@ def move(temporary: Path, name: str, folder: int) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _copy(temporary, name, folder)
+        with temporary.open("rb") as read:
+            copy(read, name, folder)
         temporary.unlink(missing_ok=True)
 
 
-def _copy(source: Path, name: str, folder: int) -> None:
-    """Let a name in an opened folder be a copy of a file, in one step."""
+def copy(read: IO[bytes], name: str, folder: int) -> None:
+    """Let a name in an opened folder be a copy of an open file, in one step."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        with source.open("rb") as read, open(os.open(near, flags, 0o600, dir_fd=folder), "wb") as written:
+        with open(os.open(near, flags, 0o600, dir_fd=folder), "wb") as written:
             shutil.copyfileobj(read, written)
             written.flush()
             os.fchmod(written.fileno(), stat.S_IMODE(os.fstat(read.fileno()).st_mode))

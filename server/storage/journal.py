@@ -10,13 +10,14 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
 from server.errors import ApiError, ConflictError, StorageError
-from server.paths import FOLDER
-from server.storage.durable import back_up, make_folders, move, stage, sync_folder, take
+from server.paths import FOLDER, state_folder
+from server.storage.durable import back_up, copy, make_folders, move, stage, sync_folder, take
 from server.storage.files import Signature, signature
 from server.storage.intent import Step, file_digest, read_intent, write_intent
 from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
@@ -24,6 +25,7 @@ from server.storage.write_lock import WriteLock
 
 _RECORD = "intent"
 _UNSAVED = "unsaved"
+_KEPT = 64  # backups of a change that are kept open, in case that .quire/ is deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,14 @@ class _Staged:
     def check(self) -> None:
         """Raise ConflictError where the target is not as it was, OSError where it may not be written."""
         _check(self.write.path, self.target, self.before, _signature_of(self.target))
+
+
+@dataclass(frozen=True, slots=True)
+class _Backup:
+    """What a step has replaced: its second name, and the file itself, still open, None beyond _KEPT."""
+
+    path: Path
+    file: BufferedReader | None
 
 
 class Journal:
@@ -157,6 +167,7 @@ class Journal:
         staged: list[_Staged] = []
         made: list[Path] = []
         try:
+            state_folder(self.root)
             self.folder.mkdir(mode=0o700, exist_ok=True)
             for write in writes:
                 target = self._target(write)
@@ -173,6 +184,10 @@ class Journal:
                 _discard(record)
         except OSError as error:
             self._clean(staged, made)
+            if self._is_lost(error):
+                raise ConflictError(
+                    f"{FOLDER}/ was deleted while this was being written; try again"
+                ) from error
             reason = error.strerror or str(error)
             raise StorageError(
                 f"The files could not be written: {reason}", {"path": _shown(error, self.root)}
@@ -226,50 +241,63 @@ class Journal:
         try:
             self._replace_all(staged)
         except (OSError, ConflictError):
-            self.lock.count(number)
+            with suppress(FileNotFoundError):
+                self.lock.count(number)
             raise
 
     def _replace_all(self, staged: list[_Staged]) -> None:
         """Rename everything into place; on an error, put back what was replaced already."""
-        undo: list[tuple[Path, Path | None]] = []
-        try:
-            for step in staged:
-                target = step.target
-                step.check()  # beforehand, since its folder may be gone with it
-                with opened_folder(target.parent) as opened:
-                    step.check()
-                    backup = self._back_up(target) if len(staged) > 1 and step.before else None
-                    undo.append((target, backup))
-                    if step.temporary:
-                        move(step.temporary, target.name, opened)
-                    else:
-                        os.unlink(target.name, dir_fd=opened)
-            for folder in {step.target.parent for step in staged}:
-                sync_folder(folder)
-        except (OSError, ConflictError):
-            self._undo(undo, staged)
-            raise
-        for _, backup in undo:
+        undo: list[_Backup | None] = []
+        with ExitStack() as opened:
+            try:
+                self._replace_each(staged, undo, opened)
+            except (OSError, ConflictError):
+                self._undo(undo, staged)
+                raise
+        for backup in undo:
             if backup:
-                _discard(backup)
+                _discard(backup.path)
 
-    def _back_up(self, target: Path) -> Path:
+    def _replace_each(self, staged: list[_Staged], undo: list[_Backup | None], kept: ExitStack) -> None:
+        """Rename everything into place; what was replaced is put into `undo`, its open files into `kept`."""
+        for step in staged:
+            target = step.target
+            step.check()  # beforehand, since its folder may be gone with it
+            with opened_folder(target.parent) as opened:
+                step.check()
+                several = len(staged) > 1 and step.before
+                undo.append(self._back_up(target, kept, len(undo) < _KEPT) if several else None)
+                if step.temporary:
+                    move(step.temporary, target.name, opened)
+                else:
+                    os.unlink(target.name, dir_fd=opened)
+        for folder in {step.target.parent for step in staged}:
+            sync_folder(folder)
+
+    def _back_up(self, target: Path, kept: ExitStack, keep: bool) -> _Backup:
         self._count += 1
         backup = self.folder / f"{os.getpid()}-{self._count}.backup"
         back_up(target, backup)
-        return backup
+        file = kept.enter_context(backup.open("rb")) if keep and not backup.is_symlink() else None
+        return _Backup(backup, file)
 
-    def _undo(self, undo: list[tuple[Path, Path | None]], staged: list[_Staged]) -> None:
+    def _undo(self, undo: list[_Backup | None], staged: list[_Staged]) -> None:
         """Put back what was replaced."""
         # The record is removed first: a crash from here on must not carry out what is being undone.
         for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
             record.unlink(missing_ok=True)
-        for (target, backup), step in reversed(list(zip(undo, staged, strict=False))):
+        for backup, step in reversed(list(zip(undo, staged, strict=False))):
             if backup:
-                _replace(backup, target)
+                _put_back(backup, step)
             elif step.before is None and step.temporary and not step.temporary.exists():
                 with suppress(FileNotFoundError):
-                    _remove(target)
+                    _remove(step.target)
+
+    def _is_lost(self, error: OSError) -> bool:
+        """Whether an error is that something is missing which was in .quire/ when the write began."""
+        above = f"{self.folder.parent}/"
+        names = (str(error.filename), str(error.filename2))
+        return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)
 
     def _clean(self, staged: list[_Staged], made: list[Path]) -> None:
         """Remove what a change that failed has staged and made."""
@@ -281,6 +309,16 @@ class Journal:
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _put_back(backup: _Backup, step: _Staged) -> None:
+    """Let the target of a step be what it was, also where .quire/ was deleted with the backup."""
+    try:
+        _replace(backup.path, step.target)
+    except FileNotFoundError:
+        if backup.file and _signature_of(step.target) != step.before:
+            with opened_folder(step.target.parent) as folder:
+                copy(backup.file, step.target.name, folder)
 
 
 def _replace(source: Path, target: Path) -> None:

@@ -152,6 +152,30 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new(name: str, tmp_path: Path)
     assert outcomes == {True, False}
 
 
+def test_the_state_folder_may_be_deleted_at_any_step_of_a_write(tmp_path: Path) -> None:
+    api = make(tmp_path / "site", FILES)
+    shutil.copytree(api.root / "content", tmp_path / "before")
+
+    def write(made: Api) -> int:
+        return made.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}).status
+
+    old = contents(api.root)
+    shutil.copytree(api.root / ".quire", tmp_path / "state")
+    events, status = run_disturbed(api, write, 0, die)
+    assert status == 200
+    new = contents(api.root)
+    for at in range(1, len(events) + 1):
+        shutil.rmtree(api.root / "content")
+        shutil.copytree(tmp_path / "before", api.root / "content")
+        shutil.rmtree(api.root / ".quire", ignore_errors=True)
+        shutil.copytree(tmp_path / "state", api.root / ".quire")
+        api.site.refresh()
+        _, status = run_disturbed(api, write, at, lambda: shutil.rmtree(api.root / ".quire"))
+        found = contents(api.root)
+        assert found in (old, new), f"torn at event {at} of {len(events)}, {events[at - 1]}"
+        assert (status, found) == (200, new), f"at event {at} of {len(events)}, {events[at - 1]}"
+
+
 def send(port: int, token: str, path: str, data: dict[str, Any], method: str = "PUT") -> int:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = json.dumps({"data": data}).encode()
