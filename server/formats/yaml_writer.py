@@ -14,13 +14,13 @@ from typing import Any
 
 import yaml
 from ruamel.yaml import events
-from ruamel.yaml.emitter import Emitter
+from ruamel.yaml.emitter import Emitter, ScalarAnalysis
 from ruamel.yaml.tag import Tag
 
 from server.formats.scalars import typed
 from server.formats.tree import Plain
 
-_WIDE = 1_000_000  # characters: lines are never wrapped
+_WIDE = 1_000_000_000  # characters: lines are never wrapped
 ESCAPED = "escaped"
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
@@ -29,10 +29,71 @@ _YAML_1_1 = frozenset({"y", "Y", "n", "N"})
 _STRING = Tag(suffix="tag:yaml.org,2002:str")
 
 
+# Part of a line in which no character means anything to YAML: it begins and ends with a letter.
+_ORDINARY = re.compile(r"[a-zA-Z][^\x00-\x1f\x7f-\xa0,:#?\[\]{}\u2000-\U0010ffff]*[a-zA-Z]")
+_BREAK = re.compile(r"[\n\x85\u2028\u2029]")
+_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]')
+
+
 class _Emitter(Emitter):
-    """ruamel.yaml's emitter by itself; what it asks its serializer, it then asks itself."""
+    """ruamel.yaml's emitter by itself; what it asks its serializer, it then asks itself.
+
+    The library's methods go through a text character by character. Those here write the same with
+    regular expressions, and leave to the library what has line breaks of other kinds or is to be wrapped.
+    """
 
     use_version = (1, 2)
+
+    def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
+        """Which styles a text may have: long parts of no meaning do not count."""
+        analysis: ScalarAnalysis = super().analyze_scalar(_ORDINARY.sub("a", scalar))
+        analysis.scalar = scalar
+        return analysis
+
+    def write_plain(self, text: str, split: bool = True) -> None:
+        """Write a text without quotes."""
+        if not text or not self.fits(text):
+            return super().write_plain(text, split)
+        return self.write_indicator(text, True)
+
+    def write_single_quoted(self, text: str, split: bool = True) -> None:
+        """Write a text in single quotes."""
+        quoted = "'" + text.replace("'", "''") + "'"
+        if not self.fits(quoted):
+            return super().write_single_quoted(text, split)
+        return self.write_indicator(quoted, True)
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:
+        """Write a text in double quotes."""
+        quoted = '"' + _ESCAPED.sub(self.escape, text) + '"'
+        if not self.fits(quoted):
+            return super().write_double_quoted(text, split)
+        return self.write_indicator(quoted, True)
+
+    def write_literal(self, text: str, comment: Any = None) -> None:
+        """Write a text of several lines as a literal block."""
+        if not text or self.root_context or comment or any(found != "\n" for found in _BREAK.findall(text)):
+            return super().write_literal(text, comment)
+        hints, _, chomping = self.determine_block_hints(text)
+        self.write_indicator("|" + hints, True)
+        self.open_ended = chomping == "+"
+        self.write_line_break()
+        margin = " " * (self.indent or 0)
+        lines = text.removesuffix("\n").split("\n")
+        self.stream.write("\n".join(margin + line if line else "" for line in lines))
+        return self.write_line_break()
+
+    def fits(self, written: str) -> bool:
+        """Whether what is written for a text stands on the line that it begins on."""
+        short = self.column + len(written) < self.best_width
+        return short and not self.root_context and not _BREAK.search(written)
+
+    def escape(self, found: re.Match[str]) -> str:
+        """What stands in double quotes for a character that can't."""
+        char = found.group()
+        if char in self.ESCAPE_REPLACEMENTS:
+            return "\\" + str(self.ESCAPE_REPLACEMENTS[char])
+        return f"\\x{ord(char):02X}" if char <= "\xff" else f"\\u{ord(char):04X}"
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
@@ -70,7 +131,11 @@ def yaml_mapping(values: Mapping[str, Any]) -> str:
 
 def _emit(entries: list[events.Event], offset: int) -> str:
     out = io.StringIO()
-    emitter = _Emitter(out, width=_WIDE, allow_unicode=True)
+    _write(_Emitter(out, width=_WIDE, allow_unicode=True), entries, offset)
+    return out.getvalue()
+
+
+def _write(emitter: Emitter, entries: list[events.Event], offset: int) -> None:
     emitter.best_sequence_indent, emitter.sequence_dash_offset = offset + 2, offset
     emitter.emit(events.StreamStartEvent())
     emitter.emit(events.DocumentStartEvent(explicit=False))
@@ -80,7 +145,6 @@ def _emit(entries: list[events.Event], offset: int) -> str:
     emitter.emit(events.MappingEndEvent())
     emitter.emit(events.DocumentEndEvent(explicit=False))
     emitter.emit(events.StreamEndEvent())
-    return out.getvalue()
 
 
 def _events(value: Any, *, flow: bool = False) -> Iterator[events.Event]:

@@ -1,17 +1,19 @@
 """What is written as YAML: the same value for every reader, in the form that people write."""
 
+import io
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, events
+from ruamel.yaml.emitter import Emitter
 
 from server.formats.edits import same
 from server.formats.tree import Plain
 from server.formats.yaml_reader import read_yaml
-from server.formats.yaml_writer import ESCAPED, yaml_entry, yaml_mapping
+from server.formats.yaml_writer import ESCAPED, _Emitter, _scalar, _write, yaml_entry, yaml_mapping
 
 WORDS = [
     "no",
@@ -91,6 +93,41 @@ def test_a_value_reads_back(key: str, value: Any, offset: int, flow: bool) -> No
     entry = yaml_entry(key, value, offset=offset, flow=flow)
     assert entry.endswith("\n")
     assert same(read_yaml(entry), {key: value})
+
+
+characters = st.sampled_from(
+    [*"ab éX.-,:#?[]{}&*!|>'\"%@`\\~=", *"\n\n\t\r\0\x7f\x85\xa0\u2000\u2028\ufeff\uffff𝄞"]
+)
+longer = st.lists(characters | st.sampled_from(["some words", "a, b"]), max_size=12).map("".join)
+STYLES = ["", "'", '"', "|"]
+STEPS = {
+    "block": (events.SequenceStartEvent(None, None, True, flow_style=False), events.SequenceEndEvent()),
+    "flow": (events.SequenceStartEvent(None, None, True, flow_style=True), events.SequenceEndEvent()),
+}
+
+
+@given(
+    st.lists(st.tuples(longer, st.sampled_from(STYLES)), max_size=3),
+    st.tuples(longer, st.sampled_from(STYLES)),
+    st.sampled_from(sorted(STEPS)),
+    st.sampled_from([20, 1_000_000]),
+)
+def test_texts_are_written_as_the_library_writes_them(
+    texts: list[tuple[str, str]], last: tuple[str, str], kind: str, width: int
+) -> None:
+    begin, end = STEPS[kind]
+    scalars = [_scalar("k", ""), begin, *(_scalar(*pair) for pair in texts), end]
+    scalars += [event for pair in (*texts, last) for event in (_scalar(*pair), _scalar(*pair))]
+    made = []
+    for emitter in (_Emitter, Library):
+        out = io.StringIO()
+        _write(emitter(out, width=width, allow_unicode=True), scalars, 2)
+        made.append(out.getvalue())
+    assert made[0] == made[1]
+
+
+class Library(Emitter):
+    use_version = (1, 2)
 
 
 @given(st.dictionaries(text, value, max_size=4))
