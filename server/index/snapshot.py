@@ -303,14 +303,14 @@ class View:
         return resolve
 
     def _holders(self) -> Resolver:
-        """What finds the published documents that hold a file in a media attribute of their own."""
+        """What finds the published documents that hold a file in a visible media attribute of their own."""
         linking, default = self.snapshot.linking, self.settings.default_locale
         attributes = [
             (type_, name, locale)
             for type_ in self.snapshot.schema.content_types
             for name, attribute in type_.attributes.items()
             for locale in (self.settings.locales if type_.localized else (default,))
-            if attribute.type == "media"
+            if attribute.type == "media" and attribute.visible
         ]
 
         def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:

@@ -309,6 +309,21 @@ def test_what_a_file_is_related_to(api: Api) -> None:
     assert [document["title"] for document in cover["related"]] == ["One"]
 
 
+def test_who_holds_a_file_in_a_private_attribute_is_not_told(tmp_path: Path) -> None:
+    described = {"title": "string", "cover": {"type": "media"}, "proof": {"type": "media", "private": True}}
+    api = make(
+        tmp_path,
+        {
+            "content-types/post.json": schema("post", described),
+            "content/posts/open.md": "---\ntitle: Open\ncover: /uploads/a.txt\n---\n",
+            "content/posts/hidden.md": "---\ntitle: Hidden\nproof: /uploads/a.txt\n---\n",
+            "content/uploads/a.txt": "a",
+        },
+    )
+    (file,) = api.get("/api/upload/files?populate=related").body
+    assert [document["title"] for document in file["related"]] == ["Open"]
+
+
 def test_lists_of_files_are_bare_and_can_be_filtered(api: Api) -> None:
     upload(api, (picture(), "a.png"), (b"text", "b.txt"))
     assert [f["name"] for f in api.get("/api/upload/files?sort=name:desc", "public").body] == [
