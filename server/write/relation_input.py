@@ -201,7 +201,7 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
         raise ValidationError(f"Invalid position at {'.'.join(map(str, path))}: use {', '.join(POSITIONS)}")
     for place in ("before", "after"):
         if place in position:
-            other = resolve(attribute, position[place], path, False)
+            other = resolve(attribute, position[place], path, True)  # A hidden draft is none.
             if other == target:
                 raise ValidationError(f'"{_name(target)}" can\'t be placed {place} itself')
             return Connect(target, place, other)

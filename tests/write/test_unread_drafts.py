@@ -98,3 +98,28 @@ def test_no_relation_of_a_draft_is_published_by_writing_its_other_side(api: Api)
 def test_what_is_wrong_with_a_draft_is_not_told(api: Api) -> None:
     assert api.put("/api/notes/d?status=draft", {"title": "New"}, "writer").status == 200
     assert "plan" in api.put("/api/notes/d?status=draft", {"title": "New"}, "editor").text
+
+
+def test_a_position_next_to_a_draft_tells_nothing_of_it(tmp_path: Path) -> None:
+    api = make(
+        tmp_path,
+        {
+            **collection("note", {"title": STRING}, drafts=True),
+            **collection("plan", {"notes": relation("manyToMany", "note")}),
+            "content/notes/open.json": '{"title": "Open"}',
+            "content/notes/secret.draft.json": '{"title": "Secret"}',
+            "content/notes/other.draft.json": '{"title": "Other"}',
+            "content/plans/one.json": '{"notes": ["secret"]}',
+        },
+    )
+    api.token("writer", may=["plan.update", "plan.find", "note.find"])
+    messages = set()
+    for neighbour in ("secret", "other", "nobody"):
+        connect = [{"documentId": "open", "position": {"before": neighbour}}]
+        answer = api.put("/api/plans/one", {"notes": {"connect": connect}}, "writer")
+        assert answer.status == 400, neighbour
+        messages.add(answer.error["message"].replace(neighbour, "NEIGHBOUR"))
+    assert len(messages) == 1
+    connect = [{"documentId": "open", "position": {"before": "secret"}}]
+    assert api.put("/api/plans/one", {"notes": {"connect": connect}}).status == 200
+    assert '"notes": ["open", "secret"]' in api.read("content/plans/one.json")
