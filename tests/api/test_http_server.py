@@ -246,6 +246,15 @@ def test_a_body_may_come_in_chunks(server: Server) -> None:
     assert server.title == "chunked"
 
 
+def test_a_body_in_a_coding_that_is_not_known_is_refused(server: Server) -> None:
+    assert server.put("before") == 200
+    for coding, status in (("gzip, chunked", b"400"), ("Chunked", b"200")):
+        begun = head("PUT", "/api/notes/one", FORM, f"Transfer-Encoding: {coding}", "Connection: close")
+        answer = server.exchange(begun + b"11\r\ndata[title]=coded\r\n0\r\n\r\n")
+        assert answer.split()[1] == status, coding
+        assert (server.title == "coded") == (status == b"200")
+
+
 def test_a_client_may_ask_before_it_sends(server: Server) -> None:
     length = len("data[title]=expected")
     with server.connect(

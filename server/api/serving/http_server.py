@@ -225,6 +225,8 @@ def environ_of(scope: Any) -> Environ:
             environ[REFUSED] = BadRequestError("A request must have a Host header")
     if "," in environ["HTTP_HOST"]:
         environ[REFUSED] = BadRequestError("A request must have one Host header")
+    if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":  # granian undoes no other.
+        environ[REFUSED] = BadRequestError("A body can be sent in chunks, and in no other transfer coding")
     if "HTTP_AUTHORIZATION" not in environ and "authorization" in scope.headers:
         environ[REFUSED] = UnauthorizedError()  # granian passes on no value that is not ASCII.
     return environ
