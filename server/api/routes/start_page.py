@@ -90,7 +90,7 @@ def _page(state: State, readable: list[Type]) -> Response:
         version=__version__,
         style=_STYLE,
         types=[(t.display, _path(t), count[t.uid], t.kind == "collectionType") for t in readable],
-        hidden=len(state.schema.content_types) - len(readable),
+        hidden=len(state.schema.content_types) > len(readable),
     )
     return Response(
         page, headers={"Content-Security-Policy": _POLICY}, content_type="text/html; charset=utf-8"
