@@ -7,7 +7,7 @@ the handler; what that returns or raises comes back here.
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import cast
+from typing import NoReturn, cast
 
 from server.api.cache import LARGEST, CachedAnswer, answer_cache, key_of
 from server.api.cors import cors_headers, cors_vary, preflight_headers
@@ -41,6 +41,7 @@ from server.api.response import (
     without,
 )
 from server.api.serving.bodies import MAX_BODY, SMALL
+from server.auth.database_file import is_server
 from server.config.model import Settings
 from server.errors import ClientGone, Postponed, RateLimitError
 from server.index.budget import Budget, turns
@@ -142,15 +143,19 @@ class Front:
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
         """The answer to a read of content, as it was kept or as it is now."""
-        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        credentials, users = environ.get("HTTP_AUTHORIZATION", ""), self.identities.user_index
+        if IN_PLACE in environ and is_server(state.settings.accounts):
+            users = _postpone
+            if credentials:
+                _postpone()
+        actor = self.identities.identify(credentials, state.settings)
         v4 = is_v4(environ, state.settings)
         key, cache = key_of(environ, actor, v4=v4), self.cache.of(state)
         kept = cache.get(key)
-        if kept is not None and (kept.users is None or kept.users == self.identities.user_index().version):
+        if kept is not None and (kept.users is None or kept.users == users().version):
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
-        users, budget = self.identities.user_index, environ[BUDGET]
-        reader = Reader(state, type_, actor, v4=v4, users=users, budget=budget)
+        reader = Reader(state, type_, actor, v4=v4, users=users, budget=environ[BUDGET])
         read = reader.get(params, wsgi_text(document_id) or None)
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
         if shown.body and len(read.body) <= LARGEST:
@@ -161,6 +166,11 @@ class Front:
 def _counter(rate: str) -> Count | None:
     """What counts the requests of each client, where a site limits them."""
     return cast(Count, import_module("server.api.limiting").Limiter(rate).count) if rate else None
+
+
+def _postpone() -> NoReturn:
+    """Leave it to a thread that may wait to ask a database elsewhere, which may take long to answer."""
+    raise Postponed(costly=False)
 
 
 def _represent(answer: Answer, environ: Environ, state: State) -> Representation:

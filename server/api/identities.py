@@ -5,6 +5,7 @@ do with users needs none, so a worker that only answers such requests never load
 """
 
 import logging
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -13,7 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 from server.api.environ import STATE
-from server.auth.database_file import OpenedFile
+from server.auth.database_file import OpenedFile, is_server
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.errors import ForbiddenError, SetupError, UnauthorizedError, UnavailableError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from server.auth.users import Users
 
 log = logging.getLogger("quire")
+
+UNAVAILABLE_S = 1.0  # for so long a database elsewhere that could not be opened is not asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Identities:
         self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
         self._lock = RLock()
         self._opened: _Opened | None = None
+        self._unavailable_until = 0.0
 
     def directory(self) -> "Directory":
         """Whom the site knows. Raises UnavailableError where the accounts can't be read."""
@@ -73,12 +77,16 @@ class Identities:
             return opened
         with self._lock:
             if self._opened is None or not self._opened.file.is_there():
+                if time.monotonic() < self._unavailable_until:
+                    raise UnavailableError()
                 accounts = self._accounts if self._opened is None else None
                 try:
                     before = self._opened
                     self._opened = _open(self._root, self._settings, accounts, self._key)
                 except SetupError as error:
                     log.error("%s", error)
+                    if is_server(self._settings.accounts):
+                        self._unavailable_until = time.monotonic() + UNAVAILABLE_S
                     raise UnavailableError() from error
                 if before is not None:
                     before.file.close()

@@ -30,13 +30,15 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, Prog
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
-from server.auth.database_file import database_file
+from server.auth.database_file import database_file, is_server
 from server.auth.user import name_key
 from server.errors import ApiError, SetupError, StorageError, UnavailableError
 
 log = logging.getLogger("quire")
 
 TRIES = 3
+CONNECT_S = 3  # how long a database elsewhere may take to accept a connection
+UNANSWERED_MS = 5000  # how long what was sent to it may stay unacknowledged
 
 _metadata = MetaData()
 tokens_table = Table(
@@ -162,12 +164,17 @@ def open_database(root: Path, url: str = "") -> Engine:
     """The database of a site, whose tables are made where they are missing. Raises SetupError."""
     url = url or f"sqlite:///{database_file(root)}"
     try:
-        if url.startswith("sqlite"):
+        arguments: dict[str, Any]
+        if not is_server(url):
             arguments = {"check_same_thread": False, "timeout": 10}
             engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
             event.listen(engine, "connect", _use_write_ahead_log)
         else:
-            engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"), pool_pre_ping=True)
+            url = url.replace("postgresql://", "postgresql+psycopg://")
+            timeouts = {"connect_timeout": CONNECT_S, "tcp_user_timeout": UNANSWERED_MS}
+            arguments = timeouts if url.startswith("postgresql") else {}
+            engine = create_engine(url, pool_pre_ping=True, pool_timeout=CONNECT_S, connect_args=arguments)
+            engine.connect().close()  # once: to make the tables is tried again
         _make_tables(engine)
         event.listen(engine, "handle_error", _refuse)
     except ModuleNotFoundError as error:

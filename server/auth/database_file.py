@@ -9,6 +9,11 @@ from server.errors import SetupError
 from server.paths import keep_private, state_folder
 
 
+def is_server(url: str) -> bool:
+    """Whether accounts are in a database elsewhere, which may take long to answer, and not in a file."""
+    return bool(url) and not url.startswith("sqlite")
+
+
 def database_file(root: Path) -> Path:
     """The file with the accounts of the site at `root`, empty where there was none. Raises SetupError."""
     try:

@@ -453,3 +453,30 @@ def test_nothing_more_is_done_for_clients_that_have_left(large: Server) -> None:
         return seen - began
 
     assert spent(leave=True) < 0.6 * spent(leave=False)
+
+
+def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        database = stack.enter_context(socket.socket())
+        database.bind(("127.0.0.1", 0))  # Connections are refused until it listens.
+        url = f"postgresql://quire@127.0.0.1:{database.getsockname()[1]}/quire"
+        site = f"accounts: {url}\nroles: {{public: {{note: [find, findOne]}}}}\nsearch: {{index: false}}\n"
+        write(tmp_path, {**FILES, "site.yaml": site})
+        port = free_port()
+        process = start(tmp_path, port, "--workers=1")
+        stack.callback(stop, process)
+        wait(process, port)
+        database.listen(50)
+
+        def connect(*headers: str) -> socket.socket:
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            client.sendall(head("GET", "/api/notes/one", "Connection: close", *headers))
+            return client
+
+        unknown = [connect(f"Authorization: Bearer made-up-{n}") for n in range(6)]
+        time.sleep(0.3)
+        for _ in range(3):
+            began = time.monotonic()
+            assert receive(connect()).startswith(b"HTTP/1.1 200")
+            assert time.monotonic() - began < 1
+        assert {receive(client)[9:12] for client in unknown} == {b"503"}
