@@ -30,8 +30,9 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         entries = "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE)
         return _append(text, entries, newline)
     if not text.endswith("\n"):
+        # Without its last newline, a new text of several lines at the end would read as another one.
         made = edit_yaml(text + newline, tree, changes, expand=expand)
-        return made.removesuffix(newline)
+        return made if expand else made.removesuffix(newline)
     editor = _YamlEditor(text, newline)
     if expand:
         changes = editor.expand(root, tree, changes)

@@ -55,6 +55,12 @@ def test_a_changed_text_keeps_its_comment() -> None:
     assert made == text.replace("fog", "mist").replace("sea", "salt").replace("a-b", "a-c")
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_lines_can_be_added_to_a_file_without_a_last_newline(newline: str) -> None:
+    made = changed_text("a.yaml", f"x: 0{newline}a: 1 # one", None, {"b": "two\nlines\n"})
+    assert made == "x: 0\na: 1 # one\nb: |\n  two\n  lines\n".replace("\n", newline)
+
+
 names = st.lists(st.text("abcdefgh", min_size=1, max_size=2), unique=True, min_size=1, max_size=6)
 
 
