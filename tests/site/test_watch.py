@@ -254,7 +254,7 @@ def test_the_last_good_version_stays_while_a_file_is_broken(api: Api) -> None:
     path = api.root / "content/posts/one.md"
     path.write_text("---\ntitle: [One\n---\n")
     change: Change = api.site.refresh()
-    assert [(p.path, p.line, p.severity) for p in change.problems] == [("content/posts/one.md", 3, "error")]
+    assert [(p.path, p.line, p.severity) for p in change.problems] == [("content/posts/one.md", 2, "error")]
     assert titles(api) == ["One", "Two"]
     path.write_text("---\ntitle: One again\n---\n")
     api.site.refresh()

@@ -559,7 +559,7 @@ FIXED: dict[str, tuple[str, str, str]] = {
         'authors:\n- team/ida # and\n- ../authors/nell.yaml\n- "nobody"\n'
         "pictures: [ /uploads/knots.txt,content/uploads/knots.txt ]\n---\n\n\n   Text.  \n\n",
         "---\n# first\ntitle:   A   # the title\nauthor:  'nell'  # her\n"
-        'authors:\n- team--ida\n- nell\n- "nobody"\n'
+        'authors:\n- team--ida # and\n- nell\n- "nobody"\n'
         "pictures: [knots.txt, knots.txt]\n---\n\n\n   Text.  \n\n",
     ),
     "with other line ends and no end of the last line": (
