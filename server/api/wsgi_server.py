@@ -28,13 +28,13 @@ from server.documents.version import use_key
 from server.errors import SetupError
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
-from server.site.background import follower
+from server.site.background.checking import checker
+from server.site.background.following import follower
+from server.site.background.scaling import scaler
 from server.site.change import Report
 from server.site.change_log import ChangeLog
-from server.site.checking import checker
 from server.site.configure import check_state_folder
 from server.site.loading import cores
-from server.site.scaling import scaler
 from server.site.site import Site
 from server.site.watch import Watcher
 

@@ -20,7 +20,7 @@ from server.search.status import DAMAGED, FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
 from server.search.writer_process import DamagedIndex, WriterProcess
-from server.site.background import Background
+from server.site.background.thread import Background
 from server.site.site import Site, State
 
 log = logging.getLogger("quire")

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from server.api.routes import upload as routes
-from server.site.scaling import scaler
+from server.site.background.scaling import scaler
 from server.site.site import Site
 from server.storage.images import cache, formats
 from server.storage.images.kinds import ImageSize

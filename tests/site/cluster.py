@@ -21,7 +21,7 @@ from server.auth.permissions import Actor
 from server.documents.values import Component
 from server.errors import ApiError
 from server.site import watch
-from server.site.background import follower
+from server.site.background.following import follower
 from server.site.change_log import ChangeLog
 from server.site.replica import State
 from server.site.site import Site

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from server.problems import Problem
+from server.site.background.checking import compare
 from server.site.change import difference
-from server.site.checking import compare
 from server.site.site import Site
 from tests.sites import STRING, collection, component, documents, load, relation, write
 
@@ -89,7 +89,7 @@ def test_it_says_what_a_whole_check_would(tmp_path: Path) -> None:
 def test_in_a_large_site_only_what_changed_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.site.checking.MOST", 3)
+    monkeypatch.setattr("server.site.background.checking.MOST", 3)
     site = load(tmp_path, FILES)
     before = site.state.snapshot
     (tmp_path / "content/authors/ann.json").unlink()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from threading import Event
 from typing import Any
 
-from server.site.background import Background
+from server.site.background.thread import Background
 from server.site.site import Site
 
 log = logging.getLogger("quire")

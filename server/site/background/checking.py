@@ -22,7 +22,7 @@ from server.index.dangling import MEDIA, Key, dangling, exists, pointing, withou
 from server.index.snapshot import Snapshot
 from server.index.tables import Table, difference
 from server.problems import Problem
-from server.site.background import Background
+from server.site.background.thread import Background
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
 from server.site.site import Site, contested

@@ -1,0 +1,1 @@
+"""What works beside the requests: one follows the log, one scales pictures, one checks what changed."""
