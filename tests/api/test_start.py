@@ -28,7 +28,7 @@ from server.api.wsgi_server import check_accounts, make_app
 from server.commands import serve
 from server.site.site import Site
 
-LATE = ("flask", "werkzeug", "sqlalchemy", "argon2", "jwt", "server.search.sync")
+LATE = ("PIL", "flask", "werkzeug", "sqlalchemy", "argon2", "jwt", "server.search.sync")
 site = Site(Path(sys.argv[1]))
 check_accounts(site)
 site.load()

@@ -28,7 +28,7 @@ from server.storage.images.formats import (
     make_formats,
     needs_formats,
 )
-from server.storage.images.kinds import ImageSize
+from server.storage.images.kinds import PICTURES, ImageSize
 from server.storage.links import open_ordinary
 
 _VERSION = 4
@@ -154,8 +154,11 @@ class ImageCache:
 
 def _read(file: BufferedReader, ending: str) -> _Known:
     """What there is to know of an opened file."""
-    measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
-    found, image_size, key = signature(os.fstat(file.fileno())), measure(file, ending), ""
+    found, image_size, key = signature(os.fstat(file.fileno())), None, ""
+    if ending.lower() in PICTURES:
+        image_size = import_module("server.storage.images.measure").measure(
+            file, ending
+        )  # docs/packages.py, LAZY
     if needs_formats(image_size, ending):
         file.seek(0)
         key = hashlib.file_digest(file, "sha256").hexdigest()[:32]

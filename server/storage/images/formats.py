@@ -17,21 +17,27 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from server.storage.images.kinds import ImageSize, kilobytes
-from server.storage.images.scale import CPU_S, FORMATS, UNSCALABLE
 from server.storage.write_lock import WriteLock
 
+# The name of each format and the box that it fits in, in pixels: those of Strapi.
+FORMATS: Mapping[str, tuple[int, int]] = {
+    "thumbnail": (245, 156),
+    "small": (500, 500),
+    "medium": (750, 750),
+    "large": (1000, 1000),
+}
 SCALED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
 _DRAFTED = (".jpg", ".jpeg")  # which are decoded smaller than they are
 MAX_DECODED = 64_000_000  # pixels; a picture with more to decode is not scaled
+CPU_S = 20  # of processor time that a picture may take
 MOST_S = 1.5 * CPU_S  # that a picture may take, however many others compute beside it
 WAIT_S = MOST_S
 _RECORD = "formats.json"
+UNSCALABLE = os.EX_DATAERR  # the status of the process for a picture that is damaged or too large
 _AT_FAULT = (UNSCALABLE, -signal.SIGXCPU)  # how the process ends where it is for the picture
 _CODE = Path(__file__).resolve().parents[3]  # the folder of this package, for the process to import
-_SUBTYPES: Mapping[str, str] = {
-    ".jpg": "jpeg",
-    ".tif": "tiff",
-}  # of media types, where the ending is not that
+# Of media types, where the ending is not that.
+_SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
 
 class UnscalableError(Exception):

@@ -9,6 +9,7 @@ import filetype  # type: ignore[import-untyped]
 
 # The endings of pictures that have a size in pixels, beside SVG.
 MEASURED = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
+PICTURES = (*MEASURED, ".svg")
 
 
 @dataclass(frozen=True, slots=True)

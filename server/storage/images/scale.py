@@ -13,25 +13,16 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from PIL import Image, ImageOps, ImageSequence
 
+from server.storage.images.formats import CPU_S, FORMATS, UNSCALABLE
 from server.storage.images.measure import MAX_PIXELS, READ, measure, orientation
 
-# The name of each format and the box that it fits in, in pixels: those of Strapi.
-FORMATS: Mapping[str, tuple[int, int]] = {
-    "thumbnail": (245, 156),
-    "small": (500, 500),
-    "medium": (750, 750),
-    "large": (1000, 1000),
-}
 MEMORY = 1024 * 1024 * 1024  # bytes of address space
-CPU_S = 20
-UNSCALABLE = os.EX_DATAERR
 NICE = 5  # Those that answer requests go first.
 _DRAFT = (2000, 2000)  # A JPEG is decoded at twice the size of the largest format, not in full.
 _GAP = 2.0  # A frame is averaged to twice the size before pixels are interpolated.

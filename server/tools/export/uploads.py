@@ -11,8 +11,7 @@ from server.documents.document import Document
 from server.index.snapshot import apply
 from server.paths import UPLOADS
 from server.site.site import Site, State
-from server.storage.images.formats import format_of
-from server.storage.images.scale import FORMATS
+from server.storage.images.formats import FORMATS, format_of
 from server.storage.media import upload_path
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
