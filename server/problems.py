@@ -1,6 +1,6 @@
 """Problems: what is wrong in the files of a site, without keeping the other files from being served."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -48,3 +48,8 @@ class Problem:
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where}: {self.message}" + (f" ({self.fix})" if self.fix else "")
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems by path, line and column."""
+    return tuple(sorted(problems, key=lambda p: (p.path, p.line or 0, p.column or 0, p.message)))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
-from server.problems import Problem
+from server.problems import Problem, in_order
 from server.site.contents import Contents
 from server.site.record import Record
 from server.storage.journal import Write
@@ -73,11 +73,7 @@ def difference(
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]
     gone = [problem for key, problem in old.items() if key not in new]
-    return tuple(sorted(added, key=_place)), tuple(sorted(gone, key=_place))
-
-
-def _place(problem: Problem) -> tuple[str, int, str]:
-    return problem.path, problem.line or 0, problem.message
+    return in_order(added), in_order(gone)
 
 
 def _is_read(known: Entry | None, entry: Entry) -> bool:

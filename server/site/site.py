@@ -19,7 +19,7 @@ from server.errors import ConflictError, GitBusyError, StorageError
 from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
 from server.paths import FOLDER, state_folder
-from server.problems import Problem
+from server.problems import Problem, in_order
 from server.site.change import Change, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.configure import configure
@@ -97,7 +97,7 @@ class Site:
         }
         for entry in list(contents.entries.values()):
             found.update(entry.problems)
-        return tuple(sorted(found, key=lambda p: (p.path, p.line or 0, p.column or 0, p.message)))
+        return in_order(found)
 
     def load(self, progress: Progress | None = None, cores: int = 1) -> None:
         """Read the whole site, on several cores. Raises SetupError for a broken site.yaml or schema.

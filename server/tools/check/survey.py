@@ -17,7 +17,7 @@ from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
 from server.index.snapshot import Snapshot
 from server.paths import FOLDER, TYPES
-from server.problems import Problem
+from server.problems import Problem, in_order
 from server.schema.load import survey_content_types
 from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import BUILT_IN, Schema
@@ -77,11 +77,11 @@ def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
     """Check the site at `root`. `load` is given `Site.load`, and calls it with a progress function."""
     wrong, interrupted = _configuration(root), _interrupted(root)
     if wrong:
-        return Survey(_sorted((*wrong, *interrupted)), len({problem.path for problem in wrong}))
+        return Survey(in_order((*wrong, *interrupted)), len({problem.path for problem in wrong}))
     site = Site(root)
     load(site.load)
     found = look(site, translations=translations)
-    return replace(found, problems=_sorted((*found.problems, *interrupted)))
+    return replace(found, problems=in_order((*found.problems, *interrupted)))
 
 
 def look(site: Site, *, translations: bool = False) -> Survey:
@@ -99,7 +99,7 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     shown = (p for p in found if not _is_ignored(p, state.settings) and not p.message.endswith(lost))
     fixes = _fixes(audit, found)
     told = (replace(p, fix=fixes.get((p.path, p.line, p.column, p.rule), p.fix)) for p in shown)
-    return Survey(_sorted(told), len(audit.files), len(fixes), site=site, audit=audit, unseen=unseen)
+    return Survey(in_order(told), len(audit.files), len(fixes), site=site, audit=audit, unseen=unseen)
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:
@@ -209,7 +209,3 @@ def _with_position(root: Path, problem: Problem) -> Problem:
     if position is None:
         return problem
     return replace(problem, line=position.line, column=position.value or position.column)
-
-
-def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    return tuple(sorted(problems, key=lambda p: (p.path, p.line or 0, p.column or 0, p.message)))
