@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -33,6 +33,7 @@ class Context:
     layout: Layout
     changeset: Changeset
     now: str
+    _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with its text
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
         """What is published of a document, and its draft where that has a file of its own."""
@@ -49,10 +50,14 @@ class Context:
             return {}
         return changed_keys(document.type, old, new, self.tree(document))
 
-    def tree(self, document: Document) -> dict[str, Tree]:
+    def tree(self, document: Document) -> Mapping[str, Tree]:
         """What the file of a document says. ConflictError where it can't be read."""
         with unreadable(document.path):
-            return parse(document.path, self._text(document), document.type.body)
+            text = self._text(document)
+            known = self._trees.get(document.path)
+            if known is None or known[0] != text:
+                known = self._trees[document.path] = text, parse(document.path, text, document.type.body)
+            return known[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
         """The text of a document's file with some keys changed. ConflictError where that can't be."""
