@@ -8,7 +8,7 @@ from server.api.environ import BUDGET, STATE, parse_query
 from server.api.response import JSON
 from server.api.serving.bodies import SMALL
 from server.errors import LimitError, PayloadTooLargeError, ValidationError
-from server.formats.json_reader import has_more_values, read_json
+from server.formats.json.reader import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
 from server.query import qs

@@ -1,4 +1,4 @@
-"""A document's values → what its file says: the inverse of `decode`, in trees that `yaml_writer` writes."""
+"""A document's values → what its file says: the inverse of `decode`, in trees for `formats.yaml.writer`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

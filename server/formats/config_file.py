@@ -7,11 +7,11 @@ from typing import Any
 
 from server.errors import SetupError
 from server.formats.conflicts import check_conflict
-from server.formats.json_reader import json_positions, read_json
+from server.formats.json.reader import json_positions, read_json
 from server.formats.positions import Position, Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
-from server.formats.yaml_reader import read_yaml
+from server.formats.yaml.reader import read_yaml
 
 
 @dataclass(frozen=True, slots=True)

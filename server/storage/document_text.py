@@ -13,18 +13,18 @@ from server.documents.layout import MARKDOWN, TOML
 from server.errors import ConflictError
 from server.formats import frontmatter
 from server.formats.conflicts import has_conflict
-from server.formats.edit_json import edit_json
-from server.formats.edit_yaml import edit_yaml
 from server.formats.edits import REMOVE, same
-from server.formats.json_reader import read_json
-from server.formats.json_writer import json_text
+from server.formats.json.edit import edit_json
+from server.formats.json.reader import read_json
+from server.formats.json.writer import json_text
 from server.formats.lines import newline_of
 from server.formats.toml.edit import edit_toml
 from server.formats.toml.reader import read_toml
 from server.formats.toml.writer import NoNull, toml_mapping
 from server.formats.tree import SyntaxProblem, Tree
-from server.formats.yaml_reader import read_yaml
-from server.formats.yaml_writer import yaml_mapping
+from server.formats.yaml.edit import edit_yaml
+from server.formats.yaml.reader import read_yaml
+from server.formats.yaml.writer import yaml_mapping
 from server.storage.read import BOM, parse
 
 # The formats of front matter that new files can have, by their names in `options.frontMatter`.

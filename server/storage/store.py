@@ -23,7 +23,7 @@ from server.documents.layout import Claim, Layout
 from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
-from server.formats.yaml_reader import read_yaml
+from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import FILE_FIELDS, UPLOAD, Schema
 from server.storage.files import Signature, digest_of, signature

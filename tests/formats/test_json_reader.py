@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.json_reader import has_more_values, read_json
+from server.formats.json.reader import has_more_values, read_json
 from server.formats.scalars import MAX_DIGITS, typed
 from server.formats.tree import Plain, SyntaxProblem
 from tests.waiting import computing_less_than

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from server.formats.json_reader import read_json
+from server.formats.json.reader import read_json
 from server.formats.positions import Positions
 from server.formats.scalars import is_null
 from server.formats.tree import MAX_DEPTH, MAX_NODES, Plain, SyntaxProblem
-from server.formats.yaml_reader import read_yaml
+from server.formats.yaml.reader import read_yaml
 
 CHARACTERS = st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\ufeff\ufffe\uffff")
 TEXTS = st.one_of(

@@ -12,8 +12,8 @@ from ruamel.yaml.emitter import Emitter
 
 from server.formats.edits import same
 from server.formats.tree import Plain
-from server.formats.yaml_reader import read_yaml
-from server.formats.yaml_writer import ESCAPED, _Emitter, _scalar, _write, yaml_entry, yaml_mapping
+from server.formats.yaml.reader import read_yaml
+from server.formats.yaml.writer import ESCAPED, _Emitter, _scalar, _write, yaml_entry, yaml_mapping
 
 WORDS = [
     "no",

@@ -5,7 +5,7 @@ from pathlib import Path
 from server.config.model import FILE
 from server.config.reader import read_settings
 from server.errors import SetupError
-from server.formats.yaml_reader import read_yaml
+from server.formats.yaml.reader import read_yaml
 from server.paths import CONTENT
 from server.storage.document_text import changed_text, new_text
 from server.tools.importer.source import Source, is_localized

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from server.errors import SetupError
-from server.formats.yaml_writer import yaml_entry
+from server.formats.yaml.writer import yaml_entry
 from server.storage.git import git
 
 COMPOSE = "compose.yaml"

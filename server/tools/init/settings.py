@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from server.formats.yaml_writer import yaml_entry
+from server.formats.yaml.writer import yaml_entry
 
 
 def settings_text(

@@ -6,7 +6,7 @@ from typing import Any
 
 from server.config.model import FILE
 from server.documents.timestamps import now
-from server.formats.yaml_writer import yaml_entry
+from server.formats.yaml.writer import yaml_entry
 from server.tools.init.settings import settings_text
 
 _EXAMPLES: Mapping[str, str] = {

@@ -1,7 +1,7 @@
 """Changes values in the text of a YAML file, and leaves every other byte as it is.
 
 `edit_yaml` takes the text, its tree, and the new values of some keys of its top mapping. It cuts at
-the spans of the syntax tree and inserts what `yaml_writer` writes. The caller reads the result back
+the spans of the syntax tree and inserts what `yaml.writer` writes. The caller reads the result back
 and compares: an edit that says anything but what it should is not used.
 """
 
@@ -12,9 +12,10 @@ from typing import Any
 from server.formats.edits import MOST_COMPARED, REMOVE, Cut, Difference, apply_cuts, differences, same
 from server.formats.lines import comments_start, line_end, line_start, next_line
 from server.formats.scalars import is_null
-from server.formats.syntax_tree import Node, yaml_nodes
+from server.formats.syntax_tree import Node
 from server.formats.tree import Tree
-from server.formats.yaml_writer import ESCAPED, yaml_entry
+from server.formats.yaml.nodes import yaml_nodes
+from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 

@@ -4,8 +4,9 @@ import re
 from typing import Any
 
 from server.formats.edits import REMOVE, Cut, apply_cuts, same
-from server.formats.json_writer import json_text
-from server.formats.syntax_tree import Node, json_nodes
+from server.formats.json.nodes import json_nodes
+from server.formats.json.writer import json_text
+from server.formats.syntax_tree import Node
 from server.formats.tree import Tree
 
 _INDENT = re.compile(r"\n([ \t]+)\S")

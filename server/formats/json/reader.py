@@ -7,7 +7,7 @@ from collections import Counter
 from server.formats.positions import Positions, position_at
 from server.formats.scalars import MAX_DIGITS
 from server.formats.tree import MAX_DEPTH, Plain, SyntaxProblem, Tree, depth_of
-from server.formats.yaml_reader import read_yaml
+from server.formats.yaml.reader import read_yaml
 
 # JSON strings, and the numbers that Python's reader refuses without saying where they are.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)

@@ -1,0 +1,1 @@
+"""YAML: text → tree with positions, values → text, and edits that keep every other byte."""
