@@ -41,7 +41,7 @@ from server.api.response import (
     without,
 )
 from server.api.serving.bodies import MAX_BODY, SMALL
-from server.auth.database_file import is_server
+from server.auth.database.file import is_server
 from server.config.model import Settings
 from server.errors import ClientGone, Postponed, RateLimitError
 from server.index.budget import Budget, turns

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 from server.api.environ import STATE
-from server.auth.database_file import OpenedFile, is_server
+from server.auth.database.file import OpenedFile, is_server
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.errors import ForbiddenError, SetupError, UnauthorizedError, UnavailableError

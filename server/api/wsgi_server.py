@@ -21,7 +21,7 @@ from server.api.lazy import Lazy
 from server.api.response import Answer
 from server.api.serving.http_server import HttpServer
 from server.api.serving.supervisor import Supervisor
-from server.auth.database_file import database_file, is_sound
+from server.auth.database.file import database_file, is_sound
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.documents.version import use_key

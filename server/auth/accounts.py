@@ -18,8 +18,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from server.auth.database import Watch, open_database, site_table, tokens_table
-from server.auth.database_file import OpenedFile, database_file
+from server.auth.database.file import OpenedFile, database_file
+from server.auth.database.opening import Watch, open_database
+from server.auth.database.tables import site_table, tokens_table
 from server.auth.permissions import Actor
 from server.bounded import Cache, size_of
 from server.documents.timestamps import from_datetime, now

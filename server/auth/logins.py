@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
-from server.auth.database import logins_table, users_table
+from server.auth.database.tables import logins_table, users_table
 from server.auth.login import Login
 from server.auth.user import User
 from server.documents.timestamps import from_datetime, now

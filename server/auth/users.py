@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, func, or_, select, true
 
 from server.auth.accounts import Accounts
-from server.auth.database import users_table, versions_table
+from server.auth.database.tables import users_table, versions_table
 from server.auth.passwords import check_password, hash_password, is_outdated
 from server.auth.user import Changes, User, name_key, plain_address, plain_name
 from server.documents.ids import new_document_id

@@ -11,7 +11,7 @@ from argon2 import PasswordHasher
 from sqlalchemy import select
 
 from server.auth.accounts import Accounts
-from server.auth.database import users_table
+from server.auth.database.tables import users_table
 from server.auth.user import LONGEST, User, broken_rule, name_key, plain_name
 from server.auth.users import Users
 from server.errors import TakenError

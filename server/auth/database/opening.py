@@ -1,4 +1,4 @@
-"""The accounts database: its tables and how it is opened, in SQLite or wherever `accounts:` points."""
+"""Opens the accounts database, in SQLite or wherever `accounts:` points, and makes what is missing of it."""
 
 import logging
 import secrets
@@ -7,30 +7,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    create_engine,
-    event,
-    inspect,
-    select,
-    text,
-)
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, select, text
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
-from server.auth.database_file import database_file, is_server
+from server.auth.database.file import database_file, is_server
+from server.auth.database.tables import LATER, indexes, metadata, site_table, users_table, versions_table
 from server.auth.user import name_key
 from server.errors import ApiError, SetupError, StorageError, UnavailableError
 
@@ -39,87 +23,6 @@ log = logging.getLogger("quire")
 TRIES = 3
 CONNECT_S = 3  # how long a database elsewhere may take to accept a connection
 UNANSWERED_MS = 5000  # how long what was sent to it may stay unacknowledged
-
-_metadata = MetaData()
-tokens_table = Table(
-    "tokens",
-    _metadata,
-    Column("hash", String(64), primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("kind", String(20), nullable=False),
-    Column("permissions", Text, nullable=False, default=""),
-    Column("created_at", String(24), nullable=False),
-    Column("expires_at", String(24)),
-)
-
-users_table = Table(
-    "users",
-    _metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("document_id", String(24), nullable=False, unique=True),
-    Column("username", String(200), nullable=False, unique=True),
-    Column("email", String(320), nullable=False, unique=True),
-    Column("password", String(200)),
-    Column("provider", String(40), nullable=False, default="local"),
-    Column("confirmed", Boolean, nullable=False, default=True),
-    Column("blocked", Boolean, nullable=False, default=False),
-    Column("role", String(100), nullable=False, default="authenticated"),
-    Column("sessions", Integer, nullable=False, default=0),
-    Column("reset_hash", String(64)),
-    Column("confirm_hash", String(64)),
-    Column("created_at", String(24), nullable=False),
-    Column("updated_at", String(24), nullable=False),
-    # The columns below came later: `_complete` adds them to a database that was made without them.
-    Column("name_key", String(200)),
-    Column("version", Integer, nullable=False, server_default="0"),
-    sqlite_autoincrement=True,
-)
-_LATER = ("name_key", "version")
-_indexes = (
-    Index("users_name_key", users_table.c.name_key, unique=True),
-    Index("users_version", users_table.c.version),
-)
-
-# The logins that can be renewed, where `auth.refresh` is set: one row each, deleted when it ends.
-logins_table = Table(
-    "logins",
-    _metadata,
-    Column("id", String(32), primary_key=True),
-    Column("user_id", Integer, nullable=False, index=True),
-    Column("sessions", Integer, nullable=False),  # that of the user: a changed password ends the login
-    Column("turn", Integer, nullable=False),  # how often it was renewed
-    Column("device_id", String(200)),
-    Column("device_name", String(200)),
-    Column("began_at", String(24), nullable=False),
-    Column("renewed_at", String(24), nullable=False),
-    Column("expires_at", String(24), nullable=False),
-    Column("ends_at", String(24), nullable=False),
-)
-
-# What was tried too often, or from where an account was logged in to: times in seconds since 1970.
-attempts_table = Table(
-    "attempts",
-    _metadata,
-    Column("key", String(64), primary_key=True),
-    Column("until", Float, nullable=False, index=True),
-    Column("known_until", Float, nullable=False),
-)
-
-# What tells this database from all others, in one row: tokens of users are good for its users alone.
-site_table = Table(
-    "site",
-    _metadata,
-    Column("row", Integer, primary_key=True),
-    Column("id", String(32), nullable=False),
-)
-
-# How often the rows of a table were changed; whoever changes one counts first, and so is alone.
-versions_table = Table(
-    "versions",
-    _metadata,
-    Column("name", String(40), primary_key=True),
-    Column("number", Integer, nullable=False),
-)
 
 
 class Watch:
@@ -208,7 +111,7 @@ def _make_tables(engine: Engine) -> None:
     for left in reversed(range(TRIES)):
         try:
             with engine.begin() as connection:
-                for table in _metadata.sorted_tables:
+                for table in metadata.sorted_tables:
                     connection.execute(CreateTable(table, if_not_exists=True))
                 _complete(connection)
         except (OperationalError, ProgrammingError, IntegrityError):
@@ -221,7 +124,7 @@ def _make_tables(engine: Engine) -> None:
 def _complete(connection: Connection) -> None:
     """Bring the tables of an older release up to date."""
     there = {column["name"] for column in inspect(connection).get_columns(users_table.name)}
-    for name in _LATER:
+    for name in LATER:
         if name not in there:
             column = CreateColumn(users_table.c[name]).compile(dialect=connection.dialect)
             connection.execute(text(f"ALTER TABLE users ADD COLUMN {column}"))
@@ -230,7 +133,7 @@ def _complete(connection: Connection) -> None:
     if connection.execute(select(site_table.c.id)).first() is None:
         connection.execute(site_table.insert(), {"row": 1, "id": secrets.token_hex(16)})
     _fill_keys(connection)
-    for index in _indexes:
+    for index in indexes:
         connection.execute(CreateIndex(index, if_not_exists=True))
 
 

@@ -30,7 +30,7 @@ def database_file(root: Path) -> Path:
 def is_sound(path: Path) -> bool:
     """Whether a file is plainly a database that can be read and written, or still empty.
 
-    False says nothing: only opening the database (`server.auth.database`) tells what is wrong, if it is.
+    False says nothing: only opening the database (`database.opening`) tells what is wrong, if it is.
     """
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
