@@ -17,7 +17,7 @@ from server.index.snapshot import build
 from server.schema.load import read_content_types
 from server.site.site import Site
 from server.storage.files import walk
-from server.storage.git import read_history
+from server.storage.git.times import read_times
 from server.storage.store import Store
 from server.tools.check.survey import survey
 
@@ -42,7 +42,7 @@ def measure(root: Path) -> list[Step]:
     reading, plain, documents = _read_side_by_side(root, store, files)
     walking = _seconds(lambda: walk(root, store.layout.roots))
     log = _seconds(lambda: subprocess.run(_LOG, cwd=root, capture_output=True, check=True))
-    history = _seconds(lambda: read_history(root))
+    history = _seconds(lambda: read_times(root))
     building = _seconds(lambda: build(store.schema, documents))
     state = root / ".quire"
     fresh = _seconds(lambda: Site(root).load(), before=lambda: shutil.rmtree(state, ignore_errors=True))
@@ -78,7 +78,7 @@ def print_table(measured: dict[int, list[Step]]) -> None:
 
 
 def _store(root: Path) -> Store:
-    history = read_history(root)
+    history = read_times(root)
     return Store(root, read_content_types(root), read_settings(root), history.timestamps)
 
 

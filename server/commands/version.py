@@ -4,7 +4,7 @@ import platform
 from pathlib import Path
 
 from server import __version__
-from server.storage.git import git
+from server.storage.git.command import git
 
 _PACKAGE = Path(__file__).parent.parent
 # `make dist` writes it, so that an installed Quire knows its commit without git.

@@ -17,7 +17,7 @@ from server.schema.load import read_content_types
 from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import Schema
 from server.storage.files import Signature, signature_of, walk
-from server.storage.git import is_tracked
+from server.storage.git.repository import is_tracked
 from server.storage.links import link_problem
 
 

@@ -116,4 +116,4 @@ def equal(old: Document, new: Document) -> bool:
 
 
 def _store(root: Path, image_cache: ImageCache, configuration: Configuration, git: GitState) -> Store:
-    return Store(root, configuration.schema, configuration.settings, git.history.timestamps, image_cache)
+    return Store(root, configuration.schema, configuration.settings, git.committed.timestamps, image_cache)

@@ -1,4 +1,4 @@
-"""What git says of a site at one moment: its repository, where HEAD and the index are, the history."""
+"""What git says of a site at one time: its repository, its HEAD and index, when files were committed."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,9 @@ from pathlib import Path
 
 from server.paths import cache_folder
 from server.storage.files import Signature, signature_of
-from server.storage.git import History, changed_paths, git_folder, git_lock, head_mark, read_history
+from server.storage.git.repository import git_folder, git_lock, head_mark
+from server.storage.git.times import CommitTimes, read_times
+from server.storage.git.uncommitted import changed_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +23,14 @@ class GitState:
     place: object = None
     head: object = None
     index: Signature | None = None
-    history: History = field(default_factory=History)
+    committed: CommitTimes = field(default_factory=CommitTimes)
 
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """What is different in a later GitState: all but its history in full, of the history what changed."""
+    """What is different in a later GitState: all but the times of commits in full, of these what changed."""
 
-    after: GitState  # with an empty history
+    after: GitState  # without times of commits
     commit: str
     times: Mapping[str, tuple[int, int]]
     forgotten: frozenset[str]
@@ -55,31 +57,31 @@ def look_at_git(root: Path, before: GitState) -> GitState:
     head, index = head_mark(folder), signature_of(folder / "index")
     if head is not None and (folder, head) == (before.folder, before.head):
         return before if index == before.index else replace(before, index=index, place=place)
-    history = read_history(root, history_cache(root), before.history)
-    return GitState(folder, place, head, index, history)
+    committed = read_times(root, times_cache(root), before.committed)
+    return GitState(folder, place, head, index, committed)
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
     """The state with git asked anew which of some paths differ from the last commit."""
-    known = {path for path in paths if path in state.history.times}
+    known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
-    changed = (state.history.changed - known) | changed_paths(root, known)
-    if changed == state.history.changed:
+    changed = (state.committed.changed - known) | changed_paths(root, known)
+    if changed == state.committed.changed:
         return state
-    return replace(state, history=replace(state.history, changed=changed))
+    return replace(state, committed=replace(state.committed, changed=changed))
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
     """The state after a write of some paths, which is in no commit yet."""
-    written = {path for path in paths if path in state.history.times} - state.history.changed
+    written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
-    return replace(state, history=replace(state.history, changed=state.history.changed | written))
+    return replace(state, committed=replace(state.committed, changed=state.committed.changed | written))
 
 
-def retimed(before: History, after: History, paths: Iterable[str]) -> set[str]:
-    """The paths, of some, to which a later history gives other timestamps."""
+def retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
+    """The paths, of some, to which later commits give other timestamps."""
     return {
         path
         for path in paths
@@ -90,10 +92,13 @@ def retimed(before: History, after: History, paths: Iterable[str]) -> set[str]:
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
     """What leads from one state to another; None where they are the same."""
-    old, new = before.history, after.history
-    plain = replace(after, history=History())
+    old, new = before.committed, after.committed
+    plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
-    if plain == replace(before, history=History()) and (new.commit, new.changed) == (old.commit, old.changed):
+    if plain == replace(before, committed=CommitTimes()) and (new.commit, new.changed) == (
+        old.commit,
+        old.changed,
+    ):
         return None
     times = {} if same_times else {p: t for p, t in new.times.items() if old.times.get(p) != t}
     return GitChange(
@@ -108,12 +113,12 @@ def git_change(before: GitState, after: GitState) -> GitChange | None:
 
 def apply_git(before: GitState, change: GitChange) -> GitState:
     """The state that a change leads to."""
-    times = before.history.times
+    times = before.committed.times
     if change.times or change.forgotten:
         kept = {path: at for path, at in times.items() if path not in change.forgotten}
         times = {**kept, **change.times}
-    changed = (before.history.changed - change.unchanged) | change.changed
-    return replace(change.after, history=History(change.commit, times, changed))
+    changed = (before.committed.changed - change.unchanged) | change.changed
+    return replace(change.after, committed=CommitTimes(change.commit, times, changed))
 
 
 def moving(state: GitState) -> tuple[Signature | None, object, Signature | None]:
@@ -123,8 +128,8 @@ def moving(state: GitState) -> tuple[Signature | None, object, Signature | None]
     return git_lock(state.folder), head_mark(state.folder), signature_of(state.folder / "index")
 
 
-def history_cache(root: Path) -> Path | None:
-    """Where git's history is kept between two starts; None where nothing can be written."""
+def times_cache(root: Path) -> Path | None:
+    """Where the times of commits are kept between two starts; None where nothing can be written."""
     folder = cache_folder(root)
     return folder / "git.json" if folder else None
 

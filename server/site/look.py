@@ -128,10 +128,10 @@ def _refuse_emptied(found: Configuration, before: Configuration) -> None:
 
 def _retimed(contents: Contents, git: GitState) -> set[str]:
     """The paths of entries whose timestamps git gives otherwise now."""
-    if git.history is contents.git.history:
+    if git.committed is contents.git.committed:
         return set()
     beside = {path + DESCRIPTION: path for path in contents.entries if upload_path(path)}
-    found = retimed(contents.git.history, git.history, [*contents.entries, *beside])
+    found = retimed(contents.git.committed, git.committed, [*contents.entries, *beside])
     return {beside.get(path, path) for path in found}
 
 
@@ -145,7 +145,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
         before = {path: _signatures(contents, path) for path in left}
         if ask_git:
             git = with_changed(contents.root, git, {p for path in left for p in (path, path + DESCRIPTION)})
-        store = contents.store.timed(git.history.timestamps)
+        store = contents.store.timed(git.committed.timestamps)
         found.update((path, _read_one(contents, store, path)) for path in sorted(left))
         left = {path for path in left if not _was_read_as(contents, before[path], path, found[path])}
         if not left:

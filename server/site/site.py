@@ -29,7 +29,7 @@ from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import look, look_at, look_at_written, seems_changed
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
-from server.storage.git import git_lock, is_at_work
+from server.storage.git.repository import git_lock, is_at_work
 from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from server.storage import git as storage_git
-from server.storage.git import _tell_of_owner, changed_paths, git_folder, is_shallow, read_history
-from server.storage.git import git as quire_git
+from server.storage.git import command
+from server.storage.git.command import _tell_of_owner
+from server.storage.git.command import git as quire_git
+from server.storage.git.repository import git_folder, is_shallow
+from server.storage.git.times import read_times
+from server.storage.git.uncommitted import changed_paths
 from tests.git import commit_all, git
 from tests.sites import write
 
@@ -47,8 +50,8 @@ def ask_everything(root: Path) -> frozenset[str]:
     os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     git_folder(root)
     is_shallow(root)
-    history = read_history(root)
-    later = read_history(root, before=history)
+    history = read_times(root)
+    later = read_times(root, before=history)
     return later.changed | changed_paths(root, ["content/a.md", "content/b.md"])
 
 
@@ -124,8 +127,8 @@ def test_no_hook_runs(root: Path, program: Path, ran: Path) -> None:
 
 def test_a_hook_would_run(root: Path, program: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the test above looks for: without the setting that Quire gives git, the same command runs it."""
-    fixed = tuple(setting for setting in storage_git._FIXED if not setting.startswith("core.hooksPath"))
-    monkeypatch.setattr(storage_git, "_FIXED", fixed)
+    fixed = tuple(setting for setting in command._FIXED if not setting.startswith("core.hooksPath"))
+    monkeypatch.setattr(command, "_FIXED", fixed)
     shutil.copy(program, root / ".git/hooks/post-index-change")
     write(root, {"content/a.md": "ONE\n"})
     quire_git(root, "update-index", "content/a.md")
@@ -211,7 +214,7 @@ def test_the_repository_of_somebody_else_is_not_read(
     with caplog.at_level(logging.WARNING, "quire"):
         for _ in range(2):
             assert git_folder(untrusted) is None
-            assert read_history(untrusted).times == {}
+            assert read_times(untrusted).times == {}
     assert caplog.text.count("belongs to somebody else") == 1
     write(untrusted.parent, {".gitconfig": f"[safe]\n\tdirectory = {untrusted}\n"})
     assert git_folder(untrusted) == untrusted / ".git"

@@ -19,7 +19,7 @@ from server.index.snapshot import empty
 from server.paths import UPLOADS
 from server.storage.document_text import new_text
 from server.storage.files import walk
-from server.storage.git import History
+from server.storage.git.times import CommitTimes
 from server.storage.read import MAX_BYTES, parse
 from server.storage.store import Store
 from server.tools.importer.documents import TargetVersion, target_versions
@@ -39,7 +39,7 @@ Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
     """Merge all document versions of a source; files of versions that it has no more are removed."""
-    store = Store(merge.root, fitted.schema, fitted.settings, History().timestamps)
+    store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
     context = Context(empty(fitted.schema), fitted.settings, store.layout, merge.changeset, now())
     documents = _DocumentMerge(merge, context, fitted, source.notes)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.errors import SetupError
 from server.formats.yaml.writer import yaml_entry
-from server.storage.git import git
+from server.storage.git.command import git
 
 COMPOSE = "compose.yaml"
 WORKFLOW = ".github/workflows/content.yaml"

@@ -1,0 +1,91 @@
+"""Runs git, so that nothing runs which a repository configures: its owner need not be who runs Quire.
+
+Only git's own code is at work: no hook, monitor, filter, pager or signature program, no submodule, no fetch.
+Whose repository may be read at all is for git to say (`safe.directory`).
+"""
+
+import logging
+import os
+import subprocess
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+log = logging.getLogger("quire")
+
+# What a repository's own configuration says otherwise is overruled by these.
+_FIXED = (
+    "core.quotePath=false",
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.askPass=false",
+    "credential.helper=",
+    "diff.external=",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "log.showSignature=false",
+    "safe.bareRepository=explicit",
+)
+# A clone without all objects would fetch those that are missing, over whatever its remote is.
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_NOT_OURS = "dubious ownership"  # in what git says of a repository of somebody else
+
+
+def git(root: Path, *arguments: str, index: Path | None = None, filters: Iterable[str] = ()) -> str | None:
+    """What a git command prints, with the repository's index or another; None where it fails.
+
+    `filters` are the names of filters (`filter.NAME.clean`) that are not to be run.
+    """
+    settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
+    options = [word for setting in settings for word in ("-c", setting)]
+    command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= _ENVIRONMENT
+    if index:
+        environment["GIT_INDEX_FILE"] = str(index)
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False
+        )
+    except OSError:
+        return None
+    if done.returncode and _NOT_OURS.encode() in done.stderr:
+        _tell_of_owner(root)
+    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
+
+
+def filter_names(root: Path) -> tuple[str, ...] | None:
+    """The names of the filters that are configured; None where one has a name that can't be overruled."""
+    found = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
+    keys = (found or "").split("\0")
+    names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))
+    return None if any("=" in name for name in names) else names
+
+
+def _without_filter(name: str) -> tuple[str, ...]:
+    return (
+        f"filter.{name}.clean=",
+        f"filter.{name}.smudge=",
+        f"filter.{name}.process=",
+        f"filter.{name}.required=false",
+    )
+
+
+@lru_cache(maxsize=16)
+def _tell_of_owner(root: Path) -> None:
+    """Say once why a site has no history."""
+    log.warning(
+        "%s: the repository belongs to somebody else, so that git does not read it; timestamps come from "
+        "the file system (git config --global --add safe.directory %s, if you trust it)",
+        root,
+        root,
+    )

@@ -1,0 +1,34 @@
+"""Which files differ from the last commit."""
+
+import shutil
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+
+from server.storage.git.command import filter_names, git
+
+# A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+_MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about all
+
+
+def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset[str]:
+    """The paths whose file differs from the last commit, among `paths` or among all."""
+    if paths is not None and not paths:
+        return frozenset()
+    some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
+    arguments = ("diff", *_PLAIN, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    filters = filter_names(root)
+    if filters is None:
+        return frozenset()
+    place = git(root, "rev-parse", "--git-path", "index")
+    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        # git writes what it learns of the files into the index: into a copy, which nobody else locks.
+        copy = Path(folder) / "index"
+        try:
+            shutil.copy2(root / (place or "").rstrip("\n"), copy)
+        except OSError:
+            return frozenset()
+        found = git(root, *arguments, index=copy, filters=filters)
+    changed = frozenset((found or "").split("\0")) - {""}
+    return changed if paths is None else changed & frozenset(paths)
