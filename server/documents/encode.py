@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from server.documents.other_keys import spread
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Type
@@ -37,12 +38,12 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """The attributes of a row that a file has to name: those with a value, or without their default."""
+    """What a file has to say of a row: the attributes with a value, or without their default."""
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         if not is_empty(value) or attribute.has_default:  # A missing key would mean the default.
             found[attribute.name] = encode(attribute, value)
-    return found
+    return spread(type_, found)
 
 
 def changed_keys(

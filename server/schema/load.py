@@ -154,6 +154,7 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
         front_matter=options.get("frontMatter", FRONT_MATTER[0]),
         draft_key=_draft_key(file, options),
         body=_body(file, options, attributes),
+        other_keys=_other_keys(file, options, attributes),
         path=file.path,
         raw=file.data,
     )
@@ -245,6 +246,18 @@ def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str,
             "body",
         )
     return found.name
+
+
+def _other_keys(
+    file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str, Attribute]
+) -> str | None:
+    name = options.get("otherKeys")
+    if name is None:
+        return None
+    if not isinstance(name, str) or name not in attributes or attributes[name].type != "json":
+        what = f'options.otherKeys names "{name}", which is no json attribute'
+        raise file.refuse(what, "name a json attribute", "options", "otherKeys")
+    return name
 
 
 # Each option by its field of Attribute, its name in a schema file, and the type of its value.

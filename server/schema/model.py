@@ -204,6 +204,7 @@ class Type:
     front_matter: str = "yaml"
     draft_key: DraftKey | None = None
     body: str | None = None
+    other_keys: str | None = None  # the json attribute that holds the keys which are no attributes
     path: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 

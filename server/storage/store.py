@@ -20,6 +20,7 @@ from server.documents.decode import (
 from server.documents.document import Document, make
 from server.documents.drafts import is_draft, unused_key
 from server.documents.layout import Claim, Layout
+from server.documents.other_keys import gather
 from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
@@ -159,13 +160,14 @@ class Store:
         data, found = read_bytes(self.root, path)
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
-        tree = parse(path, text, claim.type.body)
+        said = parse(path, text, claim.type.body)
+        tree = gather(claim.type, said)
         reading = Reading(self.schema.types)
         document_id = read_own_id(tree, claim.document_id, reading)
         reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))
         values = read_attributes(claim.type, tree, (), reading)
         draft = claim.draft or is_draft(claim.type, tree)
-        _warn_of_keys(claim, tree, reading)
+        _warn_of_keys(claim, said, reading)
         if not draft:
             unread = {wrong.path for wrong in reading.wrong}
             for at, sentence in broken_within(claim.type, values):
@@ -194,7 +196,8 @@ def _warn_of_keys(claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> N
     """Warn of keys that the type does not have, and of a draft that is served like the others."""
     type_ = claim.type
     key = type_.draft_key
-    warn_unknown(type_, tree, (), reading, allowed=(*FILE_FIELDS, key.name) if key else FILE_FIELDS)
+    if type_.other_keys is None:
+        warn_unknown(type_, tree, (), reading, allowed=(*FILE_FIELDS, key.name) if key else FILE_FIELDS)
     unused = unused_key(type_, tree)
     if unused and not claim.draft:
         value = str(unused.value).lower()

@@ -10,6 +10,7 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
 from server.documents.layout import Claim, Layout
+from server.documents.other_keys import gather, spread
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree
@@ -51,18 +52,21 @@ class Context:
         return changed_keys(document.type, old, new, self.tree(document))
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """What the file of a document says. ConflictError where it can't be read."""
+        """What the file of a document says, by attribute. ConflictError where it can't be read."""
         with unreadable(document.path):
             text = self._text(document)
             known = self._trees.get(document.path)
             if known is None or known[0] != text:
-                known = self._trees[document.path] = text, parse(document.path, text, document.type.body)
+                said = parse(document.path, text, document.type.body)
+                known = self._trees[document.path] = text, gather(document.type, said)
             return known[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """The text of a document's file with some keys changed. ConflictError where that can't be."""
+        """The text of a document's file with some attributes changed. ConflictError where that can't be."""
+        type_ = document.type
+        keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         with unreadable(document.path):
-            return changed_text(document.path, self._text(document), document.type.body, changes)
+            return changed_text(document.path, self._text(document), type_.body, keys)
 
     def _text(self, document: Document) -> str:
         text = self.changeset.text(document.path)

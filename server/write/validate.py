@@ -12,6 +12,7 @@ from typing import Any
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
 from server.documents.document import DRAFT, PUBLISHED
+from server.documents.other_keys import taken_keys
 from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
 from server.errors import ApplicationError, ValidationError
@@ -105,7 +106,17 @@ class Validator:
                         by_locale[name] = self._in_each_locale(attribute, tree, (name,))
             else:
                 values[name] = self._value(attribute, tree, (name,), current[name] if current else _NEW)
+                if name == type_.other_keys:
+                    self._refuse_other_keys(type_, values[name])
         return Change(values, links, by_locale, tuple(self.faults))
+
+    def _refuse_other_keys(self, type_: Type, value: Any) -> None:
+        """Refuse what a file can't say among its other keys: no mapping, or a key that has a meaning."""
+        name = str(type_.other_keys)
+        if value is not None and not isinstance(value, dict):
+            self._fail((name,), "must be an object", shown(value))
+        elif known := sorted((value or {}).keys() & taken_keys(type_)):
+            self._fail((name, known[0]), f"must not be in {name}: it is a key of its own")
 
     def _stored_in_locales(self, attribute: Attribute) -> bool:
         """Whether a relation is stored in the files of documents that have locales."""

@@ -368,7 +368,11 @@ def test_a_plain_folder(tmp_path: Path) -> None:
     related = attributes(tmp_path, "note")["related"]
     assert (related["relation"], related["target"]) == ("manyToMany", "api::note.note")
     assert attributes(tmp_path, "person")["born"] == {"type": "date", "required": True}
-    assert "can't be attributes, and are not served: nick name, 2nd, status" in init_output(tmp_path)
+    api = Api.of(site)
+    data = {"nick name": "I", "2nd": "x", "status": "gone"}
+    assert api.get("/api/people/ida", "public").data["data"] == data  # keys that can't be attributes
+    api.accounts.close()
+    assert "3 keys that are no attributes: nick name, 2nd, status" in init_output(tmp_path)
 
 
 def init_output(root: Path) -> str:
@@ -455,6 +459,7 @@ def test_whatever_a_pattern_claims_is_looked_at(tmp_path: Path) -> None:
         "date": "string",
         "weight": "json",
         "body": "richtext",
+        "data": "json",  # of status, which can be no attribute
     }
     api = Api.of(site)
     assert api.get("/api/pages", "public").status == 403  # one of them is a draft
@@ -557,8 +562,8 @@ def told(*values: Any, name: str = "mood", **names: frozenset[str]) -> dict[str,
         PageMember(MarkdownPage(f"n/{i}.md", {name: value}, False), str(i)) for i, value in enumerate(values)
     )
     known = {f"api::{key}.{key}": known for key, known in names.items()}
-    (found,), lost = attributes_of(PageGroup("n", ("n/{name}.md",), members), known, "api::n.n")
-    assert lost == []
+    (found,), rest = attributes_of(PageGroup("n", ("n/{name}.md",), members), known, "api::n.n")
+    assert rest is None
     return {key: value for key, value in found.schema.items() if key != "required"}
 
 
@@ -783,3 +788,29 @@ def test_what_is_no_address_of_quire_is_refused(tmp_path: Path, told: str) -> No
     assert done.exit_code == 1
     assert "is no address of a repository (use https://…)" in done.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_data_whose_keys_all_differ_is_one_json_attribute(tmp_path: Path) -> None:
+    """A folder of maps: their keys are words and places, not the attributes of a document."""
+    tree = {
+        "astro.config.mjs": "export default {}\n",
+        "src/content/words/sea.yaml": "".join(f"sea word {i}: {i}\n" for i in range(200)),
+        "src/content/words/sky.json": json.dumps({f"sky_{i}": {"n": i} for i in range(200)}),
+        "src/content/words/titled.yaml": "title: Shore\nsand: true\n",
+        "src/content/prices/all.json": json.dumps({f"article_{i}": i for i in range(101)}),
+        "src/content/pages/a.md": page("title: A\n'og:image': a.png"),
+    }
+    site = made(tmp_path, tree)
+    assert survey(tmp_path, lambda load: load(lambda done, total: None)).problems == ()
+    assert attributes(tmp_path, "word") == {"data": {"type": "json"}}
+    assert attributes(tmp_path, "price") == {"data": {"type": "json"}}
+    assert attributes(tmp_path, "page").keys() == {"title", "body", "data"}
+    api = Api.of(site)
+    assert api.get("/api/words/sky", "public").data["data"]["sky_7"] == {"n": 7}
+    assert api.get("/api/pages/a", "public").data["data"] == {"og:image": "a.png"}
+    changed = {**api.get("/api/words/sea").data["data"], "sea word 7": 70}
+    assert api.put("/api/words/sea", {"data": changed}).status == 200
+    lines = tree["src/content/words/sea.yaml"].splitlines()
+    gone = set(lines) - set(api.read("src/content/words/sea.yaml").splitlines())
+    assert gone == {"sea word 7: 7"}
+    api.accounts.close()

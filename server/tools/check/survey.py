@@ -12,6 +12,7 @@ from server.config.model import Settings
 from server.config.reader import survey_settings
 from server.documents.decode import Reading, read_attributes, read_own_id
 from server.documents.document import Document, make
+from server.documents.other_keys import gather
 from server.errors import SetupError, noting
 from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
@@ -127,7 +128,7 @@ def _broken(audit: Audit, found: Iterable[Problem]) -> list[Document]:
     for path in sorted(paths & audit.claims.keys()):
         claim, (tree, _) = audit.claims[path], parsed(audit.root, path)
         reading = Reading(types, path)
-        values = read_attributes(claim.type, tree, (), reading)
+        values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
         document_id = read_own_id(tree, claim.document_id, reading)
         broken.append(make(claim.type, document_id, values, ("", "", None), claim.locale, path))
     return broken

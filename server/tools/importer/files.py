@@ -12,6 +12,7 @@ from slugify import slugify
 
 from server.documents.decode import Reading, read_attributes
 from server.documents.document import DRAFT, Document
+from server.documents.other_keys import gather
 from server.documents.timestamps import now
 from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
@@ -144,7 +145,7 @@ class _DocumentMerge:
         if "\0" in text or len(text.encode()) > MAX_BYTES:
             return False  # The store would refuse it.
         try:
-            tree = parse(path, text, version.type.body)
+            tree = gather(version.type, parse(path, text, version.type.body))
         except SyntaxProblem:
             return False
         read = read_attributes(version.type, tree, (), Reading(self.fitted.schema.types, ""))

@@ -6,18 +6,22 @@ the server; if that refuses one, the attribute is `json`.
 """
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from server.documents.decode import Reading, read_value
 from server.documents.ids import id_of_name, id_of_reference
+from server.documents.layout import MARKDOWN
 from server.formats.scalars import is_null
 from server.schema.model import FILE_FIELDS, RESERVED_FIELDS, Attribute
 from server.tools.init.groups import PageGroup
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+MOST_KEYS = 100  # that data files have in all before they are maps
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,14 @@ class ProposedAttribute:
 Names = Mapping[str, frozenset[str]]  # the names of each group's documents, by the group's type
 
 
-def attributes_of(group: PageGroup, names: Names, uid: str) -> tuple[list[ProposedAttribute], list[str]]:
-    """The attributes for the type `uid` of a group, and the keys of its files that can't be attributes."""
-    keys = dict.fromkeys(key for m in group.members for key in m.page.tree)
+def attributes_of(
+    group: PageGroup, names: Names, uid: str
+) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
+    """The attributes for the type `uid` of a group; the last one holds all other keys, if any."""
+    keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
+    if _are_maps(group, keys):
+        good = [key for key in good if keys[key] * 2 > len(group.members) > 1]
     found = [_attribute(group, KeyValues.of(key, group.members), names, uid) for key in good]
     if any(m.page.has_body for m in group.members):
         name = next(n for n in ("body", "content", "markdown", "text") if n not in keys)
@@ -47,8 +55,34 @@ def attributes_of(group: PageGroup, names: Names, uid: str) -> tuple[list[Propos
             )
         )
     if group.localized:
-        found = [_with_locales(group, each) for each in found]
-    return found, [key for key in keys if key not in good and key not in FILE_FIELDS]
+        found = [_with_locales(group, each, (each.name,)) for each in found]
+    others = [key for key in keys if key not in good and key not in FILE_FIELDS]
+    if not others:
+        return found, None
+    rest = _other_keys(group, others, {*keys, *(each.name for each in found)})
+    if group.localized:
+        rest = _with_locales(group, rest, others)
+    return [*found, rest], rest
+
+
+def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
+    """Whether the files are data whose keys are entries (words, places), not attributes."""
+    files = len(group.members)
+    if any(member.page.path.endswith(MARKDOWN) for member in group.members):
+        return False
+    return len(keys) > MOST_KEYS or (
+        files > 1 and len(keys) > 1 and sum(keys.values()) < 0.5 * files * len(keys)
+    )
+
+
+def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
+    """The attribute for the keys that are none, `data` or another name that is free."""
+    name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
+    files = sum(any(key in member.page.tree for key in others) for member in group.members)
+    shown = (
+        f"{len(others)} keys that are no attributes: " if len(others) > 1 else "a key that is no attribute: "
+    )
+    return ProposedAttribute(name, {"type": "json"}, files, (shown + ", ".join(others),))
 
 
 def _attribute(group: PageGroup, key: KeyValues, names: Names, uid: str) -> ProposedAttribute:
@@ -103,14 +137,14 @@ def _alike(name: str, target: str) -> bool:
     return bare.removesuffix("s").endswith(singular.removesuffix("s"))
 
 
-def _with_locales(group: PageGroup, found: ProposedAttribute) -> ProposedAttribute:
-    """An attribute with whether each locale has its own value: it has if any two of them differ.
+def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
+    """An attribute made of some keys, with whether each locale has its own value: it has if two differ.
 
     Relations and uids are always each locale's own, so that the schema need not say so.
     """
     values: dict[str, list[Any]] = {}
     for member in group.members:
-        values.setdefault(member.name, []).append(member.page.tree.get(found.name))
+        values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])
     body = any(note == "the Markdown body" for note in found.notes)
     own = body or any(value != of_document[0] for of_document in values.values() for value in of_document)
     if not own or found.schema["type"] in ("relation", "uid"):

@@ -35,7 +35,7 @@ class ProposedType:
     plural: str
     group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
-    lost: tuple[str, ...]
+    other_keys: str | None  # the attribute that holds the keys which are no attributes
 
     @property
     def uid(self) -> str:
@@ -107,10 +107,10 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     }
     types = []
     for singular, plural, each in named:
-        attributes, lost = attributes_of(each, names, f"api::{singular}.{singular}")
+        attributes, rest = attributes_of(each, names, f"api::{singular}.{singular}")
         key = draft_key(member.page for member in each.members)
         kept = tuple(found for found in attributes if key is None or found.name != key.name)
-        types.append(ProposedType(singular, plural, each, kept, tuple(lost)))
+        types.append(ProposedType(singular, plural, each, kept, rest.name if rest else None))
     types.sort(key=lambda made: (made.group.single, -len(made.group.members)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     return Proposal(tuple(types), spoken, tree.left, scan.unreadable)
@@ -202,6 +202,8 @@ def _schema(each: ProposedType) -> str:
     options["files"] = files[0] if len(files) == 1 else list(files)
     if each.toml:
         options["frontMatter"] = "toml"
+    if each.other_keys:
+        options["otherKeys"] = each.other_keys
     schema = {
         "kind": "singleType" if each.group.single else "collectionType",
         "info": {

@@ -45,9 +45,6 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
     for name, kind, count, notes in rows:
         shown = f"  {name.ljust(widths[0])}  {kind.ljust(widths[1])}  {count.rjust(widths[2])}"
         yield [(printable(shown), _PLAIN), (f"  {printable(notes)}" if notes else "", _QUIET)]
-    if each.lost:
-        names = printable(", ".join(each.lost))
-        yield [(f"  can't be attributes, and are not served: {names}", {"fg": "yellow"})]
     if each.draft_key:
         key = each.draft_key
         drafts = sum(says(member.page.tree, key) for member in each.group.members)
