@@ -10,16 +10,13 @@ from pathlib import Path
 
 import click
 
-from server.documents.timestamps import now
 from server.errors import ApiError, SetupError
 from server.site.loading import Progress
-from server.storage.changeset import Changeset
 from server.terminal import check_site, one_line_errors, printable, progress_bar, show, site_option
 from server.tools.check.fixes import Repair, apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
 from server.tools.check.report import fixed, report
 from server.tools.check.survey import Survey, look, survey
-from server.write.context import Context
 
 
 @click.command("check")
@@ -88,11 +85,8 @@ def _show_changes(found: Survey, prefix: str) -> None:
     if found.site is None or found.audit is None:
         return
     site, audit = found.site, found.audit
-    state = site.state
-    changeset = Changeset(site.root)
-    context = Context(state.snapshot, state.settings, audit.layout, changeset, now())
-    apply_fixes(Repair(audit, tuple(find_fixes(audit))), context)
-    for write in sorted(changeset.writes(), key=lambda write: write.path):
+    writes = site.preview(apply_fixes, Repair(audit, tuple(find_fixes(audit))))
+    for write in sorted(writes, key=lambda write: write.path):
         before = (site.root / write.path).read_bytes().decode().splitlines(keepends=True)
         after = (write.data or b"").decode().splitlines(keepends=True)
         path = prefix + write.path

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from server.documents.layout import Layout
 from server.documents.timestamps import now
 from server.errors import ConflictError, GitBusyError, StorageError
 from server.index.dangling import dangling
@@ -34,6 +33,7 @@ from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
 from server.storage.read import parsed, refuse_unreadable
+from server.storage.store import Store
 from server.write.context import Context
 
 __all__ = ["Change", "Site", "State"]
@@ -201,6 +201,12 @@ class Site:
                     self.report(change, time.perf_counter() - began)
                 return state, prepared.result
 
+    def preview(self, prepare: Callable[[Request, Context], object], request: Request) -> list[Write]:
+        """The files that `write` would change now."""
+        changeset = Changeset(self.root)
+        self._prepare(prepare, request, changeset)
+        return changeset.writes()
+
     def _prepare_ahead(
         self, prepare: Callable[[Request, Context], Result], request: Request, changeset: Changeset
     ) -> "_Prepared[Result] | None":
@@ -215,8 +221,9 @@ class Site:
     ) -> "_Prepared[Result]":
         """A change of the state that is shown now; nothing is written."""
         state, began = self.state, time.thread_time()
-        layout = Layout(state.schema, state.settings)
-        context = Context(state.snapshot, state.settings, layout, changeset, now())
+        timestamps = self._contents.git.committed.timestamps
+        store = Store(self.root, state.schema, state.settings, timestamps)
+        context = Context(state.snapshot, state.settings, store, changeset, now())
         result = prepare(request, context)
         for path, text in changeset.texts():
             refuse_unreadable(path, text)

@@ -100,19 +100,19 @@ class Store:
         try:
             if upload_path(path):
                 return self._read_media(path)
-            claim = self.layout.claim(path)
-            return self._read_document(path, claim) if claim else None
+            return self.entry(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
         except FileNotFoundError:
             return None
-        except SyntaxProblem as error:
-            return self.unreadable(path, syntax_problem(path, error))
-        except OSError as error:
-            problem = Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
-            return self.unreadable(path, problem)
         except Exception as error:  # No file, whatever is in it, may stop the others from being served.
-            log.exception("%s can't be read", path)
-            what = f"can't be read: {type(error).__name__}: {error}"
-            return self.unreadable(path, Problem(path, None, what, "take out what is unusual in it"))
+            return self.unreadable(path, _problem_of(path, error))
+
+    def entry(self, path: str, data: bytes, found: Signature) -> Entry | None:
+        """The entry of a document's file with some bytes and a signature; None where no type claims it."""
+        claim = self.layout.claim(path)
+        try:
+            return self._document(path, claim, data, found) if claim else None
+        except Exception as error:
+            return self.unreadable(path, _problem_of(path, error))
 
     def unreadable(self, path: str, problem: Problem) -> Entry:
         """The entry of a file that is there and can't be read."""
@@ -156,8 +156,7 @@ class Store:
         problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.wrong]
         return Entry(path, signature(status), document, tuple(problems), beside=beside)
 
-    def _read_document(self, path: str, claim: Claim) -> Entry:
-        data, found = read_bytes(self.root, path)
+    def _document(self, path: str, claim: Claim, data: bytes, found: Signature) -> Entry:
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
         said = parse(path, text, claim.type.body)
@@ -221,6 +220,17 @@ def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, .
 def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
     """The problem of a file whose text can't be read."""
     return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
+
+
+def _problem_of(path: str, error: Exception) -> Problem:
+    """The problem of a file that raised an error while it was read; one that nobody expected is logged."""
+    if isinstance(error, SyntaxProblem):
+        return syntax_problem(path, error)
+    if isinstance(error, OSError):
+        return Problem(path, None, f"can't be read: {error.strerror}", "look at its permissions")
+    log.error("%s can't be read", path, exc_info=error)
+    what = f"can't be read: {type(error).__name__}: {error}"
+    return Problem(path, None, what, "take out what is unusual in it")
 
 
 def _problem(path: str, wrong: Mismatch, positions: Positions, severity: Severity) -> Problem:

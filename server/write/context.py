@@ -1,8 +1,9 @@
 """What a change is prepared with: the site as it is, and the files as they are to be."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,11 +15,12 @@ from server.documents.other_keys import gather, spread
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree
-from server.index.snapshot import Snapshot
+from server.index.snapshot import Snapshot, apply
 from server.schema.model import Type
 from server.storage.changeset import Changeset
 from server.storage.document_text import changed_text
 from server.storage.read import parse, refuse_empty
+from server.storage.store import Entry, Store
 
 Values = dict[str, Any]
 MOST_FILES = 1000  # that one write changes: those of a document, and of others that relate to it
@@ -27,14 +29,37 @@ TOO_MANY_FILES = f"This changes more than {MOST_FILES:,} files; relate fewer doc
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One change's view of the site: what there is, the files that will be, and its timestamp `now`."""
+    """One change's view of the site: what there is, the files that will be, and its timestamp `now`.
+
+    `touched` are the paths of the files that the change has set or removed, with the document that each held.
+    """
 
     snapshot: Snapshot
     settings: Settings
-    layout: Layout
+    store: Store
     changeset: Changeset
     now: str
+    touched: dict[str, Document | None] = field(default_factory=dict)
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with its text
+
+    @property
+    def layout(self) -> Layout:
+        """Where documents are."""
+        return self.store.layout
+
+    def after(self) -> "Context":
+        """The context of a further change, which sees what this one comes to and adds to the same files."""
+        if not self.touched:
+            return self
+        removed = [document for document in self.touched.values() if document]
+        entries = [self._entry(path) for path in sorted(self.touched) if self.changeset.exists(path)]
+        added = [entry.document for entry in entries if entry and entry.document]
+        return replace(self, snapshot=apply(self.snapshot, removed, added), touched={})
+
+    def _entry(self, path: str) -> Entry | None:
+        """What a file will be read as, once it is written."""
+        data = self.changeset.text(path).encode()
+        return self.store.entry(path, data, (time.time_ns(), len(data), 0))
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
         """What is published of a document, and its draft where that has a file of its own."""
@@ -75,12 +100,16 @@ class Context:
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
         """Change some keys of the file of a document that was not itself edited: its timestamps stay."""
-        self.put(document.path, self.changed(document, changes))
+        self.put(document.path, self.changed(document, changes), document)
 
-    def put(self, path: str, text: str) -> None:
+    def put(self, path: str, text: str, held: Document | None = None) -> None:
         """Set the text of the file of another document. ValidationError where that is one too many."""
         if self.changeset.count >= MOST_FILES:
             raise ValidationError(TOO_MANY_FILES)
+        self._put(path, text, held)
+
+    def _put(self, path: str, text: str, held: Document | None) -> None:
+        self.touched.setdefault(path, held)
         self.changeset.put(path, text)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
@@ -93,11 +122,12 @@ class Context:
             self.tree(held)
         elif self.changeset.exists(path):
             raise ConflictError(f"{path} is there already, and is not this document")
-        self.changeset.put(path, text)
+        self._put(path, text, held)
 
     def remove(self, document: Document) -> None:
         """Remove the file of a version. Raises ConflictError where somebody has made it unreadable."""
         self.tree(document)
+        self.touched.setdefault(document.path, document)
         self.changeset.delete(document.path)
 
     def drop_draft(self, published: Document, draft: Document | None) -> None:

@@ -42,7 +42,7 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
     """Merge all document versions of a source; files of versions that it has no more are removed."""
     store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
-    context = Context(empty(fitted.schema), fitted.settings, store.layout, merge.changeset, now())
+    context = Context(empty(fitted.schema), fitted.settings, store, merge.changeset, now())
     documents = _DocumentMerge(merge, context, fitted, source.notes)
     groups = list(target_versions(source, fitted.schema, fitted.settings, source.notes))
     for done, group in enumerate(groups):
