@@ -35,12 +35,16 @@ from tests.tools.trees import (
     ASTRO,
     DOCUSAURUS,
     ELEVENTY,
+    ELEVENTY_BASE_BLOG,
+    ELEVENTY_SRC,
     HUGO,
+    HUGO_BUNDLES,
     JEKYLL,
     MKDOCS,
     PLAIN,
     TREES,
     VITEPRESS,
+    VITEPRESS_TOP,
     page,
     rust_blog,
 )
@@ -213,6 +217,8 @@ def test_what_is_taken_is_served_and_nothing_else_is_touched(tmp_path: Path, nam
     assert {path for path in served(site) if path.endswith(MARKDOWN)} == pages - left
     for path, text in TREES[name].items():
         assert (tmp_path / path).read_bytes() == (text if isinstance(text, bytes) else text.encode())
+    problems = survey(tmp_path, lambda load: load(lambda done, total: None)).problems
+    assert [str(problem) for problem in problems] == []
     assert "wrote" in init_output(tmp_path)
     new = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()} - TREES[
         name
@@ -310,6 +316,44 @@ def test_other_generators(tmp_path: Path) -> None:
     eleventy = made(tmp_path / "eleventy", ELEVENTY)
     assert ids(eleventy, "post", "en") == {"first", "second"}
     assert attributes(tmp_path / "eleventy", "post").keys() == {"title", "body"}
+
+
+def test_a_page_alone_in_its_folder_is_a_single_type(tmp_path: Path) -> None:
+    site = made(tmp_path / "hugo", HUGO_BUNDLES)
+    kinds = {t.singular: (t.kind, t.files) for t in site.state.schema.content_types}
+    assert kinds["about"] == ("singleType", ("content/about/index.md",))
+    assert kinds["contact"][0] == "singleType"
+    assert ids(site, "post", "en") == {"foo", "2023--bar", "plain"}
+    assert ids(site, "section", "en") == {"posts"}
+    api = Api.of(site)
+    assert api.get("/api/about", "public").data["title"] == "About"
+    assert api.get("/api/contact?locale=fr", "public").data["title"] == "Contactez-nous"
+    api.accounts.close()
+    assert patterns(tmp_path / "hugo", "home") == "content/_index.md"
+    base = made(tmp_path / "base", ELEVENTY_BASE_BLOG)
+    assert {t.singular for t in base.state.schema.content_types} == {"post", "about", "home"}
+    src = made(tmp_path / "src", ELEVENTY_SRC)
+    assert {t.singular for t in src.state.schema.content_types} == {"post", "home"}
+    top = made(tmp_path / "top", VITEPRESS_TOP)
+    assert {t.singular for t in top.state.schema.content_types} == {"markdown-examples", "home"}
+
+
+def test_many_pages_alone_in_their_folders_are_one_type(tmp_path: Path) -> None:
+    tree = {f"content/page-{i}/index.md": page(f"title: Page {i}") for i in range(6)}
+    site = made(tmp_path, {**tree, "content/posts/a/index.md": page("title: A"), "hugo.toml": ""})
+    assert ids(site, "page", "en") == {f"page-{i}" for i in range(6)}
+    assert ids(site, "post", "en") == {"a"}
+
+
+def test_a_page_alone_below_folders_for_locales(tmp_path: Path) -> None:
+    tree = {f"content/{locale}/about/index.md": page(f"title: {locale}") for locale in ("de", "fr")}
+    more = {f"content/{locale}/posts/a.md": page(f"title: {locale}") for locale in ("de", "fr")}
+    site = made(tmp_path, {**tree, **more, "hugo.yaml": "defaultContentLanguage: fr\n"})
+    assert patterns(tmp_path, "about") == "content/{locale}/about/index.md"
+    assert site.state.schema.subjects["about"].kind == "singleType"
+    api = Api.of(site)
+    assert api.get("/api/about?locale=de", "public").data["title"] == "de"
+    api.accounts.close()
 
 
 def test_org_files_are_named(tmp_path: Path) -> None:
