@@ -14,7 +14,6 @@ from server.documents.layout import Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types
-from server.terminal import one_line_errors, progress_bar, show
 from server.tools.check.report import count
 from server.tools.check.survey import survey
 from server.tools.init.deployment import compose_file, workflow_file
@@ -22,6 +21,7 @@ from server.tools.init.propose import files_of, propose
 from server.tools.init.scan import Scan, scan
 from server.tools.init.starter import starter_files
 from server.tools.init.table import table
+from server.tools.terminal import one_line_errors, progress_bar, show
 
 
 @click.command("init")

@@ -15,7 +15,7 @@ from server.search.sync import Sync
 from server.search.texts import searchable, title_of
 from server.site.site import Site, State
 from server.spelling import suggestion
-from server.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
+from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
 FRAGMENTS = 2  # shown of a document
 
