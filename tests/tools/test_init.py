@@ -858,3 +858,32 @@ def test_data_whose_keys_all_differ_is_one_json_attribute(tmp_path: Path) -> Non
     gone = set(lines) - set(api.read("src/content/words/sea.yaml").splitlines())
     assert gone == {"sea word 7: 7"}
     api.accounts.close()
+
+
+NAMED = {
+    "hugo.toml": ('baseURL = "x"\ntitle = "Tide Tables"\n[params]\ntitle = "no"\n', "Tide Tables"),
+    "config.toml": ("title = 'Tide Tables' # ours\n", "Tide Tables"),
+    "hugo.yaml": ("baseURL: x\ntitle: Tide Tables\n", "Tide Tables"),
+    "_config.yml": ('title: "Tides: a blog"\nemail: x\n', "Tides: a blog"),
+    "mkdocs.yml": ("site_name: Tides\nemoji: !!python/name:material.x ''\nx: !ENV y\n", "Tides"),
+    "docusaurus.config.js": (
+        "module.exports = {\n  title: \"Ida's Tides\",\n  tagline: 'x',\n};",
+        "Ida's Tides",
+    ),
+    ".vitepress/config.mts": ("export default defineConfig({ title: 'Tides' })", "Tides"),
+    "src/consts.ts": ("export const SITE_TITLE = 'Tide Tables';\n", "Tide Tables"),
+    "astro.config.mjs": ("export default defineConfig({integrations: [starlight({title: 'T'})]})", "T"),
+    "_data/metadata.json": ('{"title": "Tides", "url": "x"}', "Tides"),
+}
+
+
+@pytest.mark.parametrize("file", NAMED)
+def test_the_settings_of_a_generator_name_the_site(tmp_path: Path, file: str) -> None:
+    text, name = NAMED[file]
+    made(tmp_path / "folder", {file: text, "content/posts/a.md": page("title: A")})
+    assert read_settings(tmp_path / "folder").name == name
+
+
+def test_settings_that_say_no_name(tmp_path: Path) -> None:
+    made(tmp_path / "my-tides", {"hugo.yml": "title: [\n", "content/posts/a.md": page("title: A")})
+    assert read_settings(tmp_path / "my-tides").name == "My Tides"
