@@ -275,6 +275,8 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
         "authors": {"type": "array", "required": True},
         "extra": {"type": "json", "required": True},
         "aliases": {"type": "array"},
+        "date": {"type": "date"},  # of the files' names, as Zola takes it
+        "slug": {"type": "uid"},
         "taxonomies": {"type": "json"},
         "body": {"type": "richtext"},
     }
@@ -283,6 +285,7 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
         "draftAndPublish": True,
         "draftWhen": {"draft": True},
         "files": "content/{name}.md",
+        "fileName": "{date}-{slug}",
         "frontMatter": "toml",
     }
     api = Api.of(site)
@@ -396,6 +399,7 @@ def test_a_jekyll_tree(tmp_path: Path) -> None:
         "categories": "json",
         "tags": "array",
         "rating": "float",
+        "slug": "uid",
         "body": "richtext",
     }
     assert ids(site, "recipe", "en") == {"bread", "soup"}
@@ -403,6 +407,37 @@ def test_a_jekyll_tree(tmp_path: Path) -> None:
     assert api.get("/api/home", "public").data["title"] == "Home"
     assert api.get("/api/about", "public").data["permalink"] == "/about/"
     assert api.get("/api/posts/2024-01-02-post-1").data["date"] == "2024-01-02T09:00:00.000Z"
+    assert api.get("/api/posts?filters[slug]=post-1").ids == ["2024-01-02-post-1"]
+    api.accounts.close()
+
+
+def test_dates_and_slugs_of_file_names(tmp_path: Path) -> None:
+    """What Jekyll's posts do not say, their names do; what does not fit stays as it is."""
+    tree = {
+        "_config.yml": "title: Tides\n",
+        "_posts/2024-01-31-hello.md": page("title: Hello"),
+        "_posts/sea/2024-02-01-fog.md": page("title: Fog\ndate: 2024-02-01 10:00:00 +0100"),
+        "_events/2024-03-01-meet.md": page("title: Meet\ndate: soon"),
+        "_events/2024-04-01-meet.md": page("title: Meet\ndate: later"),
+        "_talks/2024-03-01-sea.md": page("title: Sea"),
+        "_talks/2024-04-01-sea.md": page("title: Sea again"),
+        "_notes/2024-03-01-a.md": page("title: A"),
+        "_notes/b.md": page("title: B"),
+    }
+    site = made(tmp_path, tree)
+    assert survey(tmp_path, lambda load: load(lambda done, total: None)).problems == ()
+    assert attributes(tmp_path, "post")["date"] == {"type": "datetime"}
+    assert attributes(tmp_path, "post")["slug"] == {"type": "uid"}
+    assert attributes(tmp_path, "talk")["slug"] == {"type": "string"}  # two have the same one
+    assert "slug" not in attributes(tmp_path, "note")
+    assert site.state.schema.subjects["note"].file_name is None
+    assert attributes(tmp_path, "event")["date"] == {"type": "string", "required": True}
+    api = Api.of(site)
+    posts = api.get("/api/posts?sort=date:asc&fields=date,slug", "public").data
+    assert [(post["date"], post["slug"]) for post in posts] == [
+        ("2024-01-31T00:00:00.000Z", "hello"),
+        ("2024-02-01T09:00:00.000Z", "fog"),
+    ]
     api.accounts.close()
 
 
