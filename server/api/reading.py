@@ -95,8 +95,18 @@ class Reader:
             raise NotFoundError()
         known = self._known(query, params)
         body = render_one(view, document, query, v4=self.v4, known=known)
+        return Shown(body, self._tag(view, document, body), view.snapshot.users)
+
+    def _tag(self, view: View, document: Document, body: bytes) -> str:
+        """The entity tag of a document as it is shown; with its version, for those who may change it.
+
+        To anybody else, the version would tell that something has changed which they may not see.
+        """
+        subject = self.type.singular
+        if not self.actor.may(subject, "update") and not self.actor.may(subject, "delete"):
+            return tag_of_bytes(body)
         version = view.snapshot.fragments.of("version")(document, _version)
-        return Shown(body, tag_of(version.decode(), body), view.snapshot.users)
+        return tag_of(version.decode(), body)
 
     def _known(self, query: Query, params: Params) -> Hashable:
         """What decides, in one snapshot, what an answer shows of a document: as asked, and as may be seen.

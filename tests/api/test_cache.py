@@ -199,3 +199,32 @@ def test_a_large_answer_without_its_body_is_not_kept(
     for _ in range(2):
         answer = api.get("/api/posts", "public", headers=packed)
         assert len(gzip.decompress(answer.raw)) > 500_000
+
+
+@pytest.mark.parametrize("path", ["/api/notes/a", "/api/page"])
+def test_a_tag_tells_readers_of_nothing_that_they_are_not_shown(tmp_path: Path, path: str) -> None:
+    attributes = {
+        "title": "string",
+        "price": {"type": "string", "private": True},
+        "rival": {"type": "relation", "relation": "manyToOne", "target": "api::tag.tag"},
+    }
+    files = {
+        "site.yaml": "roles: {public: {note: [findOne], page: [find]}}\n",
+        "content-types/note.json": schema("note", attributes),
+        "content-types/page.json": schema("page", attributes, single=True),
+        "content-types/tag.json": schema("tag", {"name": "string"}),
+        "content/notes/a.json": '{"title": "A"}',
+        "content/page.json": '{"title": "A"}',
+        "content/tags/a.yaml": "name: A\n",
+    }
+    api = make(tmp_path, files)
+    api.token("editor", may=["note.findOne", "note.update", "page.find", "page.update"])
+    asked = f"{path}?fields=title&populate=rival"
+    for change in ({"price": "7"}, {"rival": "a"}):
+        before = {who: api.get(asked, who).headers["ETag"] for who in ("public", "editor")}
+        assert api.put(path, change).status == 200
+        known = {"If-None-Match": before["public"]}
+        assert api.get(asked, "public", headers=known).status == 304
+        now = api.get(asked, "editor").headers["ETag"]
+        assert api.put(path, {"title": "B"}, "editor", headers={"If-Match": before["editor"]}).status == 412
+        assert api.put(path, {"title": "A"}, "editor", headers={"If-Match": now}).status == 200
