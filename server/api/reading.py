@@ -13,7 +13,6 @@ from server.api.etags import tag_of, tag_of_bytes
 from server.api.render import render_list, render_one
 from server.auth.permissions import Actor, narrow, require
 from server.documents.document import Document
-from server.documents.version import version_of
 from server.errors import NotFoundError
 from server.index.budget import Budget
 from server.index.find import find, find_numbered, find_one, find_single
@@ -24,6 +23,7 @@ from server.query.mentions import mentions
 from server.query.parse import read_query, with_default_populate
 from server.schema.model import PEOPLE, Type
 from server.site.site import State
+from server.write.version import version_of
 
 Params = Mapping[str, Any]
 

@@ -24,7 +24,6 @@ from server.api.serving.supervisor import Supervisor
 from server.auth.database.file import database_file, is_sound
 from server.auth.session_key import session_key
 from server.config.model import Settings
-from server.documents.version import use_key
 from server.errors import SetupError
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
@@ -37,6 +36,7 @@ from server.site.configure import check_state_folder
 from server.site.loading import cores
 from server.site.site import Site
 from server.site.watch import Watcher
+from server.write.version import use_key
 
 MOST_WORKERS = 4
 COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers

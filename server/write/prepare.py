@@ -11,12 +11,12 @@ from functools import partial
 
 from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import Document
-from server.documents.version import require_match
 from server.errors import ConflictError, NotFoundError
 from server.index.user_index import join
 from server.write.context import Context, values_of
 from server.write.request import Address, WriteRequest
 from server.write.validate import Change, Validator
+from server.write.version import require_match
 from server.write.write import Writer
 
 

@@ -6,7 +6,7 @@ import sys
 PRINT = """
 import sys
 from server.documents.document import make
-from server.documents.version import use_key, version_of
+from server.write.version import use_key, version_of
 from server.schema.model import Attribute, Type
 type_ = Type("api::n.n", "collectionType", "n", "ns", "N", {"pin": Attribute("pin", "string", private=True)})
 if len(sys.argv) > 2:
