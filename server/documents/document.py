@@ -1,9 +1,10 @@
 """A document version: one row of values, with its ids and timestamps, and the file it came from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from server.documents.packed_rows import PackedRows, Row
 from server.documents.values import identify
 from server.schema.model import Type
 
@@ -13,7 +14,11 @@ PUBLISHED, DRAFT = "published", "draft"
 ID, DOCUMENT_ID = 0, 1
 CREATED_AT, UPDATED_AT, PUBLISHED_AT, LOCALE = -4, -3, -2, -1
 VALUES = slice(2, -4)
-_ORDER = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
+Key = tuple[str, str, str]  # createdAt, documentId, locale
+_KEY: Callable[[Row], Key] = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
+
+# Packed rows, and from which position up to which, not including it; without, positions of the documents.
+Run = tuple[PackedRows | None, int, int]
 
 
 def edited_status(type_: Type) -> str:
@@ -24,16 +29,52 @@ def edited_status(type_: Type) -> str:
 class Document:
     """One version of a document: of a locale, published or draft. Never changed once made.
 
-    `row` holds the values in the order of `type.columns`; `path` is the file it came from. `slot` is
-    its number in the index, given once, -1 before. A plain class with slots, not a dataclass: a site
-    has many thousands of them.
+    `path` is the file it came from, `key` what it stands by in the default order. `slot` is its number in
+    the index, given once, -1 before. A plain class with slots, not a dataclass: a site has many thousands
+    of them.
     """
 
-    __slots__ = ("path", "row", "slot", "status", "type")
+    __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
 
-    def __init__(self, type_: Type, row: tuple[Any, ...], status: str, path: str) -> None:
-        self.type, self.row, self.status, self.path = type_, row, status, path
-        self.slot = -1
+    def __init__(self, type_: Type, row: Row, status: str, path: str) -> None:
+        self.type, self.status, self.path, self.key = type_, status, path, _KEY(row)
+        self._row: Row | None = row
+        self._packed: PackedRows | None = None
+        self._at = self.slot = -1
+
+    @classmethod
+    def unread(cls, type_: Type, key: Key, status: str, path: str, packed: PackedRows, at: int) -> "Document":
+        """A document whose row is read when somebody needs it, from position `at` of packed rows."""
+        document = cls.__new__(cls)
+        document.type, document.status, document.path, document.key = type_, status, path, key
+        document._row, document._packed, document._at, document.slot = None, packed, at, -1
+        return document
+
+    @property
+    def row(self) -> Row:
+        """The values in the order of `type.columns`."""
+        row = self._row
+        if row is None:
+            row = self._row = self.read_row()
+        return row
+
+    def read_row(self) -> Row:
+        """The row, which is not kept where it has to be read: for those who look at many documents."""
+        if self._row is not None or self._packed is None:
+            return self.row
+        row = self._packed.row(self._at)
+        return _without_publication(row) if self.status == DRAFT else row
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the row is there already."""
+        return self._row is not None
+
+    def has_row_of(self, other: "Document") -> bool:
+        """Whether one of two documents was made as a copy of the other."""
+        if self._packed is not None:
+            return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
+        return self._row is other._row
 
     @property
     def id(self) -> int:
@@ -43,7 +84,7 @@ class Document:
     @property
     def document_id(self) -> str:
         """The id that paths use."""
-        return str(self.row[DOCUMENT_ID])
+        return self.key[1]
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -53,7 +94,7 @@ class Document:
     @property
     def created_at(self) -> str:
         """When the document was made, as a timestamp."""
-        return str(self.row[CREATED_AT])
+        return self.key[0]
 
     @property
     def updated_at(self) -> str:
@@ -69,7 +110,7 @@ class Document:
     @property
     def locale(self) -> str:
         """The locale code; the default one where the type is not localised."""
-        return str(self.row[LOCALE])
+        return self.key[2]
 
     def get(self, name: str) -> Any:
         """The value of a column. KeyError where the type has no such column."""
@@ -77,7 +118,7 @@ class Document:
 
     def copy(self) -> "Document":
         """The same version, for another index."""
-        return Document(self.type, self.row, self.status, self.path)
+        return self._of_status(self.status)
 
     def with_values(self, values: Mapping[str, Any]) -> "Document":
         """The same version with other values in some columns, by name."""
@@ -86,7 +127,13 @@ class Document:
 
     def as_draft(self) -> "Document":
         """The same document as `status=draft` shows it when nothing differs from what is published."""
-        return Document(self.type, (*self.row[:PUBLISHED_AT], None, self.row[LOCALE]), DRAFT, self.path)
+        return self._of_status(DRAFT)
+
+    def _of_status(self, status: str) -> "Document":
+        if self._packed is not None:
+            return Document.unread(self.type, self.key, status, self.path, self._packed, self._at)
+        row = _without_publication(self.row) if status == DRAFT else self.row
+        return Document(self.type, row, status, self.path)
 
 
 def make(
@@ -109,7 +156,38 @@ def make(
     return Document(type_, row, DRAFT if timestamps[2] is None else PUBLISHED, path)
 
 
-def default_order(document: Document) -> tuple[str, str, str]:
+def default_order(document: Document) -> Key:
     """The key of the order without `sort`: createdAt, then documentId (then locale, for `locale=*`)."""
-    key: tuple[str, str, str] = _ORDER(document.row)
-    return key
+    return document.key
+
+
+def column_of(documents: Iterable[Document], at: int) -> list[Any]:
+    """The values of documents in the column at a position, without reading the rows that are packed."""
+    values, columns = [], dict[PackedRows, Sequence[Any]]()
+    for document in documents:
+        packed = document._packed
+        if document._row is not None or packed is None:
+            values.append(document.row[at])
+            continue
+        column = columns.get(packed)
+        if column is None:
+            column = columns[packed] = packed.column(at)
+        hidden = document.status == DRAFT and at - len(document.type.columns) == PUBLISHED_AT
+        values.append(None if hidden else column[document._at])
+    return values
+
+
+def packed_runs(documents: Sequence[Document | None]) -> list[Run]:
+    """Where the rows of some documents are, in the order of the documents."""
+    runs: list[Run] = []
+    for i, document in enumerate(documents):
+        packed, at = (document._packed, document._at) if document and document._packed else (None, i)
+        if runs and runs[-1][0] is packed and runs[-1][2] == at:
+            runs[-1] = (packed, runs[-1][1], at + 1)
+        else:
+            runs.append((packed, at, at + 1))
+    return runs
+
+
+def _without_publication(row: Row) -> Row:
+    return row if row[PUBLISHED_AT] is None else (*row[:PUBLISHED_AT], None, row[LOCALE])

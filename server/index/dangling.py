@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from server.documents.document import PUBLISHED, Document
+from server.documents.document import PUBLISHED, VALUES, Document
 from server.documents.readers import Unreadable, read_target
 from server.documents.values import components_at
 from server.formats.positions import KeyPath, Position, Positions, line_and_column, nearest
@@ -11,7 +11,7 @@ from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import PEOPLE, Attribute, Schema, Type
-from server.spelling import Suggestions
+from server.spelling import suggestion
 
 Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file
 MEDIA = "media"
@@ -25,16 +25,18 @@ def dangling(
 
     `parsed` gives the tree of a file, and the positions of everything in it.
     """
-    suggestions = Suggestions()
+    ids: dict[str, list[str]] = {}  # of the documents of a type, for suggestions
     for document in _all(snapshot) if documents is None else documents:
         missing = [
             (attribute, path, target)
-            for attribute, path, target in _targets(snapshot.schema, document.type, document.values, ())
+            for attribute, path, target in _targets(
+                snapshot.schema, document.type, document.read_row()[VALUES], ()
+            )
             if not exists(snapshot, _key(attribute, target))
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
         for attribute, path, target in missing:
-            what, fix = _sentences(snapshot, suggestions, attribute, path, target)
+            what, fix = _sentences(snapshot, ids, attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
             line, column = line_and_column(position)
             yield Problem(document.path, line, what, fix, "warning", column, "dangling")
@@ -95,7 +97,7 @@ def _targets(
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
     """The documents that relate to users and roles, each as often as it does."""
     for document in _all(snapshot):
-        for attribute, _, target in _targets(snapshot.schema, document.type, document.values, ()):
+        for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
             if attribute.type == "relation" and uid in PEOPLE:
                 yield document
@@ -122,22 +124,23 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
     """The documents that refer to some documents or media files, whether or not there are such."""
     for document in _all(snapshot):
-        targets = _targets(snapshot.schema, document.type, document.values, ())
+        targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
         if any(_key(attribute, target) in keys for attribute, _, target in targets):
             yield document
 
 
 def _sentences(
-    snapshot: Snapshot, suggestions: Suggestions, attribute: Attribute, path: KeyPath, target: Any
+    snapshot: Snapshot, ids: dict[str, list[str]], attribute: Attribute, path: KeyPath, target: Any
 ) -> tuple[str, str]:
-    """What is wrong with a target, and how to fix it."""
+    """What is wrong with a target, and how to fix it. `ids` keeps those of each type for the next one."""
     name = ".".join(map(str, path))
     if attribute.type == "media":
-        fix = suggestions.of(target, snapshot.media) or "add the file, or remove the path"
+        fix = suggestion(target, snapshot.media) or "add the file, or remove the path"
         return f"{name}: there is no content/uploads/{target}", fix
     uid, document_id = _key(attribute, target)
-    ids = (key[0] for key in snapshot.tables[uid].versions)
-    fix = suggestions.of(document_id, ids) or "fix the id, or remove it"
+    if uid not in ids:
+        ids[uid] = list(dict.fromkeys(key[0] for key in snapshot.tables[uid].versions))
+    fix = suggestion(document_id, ids[uid]) or "fix the id, or remove it"
     return f"{name}: {no_document(uid, document_id)}", fix
 
 

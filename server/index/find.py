@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from server.documents.document import PUBLISHED, Document, default_order
+from server.documents.document import ID, PUBLISHED, Document, column_of, default_order
 from server.index.ordering import bits_of
 from server.index.planner import Planner
 from server.index.predicates import Test, all_of, compile_filter, passing_test, weight_of
@@ -63,7 +63,9 @@ def find_one(view: View, query: Query, document_id: str) -> Document | None:
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
     """One document by its numeric `id`, which says the locale as well, if it meets the query's filters."""
     everywhere = replace(query, locales=tuple(view.settings.locales))
-    return _first_matching(view, query, (d for d in candidates(view, everywhere) if d.id == number))
+    documents = list(candidates(view, everywhere))
+    numbered = zip(documents, column_of(documents, ID), strict=True)
+    return _first_matching(view, query, (d for d, its_number in numbered if its_number == number))
 
 
 def find_single(view: View, query: Query) -> Document | None:
@@ -147,10 +149,11 @@ def prepare_texts(snapshot: Snapshot) -> None:
     Done before processes are forked, this is done once for all, and they share the memory that it takes.
     """
     for type_ in snapshot.schema.content_types:
-        searched = [a.name for a in type_.attributes.values() if not a.private and a.type in SEARCHED]
-        for (_, status), order in snapshot.tables[type_.uid].order.items():
-            for name in searched if status == PUBLISHED else ():
-                prepare(order, type_.position[name])
+        attributes = type_.attributes.values()
+        searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED]
+        for (_, status), slots in snapshot.tables[type_.uid].slots.items():
+            if status == PUBLISHED:
+                prepare(slots, searched)
 
 
 def _searched(query: Query) -> list[Attribute]:

@@ -53,7 +53,8 @@ class Fragments:
 
     def forget(self, documents: Iterable[Document]) -> None:
         """Drop the entries of documents that the index has no more, which would stay in memory for them."""
-        items = [item for document in documents for item in (document, *_components(document.row))]
+        shown = [document for document in documents if document.is_read]
+        items = [item for document in shown for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
             for item in items:
                 entry = group.entries.pop(id(item), None)

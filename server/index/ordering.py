@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from server.documents.document import Document, default_order
+from server.documents.document import Document, column_of, default_order
 from server.index.sorted_chunks import Notes, SortedChunks
 from server.query.operators import text_of
 from server.schema.model import Attribute
@@ -144,13 +144,18 @@ class _Reversed:
 def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
     """The order by some columns of documents that are in default order."""
     for column in reversed(columns):
-        documents = sorted_by(documents, value_of(column), descending=column.descending)
+        values = _values(documents, column)
+        documents = _sorted(zip(values, documents, strict=True), descending=column.descending)
     return Order.presorted(documents, _key(columns))
 
 
 def sorted_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
     """Items in the order of a value, those of equal value as before: nulls first, or last if descending."""
-    keyed = [(value(item), item) for item in items]
+    return _sorted([(value(item), item) for item in items], descending=descending)
+
+
+def _sorted(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
+    keyed = list(pairs)
     nulls = [item for v, item in keyed if v is None]
     rest = [pair for pair in keyed if pair[0] is not None]
     rest.sort(key=lambda pair: pair[0], reverse=descending)
@@ -167,6 +172,16 @@ def value_of(column: Column) -> Callable[[Document], Any]:
     if column.attribute.type in UNORDERED:
         return lambda d: None if d.row[at] is None else text_of(d.row[at])
     return lambda d: d.row[at]
+
+
+def _values(documents: list[Document], column: Column) -> list[Any]:
+    """What `value_of` gives for each of some documents."""
+    if column.attribute.name == "id":
+        return [default_order(d) for d in documents]
+    values = column_of(documents, column.at)
+    if column.attribute.type in UNORDERED:
+        return [None if value is None else text_of(value) for value in values]
+    return values
 
 
 def _key(columns: tuple[Column, ...]) -> Callable[[Document], tuple[Any, ...]]:

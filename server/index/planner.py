@@ -28,7 +28,8 @@ from server.index.ordering import (
 from server.index.orders import ColumnKey
 from server.index.predicates import compile_filter, passing
 from server.index.snapshot import EVERY_LOCALE, View
-from server.index.text_search import TextKey
+from server.index.tables import Slots
+from server.index.text_search import TextKey, exactly
 from server.query.ast import And, Compare, Filter, Or, Through
 from server.schema.model import Attribute, Type
 
@@ -90,6 +91,11 @@ class Planner:
     def order(self) -> Order:
         """All documents to choose from, in default order."""
         return self.view.snapshot.list(self.type, self._own_locale, self._status)
+
+    @property
+    def _slots(self) -> Slots:
+        """All documents to choose from, by their slots."""
+        return self.view.snapshot.slots(self.type, self._own_locale, self._status)
 
     @property
     def _own_locale(self) -> str:
@@ -173,13 +179,17 @@ class Planner:
             text = part.operand.casefold()
             if not text:
                 return not_null(self._by(part)), name != "$eqi"
-            return self._containing(text, [part.at]), name == "$containsi"
+            bits = self._containing(text, [part.at])
+            if name == "$contains" and part.attribute.group == "string":
+                self.view.budget.spend(bits.bit_count())
+                return exactly(self._slots, bits, part.at, part.operand), True
+            return bits, name == "$containsi"
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
         """The documents that contain a casefolded text in one of some columns."""
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
-        return self.view.snapshot.found.containing(self.order, key, self.view.budget)
+        return self.view.snapshot.found.containing(self._slots, key, self.view.budget)
 
     def _flagged(self, part: Compare) -> int:
         order = self._by(part)

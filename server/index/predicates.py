@@ -28,7 +28,7 @@ def passing_test(view: View, test: Test, weight: int, documents: Iterable[Docume
     coming, spend = iter(documents), view.budget.spend
     while some := list(islice(coming, _TESTED)):
         spend(weight * len(some))
-        found.extend([d for d in some if test(d.row, d, locale_inside(d))])
+        found.extend([d for d in some if test(d.read_row(), d, locale_inside(d))])
     return found
 
 

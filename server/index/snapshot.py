@@ -23,6 +23,7 @@ from server.index.tables import (
     NO_SLOTS,
     Difference,
     Localization,
+    Slots,
     Table,
     Target,
     VersionKey,
@@ -88,8 +89,11 @@ class Snapshot:
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
         """The documents of a set, in default order; the fewer they are, the faster."""
-        slots = self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
-        return sorted(slots.members(bits), key=default_order)
+        return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
+
+    def slots(self, type_: Type, locale: str, status: str) -> Slots:
+        """The versions of a type in a locale and status, by their slots."""
+        return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
         """The versions of a type whose `relation` points at `target`, in default order."""

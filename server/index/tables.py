@@ -12,9 +12,10 @@ from typing import Any
 from immutables import Map
 
 from server.documents.constraints import unique_values
-from server.documents.document import DOCUMENT_ID, DRAFT, LOCALE, PUBLISHED, Document, default_order
+from server.documents.document import DRAFT, PUBLISHED, VALUES, Document, column_of, default_order
 from server.formats.positions import KeyPath
 from server.index.ordering import Order, slots_of
+from server.index.sorted_chunks import Notes
 from server.schema.model import Attribute, Type
 
 VersionKey = tuple[str, str, str, str]  # uid, documentId, locale, status
@@ -23,27 +24,34 @@ LocaleStatus = tuple[str, str]
 Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
 
 Difference = tuple[list[Document], list[Document]]  # the versions removed and added
+SlotBlock = tuple[Document | None, ...]
 Edges = Map[tuple[Target, str, str], Order]
 Unique = Map[tuple[str, Any, str], tuple[Document, ...]]
 
 NO_DOCUMENTS = Order(default_order)
 _UNIQUE = "unique"
-_SHIFT = 8  # 256 slots to a block
-_MASK = (1 << _SHIFT) - 1
+SHIFT = 8  # 256 slots to a block
+_MASK = (1 << SHIFT) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The documents of one type, locale and status by their slots, in blocks; and the slots that are free."""
+    """The documents of one type, locale and status by their slots, in blocks; and the slots that are free.
 
-    blocks: tuple[tuple[Document | None, ...], ...] = ()
+    Each block has notes: what was derived from its documents, which stays valid for as long as the block.
+    """
+
+    blocks: tuple[SlotBlock, ...] = ()
     free: tuple[int, ...] = ()
+    notes: tuple[Notes, ...] = ()
 
     def members(self, bits: int) -> list[Document]:
         """The documents of a set, in any order."""
-        blocks = self.blocks
-        members = [blocks[slot >> _SHIFT][slot & _MASK] for slot in slots_of(bits)]
-        return [document for document in members if document is not None]
+        return [d for slot in slots_of(bits) if (d := self.document(slot)) is not None]
+
+    def document(self, slot: int) -> Document | None:
+        """The document that has a slot, if any has it."""
+        return self.blocks[slot >> SHIFT][slot & _MASK]
 
     def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
         """The slots without some documents, and with others, which get their slots here."""
@@ -54,17 +62,18 @@ class Slots:
         count = len(self.blocks)
         for document in added:
             if not free:
-                changed[count] = [None] * (1 << _SHIFT)
-                free.extend(range((count + 1 << _SHIFT) - 1, (count << _SHIFT) - 1, -1))
+                changed[count] = [None] * (1 << SHIFT)
+                free.extend(range((count + 1 << SHIFT) - 1, (count << SHIFT) - 1, -1))
                 count += 1
             document.slot = free.pop()
             self._block(changed, document.slot)[document.slot & _MASK] = document
         blocks = [tuple(changed[i]) if i in changed else self.blocks[i] for i in range(count)]
-        return Slots(tuple(blocks), tuple(free))
+        notes = [{} if i in changed else self.notes[i] for i in range(count)]
+        return Slots(tuple(blocks), tuple(free), tuple(notes))
 
     def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
         """The copy of a slot's block that is being changed."""
-        number = slot >> _SHIFT
+        number = slot >> SHIFT
         if number not in changed:
             changed[number] = list(self.blocks[number])
         return changed[number]
@@ -116,10 +125,12 @@ def build_table(
             grouped[locale, version.status].append(version if version.slot < 0 else version.copy())
     versions, order, slots = {}, {}, {}
     for key, documents in grouped.items():
+        # In the order that they come in, rows that are packed together are in the same blocks.
+        slots[key] = Slots().changed([], documents)
         documents.sort(key=default_order)
         for document in documents:
-            versions[(document.row[DOCUMENT_ID], *key)] = document
-        order[key], slots[key] = Order.presorted(documents, default_order), Slots().changed([], documents)
+            versions[(document.document_id, *key)] = document
+        order[key] = Order.presorted(documents, default_order)
     return Table(Map(versions), order, slots)
 
 
@@ -215,9 +226,10 @@ def _make_edges(orders: Iterable[Order], at: int) -> Edges:
     """The reverse edges of the relation at a position of the rows."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
-        for document in order:  # in default order, which each of the lists keeps
-            locale, status = document.row[LOCALE], document.status
-            for target in document.row[at]:
+        # in default order, which each of the lists keeps
+        for document, targets in zip(order, column_of(order, at), strict=True):
+            locale, status = document.locale, document.status
+            for target in targets:
                 sources[target, locale, status].append(document)
     return Map({key: Order.presorted(documents, default_order) for key, documents in sources.items()})
 
@@ -244,7 +256,7 @@ def attribute_path(path: KeyPath) -> str:
 
 def _apply_unique(unique: Unique, removed: list[Document], added: list[Document]) -> Unique:
     def keys(document: Document) -> set[tuple[str, Any, str]]:
-        values = unique_values(document.type, document.values)
+        values = unique_values(document.type, document.read_row()[VALUES])
         return {(attribute_path(path), value, document.locale) for path, value in values}
 
     changed = unique.mutate()

@@ -1,20 +1,21 @@
-"""Which documents have some text in a column: the texts of a chunk are joined, and searched in one go."""
+"""Which documents have some text in a column: the texts of a block are joined, and searched in one go."""
 
 import ctypes
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from itertools import repeat
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, repeat
+from typing import Any, NamedTuple
 
 from server.bounded import Cache, size_of
-from server.documents.document import Document
+from server.documents.document import Run, packed_runs
+from server.documents.packed_rows import END
 from server.index.budget import Budget
-from server.index.ordering import Order, bits_of_slots
+from server.index.ordering import bits_of_slots, slots_of
 from server.index.sorted_chunks import Notes
+from server.index.tables import SHIFT, SlotBlock, Slots
 from server.query.operators import text_of
 
-_SEPARATOR = b"\0"  # in no document, since no text file may contain it
 _SEARCHED_IN_A_STEP = 11  # as a power of two: that many bytes take about as long as any other step
 _SAMPLE = 16  # Where so many of twice as many documents contain a text, the rest are looked at one by one.
 _FEW = 32  # As few documents as these are looked at one by one.
@@ -25,36 +26,49 @@ _OVERHEAD = 300  # bytes; what an entry takes, about, besides its key and its se
 
 
 class Joined(NamedTuple):
-    """The casefolded texts of a chunk in one, as UTF-8; where each begins, and the last ends; the slots.
-
-    The slots are those of the documents. They are kept here since looking at the documents themselves
-    makes a copy of the memory that a forked process shares with others.
-    """
+    """The casefolded texts of a block in one, as UTF-8; where each begins, and the last ends."""
 
     texts: bytes
     starts: Sequence[int]
-    slots: Sequence[int]
 
 
-def containing(order: Order, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """The set of the documents with a value in one of some columns that contains `text`; both casefolded."""
-    sought = _encoded(text)
-    if _SEPARATOR in sought:
+def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
+    """The set of the documents with a value in one of some columns that contains `text`; both casefolded.
+
+    Documents are not looked at, which would copy the memory that a forked process shares with others.
+    """
+    if "\0" in text:
         return 0
-    slots: list[int] = []
-    for chunk, notes in order.chunks:
+    sought = _encoded(text)
+    holding: list[int] = []
+    for number, (block, notes) in enumerate(zip(slots.blocks, slots.notes, strict=True)):
         found: set[int] = set()
         # The longest texts first: after them, there are few documents left to look for.
-        for joined in sorted((_joined(chunk, notes, at) for at in columns), key=_length, reverse=True):
+        for joined in sorted((_joined(block, notes, at) for at in columns), key=_length, reverse=True):
             budget.spend(len(joined.texts) >> _SEARCHED_IN_A_STEP)
-            if len(chunk) - len(found) <= _FEW:
-                found.update(_of_some(joined, [i for i in range(len(chunk)) if i not in found], sought))
+            if len(block) - len(found) <= _FEW:
+                found.update(_of_some(joined, [i for i in range(len(block)) if i not in found], sought))
             else:
                 found.update(_positions(joined, sought))
         if found:
             budget.spend(len(found))
-            slots.extend([joined.slots[i] for i in found])
-    return bits_of_slots(slots)
+            first = number << SHIFT
+            holding.extend([first + i for i in found])
+    return bits_of_slots(holding)
+
+
+def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
+    """Those of a set of documents whose text in a column contains another, in the same case."""
+    sought = _encoded(text)
+    return bits_of_slots([slot for slot in slots_of(bits) if sought in _text_at(slots, slot, at)])
+
+
+def _text_at(slots: Slots, slot: int, at: int) -> bytes:
+    """The text of a document in a column; END may be behind it."""
+    document = slots.document(slot)
+    [(packed, first, last)] = packed_runs([document])
+    texts = packed.texts(at) if packed else None
+    return bytes(texts.between(first, last)) if texts else _encoded(document and document.read_row()[at])
 
 
 class TextKey(NamedTuple):
@@ -78,11 +92,11 @@ class Found:
     def __init__(self, most: int = MAX_BYTES) -> None:
         self.cache: Cache[TextKey, int] = Cache(most, _size)
 
-    def containing(self, order: Order, key: TextKey, budget: Budget) -> int:
-        """What `containing` says of an order of just the documents that the key is about."""
+    def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
+        """What `containing` says of the documents that the key is about."""
         bits = self.cache.get(key)
         if bits is None:
-            bits = containing(order, key.columns, key.text, budget)
+            bits = containing(slots, key.columns, key.text, budget)
             if len(key.text) <= LONGEST_KEPT:
                 self.cache.put(key, bits)
         return bits
@@ -92,32 +106,49 @@ def _size(key: TextKey, bits: int) -> int:
     return size_of(key) + bits.bit_length() // 8 + _OVERHEAD
 
 
-def prepare(order: Order, at: int) -> None:
-    """Join the texts of a column before anybody searches them."""
-    for chunk, notes in order.chunks:
-        _joined(chunk, notes, at)
+def prepare(slots: Slots, columns: Sequence[int]) -> None:
+    """Join the texts of some columns before anybody searches them."""
+    for block, notes in zip(slots.blocks, slots.notes, strict=True):
+        runs = packed_runs(block)
+        for at in columns:
+            notes["text", at] = _join(block, runs, at)
 
 
-def _joined(chunk: tuple[Document, ...], notes: Notes, at: int) -> Joined:
+def _joined(block: SlotBlock, notes: Notes, at: int) -> Joined:
     joined: Joined | None = notes.get(("text", at))
     if joined is None:
-        joined = notes["text", at] = _join(chunk, at)
+        joined = notes["text", at] = _join(block, packed_runs(block), at)
     return joined
 
 
-def _join(chunk: tuple[Document, ...], at: int) -> Joined:
-    values = [document.row[at] for document in chunk]
-    parts = [b"" if value is None else _encoded(text_of(value).casefold()) for value in values]
-    starts = array("Q", [0])
-    for part in parts:
-        starts.append(starts[-1] + len(part) + 1)
-    slots = array("L", [document.slot for document in chunk])
-    return Joined(_SEPARATOR.join((*parts, b"")), starts, slots)
+def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
+    """The casefolded texts of a block, from where they are packed, else from the rows."""
+    parts: list[bytes | memoryview] = []
+    for packed, first, last in runs:
+        texts = packed.texts(at) if packed else None
+        if texts:
+            parts.append(texts.between(first, last))
+        elif packed:
+            parts.extend(_encoded(packed.row(i)[at]) + END for i in range(first, last))
+        else:
+            parts.extend(
+                _encoded(document.row[at] if document else None) + END for document in block[first:last]
+            )
+    joined = _casefolded(b"".join(parts))
+    lengths = map(len, joined.split(END)[:-1])
+    return Joined(joined, array("Q", accumulate((length + 1 for length in lengths), initial=0)))
 
 
-def _encoded(text: str) -> bytes:
-    """In UTF-8, no character is found within others: bytes are as good to search as text."""
-    return text.encode("utf-8", "surrogatepass")
+def _casefolded(text: bytes) -> bytes:
+    if text.isascii():
+        return text.lower()
+    return text.decode("utf-8", "surrogatepass").casefold().encode("utf-8", "surrogatepass")
+
+
+def _encoded(value: Any) -> bytes:
+    """A value as text; in UTF-8, no character is found within others: bytes are as good to search as text."""
+    text = "" if value is None else text_of(value)
+    return text.encode("utf-8", "surrogatepass").replace(END, b"\1")
 
 
 def _length(joined: Joined) -> int:
@@ -125,15 +156,16 @@ def _length(joined: Joined) -> int:
 
 
 def _positions(joined: Joined, sought: bytes) -> list[int]:
-    """The positions in the chunk of the documents that contain a text, in order."""
-    texts, starts, slots = joined
+    """The positions in the block of the documents that contain a text, in order."""
+    texts, starts = joined
+    count = len(starts) - 1
     found: list[int] = []
     find = _finder(texts)
     at = find(sought, 0)
     while at >= 0:
         following = bisect_right(starts, at)
         found.append(following - 1)
-        if following == len(slots):
+        if following == count:
             break
         if len(found) == _SAMPLE and following <= 2 * _SAMPLE:
             return found + _from(joined, following, sought)

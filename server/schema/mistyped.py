@@ -20,7 +20,7 @@ TOP = (
 )  # fmt: skip
 INFO = ("singularName", "pluralName", "displayName", "description", "icon", "name", "mainField")
 OPTIONS = (
-    "draftAndPublish", "files", "format", "frontMatter", "draftWhen", "body", "otherKeys", "fileName",
+    "draftAndPublish", "files", "format", "frontMatter", "draftWhen", "body", "otherKeys",
     "privateAttributes", "populateCreatorFields", "reviewWorkflows", "timestamps", "increments", "comment",
 )  # fmt: skip
 ATTRIBUTE = (

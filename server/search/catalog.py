@@ -123,7 +123,7 @@ def _changes(
         for i, document in later.items():
             other = earlier.get(i)
             beside = i in new.drafts
-            if other is None or other.row is not document.row or beside != (i in old.drafts):
+            if other is None or not other.has_row_of(document) or beside != (i in old.drafts):
                 group = draft if status == DRAFT else live if drafts and beside else both
                 yield _PART.join((uid, i, locale, status)), IndexedVersion(document, group)
 

@@ -179,9 +179,9 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
     if readers is None:
         yield from (_read_part(store, part) for part in parts)
         return
-    types, ids = store.schema.types, dict[str, str]()
+    types = store.schema.types
     for block, others in readers(parts):
-        yield block, [kept.entry for part in (block, others) for kept in unpack(part, types, ids)]
+        yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
 
 
 def _forked(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:

@@ -67,8 +67,7 @@ def decode(data: bytes, schema: Schema) -> Record:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)
-    ids: dict[str, str] = {}
-    unpacked = (kept for block in blocks_in(packed) for kept in unpack(block, schema.types, ids))
+    unpacked = (kept for block in blocks_in(packed) for kept in unpack(block, schema.types))
     found = {kept.entry.path: kept.entry for kept in unpacked}
     made: Record = replace(plain, entries={**dict.fromkeys(gone), **found}, configuration=configuration)
     return made

@@ -8,28 +8,24 @@ entries and those of another version are ignored. Loading the cache never runs c
 import fcntl
 import io
 import os
-import pickle
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from xxhash import xxh3_128_digest
 
 from server import __version__
-from server.documents.document import DOCUMENT_ID, Document
-from server.documents.values import Component
-from server.problems import Problem
+from server.documents.document import Document
+from server.documents.packed_rows import PackedRows, dump, load, pack_rows
 from server.schema.model import Type
 from server.storage.files import digest_of
 from server.storage.store import Entry
 
-_FORMAT = 3
+_FORMAT = 4
 _CHECKSUM = 16  # bytes of the checksum before each block, which only finds what is damaged
-# The only classes that a cache may name; all of them just hold values.
-_CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 # A file that changed so shortly before it was read may change again and keep its signature.
 RACY_NS = 2_000_000_000
 
@@ -48,34 +44,46 @@ class CachedEntry:
 
 
 def pack(kept: Iterable[CachedEntry]) -> bytes:
-    """Some entries as a block of the cache."""
-    rows = []
+    """Some entries as a block of the cache: what is needed of each at once, and the rows of all behind it."""
+    without: list[Any] = []
+    groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in kept:
-        entry = one.entry
-        found = entry.document
-        held = None if found is None else (found.type, found.row, found.status)
-        more = (entry.problems, entry.digest, entry.derived, entry.beside)
-        rows.append((entry.path, entry.signature, held, more, one.at))
-    out = io.BytesIO()
-    _Pickler(out, protocol=5).dump(rows)
-    return out.getvalue()
+        document = one.entry.document
+        if document is None:
+            without.append(_facts(one))
+        else:
+            groups[document.type.uid].append((one, document))
+    rows: list[bytes] = []
+    packed = []
+    for uid, group in groups.items():
+        of_rows, data = pack_rows(group[0][1].type, [d.read_row() for _, d in group])
+        packed.append((uid, [(*_facts(one), d.status, d.key) for one, d in group], of_rows))
+        rows.extend(data)
+    [facts] = dump([(without, packed)])
+    return b"".join((len(facts).to_bytes(8, "big"), facts, *rows))
 
 
-def unpack(block: bytes, types: Mapping[str, Type], ids: dict[str, str]) -> Iterator[CachedEntry]:
-    """The entries of a block. Raises ValueError for what `pack` did not write.
+def _facts(one: CachedEntry) -> tuple[Any, ...]:
+    entry = one.entry
+    return (entry.path, entry.signature, (entry.problems, entry.digest, entry.derived, entry.beside), one.at)
 
-    `ids` are the documentIds so far: those that many documents refer to are one object in all of them,
-    where each would have its own, a fifth of all memory that documents take beside their texts.
-    """
-    targets = {uid: _targets(type_) for uid, type_ in types.items()}
+
+def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
+    """The entries of a block. Raises ValueError for what `pack` did not write."""
     try:
-        for path, signature, held, more, at in _Unpickler(block, types).load():
-            document = None
-            if held is not None:
-                type_, row, status = held
-                document = Document(type_, _with_shared(row, targets[type_.uid], ids), status, path)
-            yield CachedEntry(Entry(path, signature, document, *more), at)
-    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
+        begin = 8 + int.from_bytes(block[:8], "big")
+        data = memoryview(block)
+        without, groups = load(data[8:begin], types)
+        data = data[begin:]
+        for path, signature, more, at in without:
+            yield CachedEntry(Entry(path, signature, None, *more), at)
+        for uid, facts, of_rows in groups:
+            rows, data = PackedRows.read(of_rows, data, types)
+            type_ = types[uid]
+            for i, (path, signature, more, at, status, key) in enumerate(facts):
+                document = Document.unread(type_, key, status, path, rows, i)
+                yield CachedEntry(Entry(path, signature, document, *more), at)
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError("not a block of the cache") from error
 
 
@@ -91,38 +99,7 @@ def blocks_in(joined: bytes | bytearray) -> Iterator[bytes]:
         yield file.read(int.from_bytes(length, "big"))
 
 
-def _targets(type_: Type) -> tuple[int, ...]:
-    """The positions in a row of what refers to one kind of documents or to files."""
-    attributes = type_.attributes.values()
-    return tuple(type_.position[a.name] for a in attributes if a.has_targets and not a.morph)
-
-
-def _with_shared(row: tuple[Any, ...], targets: tuple[int, ...], ids: dict[str, str]) -> tuple[Any, ...]:
-    values, share = list(row), ids.setdefault
-    values[DOCUMENT_ID] = share(row[DOCUMENT_ID], row[DOCUMENT_ID])
-    for at in targets:
-        values[at] = tuple([share(target, target) for target in row[at]])
-    return tuple(values)
-
-
-class _Pickler(pickle.Pickler):
-    def persistent_id(self, obj: Any) -> str | None:
-        return obj.uid if isinstance(obj, Type) else None
-
-
 NOTHING = pack(())  # the block of no entries
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, block: bytes, types: Mapping[str, Type]) -> None:
-        super().__init__(io.BytesIO(block))
-        self.persistent_load = types.__getitem__  # type: ignore[method-assign]
-
-    def find_class(self, module: str, name: str) -> Any:
-        found = _CLASSES.get((module, name))
-        if found is None:
-            raise pickle.UnpicklingError(f"{module}.{name} does not belong in the cache")
-        return found
 
 
 class ParseCache:
@@ -139,14 +116,13 @@ class ParseCache:
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """The entries by path, up to the first block that is damaged."""
         found: dict[str, CachedEntry] = {}
-        ids: dict[str, str] = {}
         try:
             with self.path.open("rb") as file:
                 if file.read(len(self._head)) != self._head:
                     return {}
                 self._length = len(self._head)
                 while (block := _read_block(file)) is not None:
-                    found.update((kept.entry.path, kept) for kept in unpack(block, types, ids))
+                    found.update((kept.entry.path, kept) for kept in unpack(block, types))
                     self._length = file.tell()
         except (OSError, ValueError):
             pass  # What follows is read from the files, and written behind what could be read here.

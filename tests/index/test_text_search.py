@@ -4,10 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.documents.document import Document, default_order, make
-from server.index import sorted_chunks, text_search
+from server.documents.document import Document, make
+from server.index import tables, text_search
 from server.index.budget import Budget
-from server.index.ordering import Order, bits_of, bits_of_slots, slots_of
+from server.index.ordering import bits_of, bits_of_slots, slots_of
+from server.index.tables import NO_SLOTS
 from server.index.text_search import LONGEST_KEPT, containing, prepare
 from server.schema.model import Attribute, Type
 from tests.conftest import MakeApi
@@ -23,7 +24,9 @@ LETTERS = "ab -\n.é_1ßẞ漢𝄞\ud800"
 def _small_chunks() -> object:
     """Chunks of four, so that a handful of documents has several, in which two are many and one is few."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(sorted_chunks, "CHUNK", 4)
+    patch.setattr(tables, "SHIFT", 2)
+    patch.setattr(tables, "_MASK", 3)
+    patch.setattr(text_search, "SHIFT", 2)
     patch.setattr(text_search, "_SAMPLE", 2)
     patch.setattr(text_search, "_FEW", 1)
     yield
@@ -32,9 +35,7 @@ def _small_chunks() -> object:
 
 def note(i: int, text: str | None, title: str | None = None) -> Document:
     timestamp = f"2024-01-01T00:00:{i:02d}.000Z"
-    document = make(NOTE, f"n{i}", [text, title], (timestamp,) * 3, "en", f"n{i}.md")
-    document.slot = i
-    return document
+    return make(NOTE, f"n{i}", [text, title], (timestamp,) * 3, "en", f"n{i}.md")
 
 
 @pytest.fixture(params=["memmem", "bytes.find"])
@@ -56,27 +57,28 @@ def test_it_finds_every_document_whose_text_contains_another(
     texts: list[tuple[str | None, str | None]], text: str
 ) -> None:
     documents = [note(i, *both) for i, both in enumerate(texts)]
-    order = Order.presorted(documents, default_order)
+    slots = NO_SLOTS.changed([], documents)
     sought = text.casefold()
     for columns in ([AT], [TITLE], [AT, TITLE], [TITLE, AT]):
         expected = [d for d in documents if any(sought in (d.row[at] or "").casefold() for at in columns)]
-        assert containing(order, columns, sought, Budget()) == bits_of(expected)
+        assert containing(slots, columns, sought, Budget()) == bits_of(expected)
 
 
 def test_texts_that_were_joined_before_are_searched_in_the_same_way() -> None:
-    order = Order.presorted(
-        [note(i, text) for i, text in enumerate(["Low tide", None, "TIDES"])], default_order
-    )
-    prepare(order, AT)
-    assert containing(order, [AT], "tide", Budget()) == bits_of(d for d in order if d.row[AT])
-    later = order.changed([], [note(3, "tidal")])
-    assert containing(later, [AT], "tid", Budget()) == bits_of(d for d in later if d.row[AT])
+    notes = [note(i, text) for i, text in enumerate(["Low tide", None, "TIDES"])]
+    slots = NO_SLOTS.changed([], notes)
+    prepare(slots, [AT])
+    assert containing(slots, [AT], "tide", Budget()) == bits_of([notes[0], notes[2]])
+    tidal = note(3, "tidal")
+    later = slots.changed([notes[0]], [tidal])
+    assert containing(later, [AT], "tid", Budget()) == bits_of([notes[2], tidal])
+    assert containing(slots, [AT], "tid", Budget()) == bits_of([notes[0], notes[2]])
 
 
 def test_no_text_reaches_from_one_document_into_the_next() -> None:
-    order = Order.presorted([note(0, "low"), note(1, "tide")], default_order)
-    assert containing(order, [AT], "lowtide", Budget()) == 0
-    assert containing(order, [AT], "low\0tide", Budget()) == 0
+    slots = NO_SLOTS.changed([], [note(0, "low"), note(1, "tide")])
+    assert containing(slots, [AT], "lowtide", Budget()) == 0
+    assert containing(slots, [AT], "low\0tide", Budget()) == 0
 
 
 def test_what_was_found_is_told_again_until_something_changes(make_api: MakeApi) -> None:

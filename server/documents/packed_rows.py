@@ -1,0 +1,175 @@
+"""Rows of documents as bytes, each of which is read when somebody needs it.
+
+Of a large site most documents are never asked for, or not by this process. Their bytes take less memory
+than their values, and processes that are forked go on sharing them. The texts of a column stand behind one
+another, so that they can be searched where they are.
+"""
+
+import io
+import pickle
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import accumulate, pairwise
+from typing import Any, Self
+
+from server.documents.values import Component
+from server.problems import Problem
+from server.schema.model import Attribute, Type
+
+Row = tuple[Any, ...]
+# The lengths of rows without their texts; of the texts by column, all together and each; short columns.
+Facts = tuple[bytes, dict[int, tuple[int, bytes]], dict[int, bytes]]
+
+# The only classes that pickled bytes may name; all of them just hold values.
+_CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
+_UNORDERED = frozenset({"json", "array", "blocks"})
+END = b"\0"  # in no document, since no text file may contain it
+_NULL = -1  # instead of the length of a text
+
+
+class PackedTexts:
+    """The texts of a column in UTF-8, one behind the other, with END behind each."""
+
+    __slots__ = ("_data", "_lengths", "_starts")
+
+    def __init__(self, data: memoryview, lengths: bytes) -> None:
+        self._data, self._lengths = data, array("i", lengths)
+        self._starts = array("I", accumulate((1 + max(n, 0) for n in self._lengths), initial=0))
+
+    def between(self, first: int, last: int) -> memoryview:
+        """The texts from one position up to, not including, another; END is behind the last one as well."""
+        return self._data[self._starts[first] : self._starts[last]]
+
+    def text(self, i: int) -> str | None:
+        """One text, None for null."""
+        if self._lengths[i] == _NULL:
+            return None
+        return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
+
+
+class PackedRows:
+    """The rows of some documents of one type.
+
+    They come as the bytes of rows without their texts, and of texts by column. Short columns are there once
+    more, each as a whole, since lists are ordered by them.
+    """
+
+    __slots__ = ("_columns", "_rows", "_starts", "_texts", "_types")
+
+    def __init__(
+        self,
+        rows: memoryview,
+        starts: Sequence[int],
+        texts: Mapping[int, tuple[memoryview, bytes]],
+        columns: Mapping[int, bytes],
+        types: Mapping[str, Type],
+    ) -> None:
+        self._rows, self._starts, self._columns, self._types = rows, starts, columns, types
+        self._texts: dict[int, Any] = dict(texts)
+
+    @classmethod
+    def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
+        """Rows that begin some data; returns what follows as well."""
+        lengths, texts, columns = facts
+        starts = array("I", accumulate(array("i", lengths), initial=0))
+        rows, data = data[: starts[-1]], data[starts[-1] :]
+        found: dict[int, tuple[memoryview, bytes]] = {}
+        for at, (size, each) in texts.items():
+            found[at], data = (data[:size], each), data[size:]
+        return cls(rows, starts, found, columns, types), data
+
+    def row(self, i: int) -> Row:
+        """A row. Raises ValueError where its bytes are damaged."""
+        values: list[Any] = load(self._rows[self._starts[i] : self._starts[i + 1]], self._types)
+        for at in self._texts:
+            values.insert(at, self._text_column(at).text(i))
+        return tuple(values)
+
+    def column(self, at: int) -> Sequence[Any]:
+        """The values of all rows in a column."""
+        positions = range(len(self._starts) - 1)
+        texts = self.texts(at)
+        if texts is not None:
+            return [texts.text(i) for i in positions]
+        packed = self._columns.get(at)
+        column: Sequence[Any] = load(packed, self._types) if packed else [self.row(i)[at] for i in positions]
+        return column
+
+    def texts(self, at: int) -> PackedTexts | None:
+        """The texts of a column; None where it has other values."""
+        return self._text_column(at) if at in self._texts else None
+
+    def _text_column(self, at: int) -> PackedTexts:
+        found = self._texts[at]
+        if not isinstance(found, PackedTexts):
+            found = self._texts[at] = PackedTexts(*found)
+        return found
+
+
+def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
+    """The facts of some rows, and their bytes: what `PackedRows.read` makes them of."""
+    textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
+    textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
+    others = [at for at in range(len(type_.columns)) if at not in textual]
+    dumped = dump([row[at] for at in others] for row in rows)
+    texts, data = {}, [*dumped]
+    for at in textual:
+        encoded = [None if row[at] is None else row[at].encode("utf-8", "surrogatepass") for row in rows]
+        lengths = array("i", [_NULL if one is None else len(one) for one in encoded])
+        column = END.join((*(one or b"" for one in encoded), b""))
+        texts[at] = (len(column), lengths.tobytes())
+        data.append(column)
+    short = [at for at in others if _is_short([*type_.columns.values()][at])]
+    columns = dict(zip(short, dump([row[at] for row in rows] for at in short), strict=True))
+    return (array("i", map(len, dumped)).tobytes(), texts, columns), data
+
+
+def _is_text(value: Any) -> bool:
+    return value is None or (type(value) is str and "\0" not in value)
+
+
+def _is_short(attribute: Attribute) -> bool:
+    return attribute.has_targets or (attribute.scalar and attribute.type not in _UNORDERED)
+
+
+def dump(values: Iterable[Any]) -> list[bytes]:
+    """Some values as bytes, each by itself."""
+    out = io.BytesIO()
+    pickler = _Pickler(out, protocol=5)
+    ends = [0]
+    for value in values:
+        pickler.dump(value)
+        pickler.clear_memo()
+        ends.append(out.tell())
+    data = out.getvalue()
+    return [data[start:end] for start, end in pairwise(ends)]
+
+
+def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
+    """The value that bytes were made of. Raises ValueError for what `dump` has not made."""
+    try:
+        return _Unpickler(data, types).load()
+    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError("these bytes are damaged") from error
+
+
+class _Pickler(pickle.Pickler):
+    """Names the types instead of holding them."""
+
+    def persistent_id(self, obj: Any) -> str | None:
+        return obj.uid if isinstance(obj, Type) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    """Never runs code from the bytes."""
+
+    def __init__(self, data: bytes | memoryview, types: Mapping[str, Type]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.persistent_load = types.__getitem__  # type: ignore[method-assign]
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = _CLASSES.get((module, name))
+        if found is None:
+            raise pickle.UnpicklingError(f"{module}.{name} does not belong here")
+        return found
