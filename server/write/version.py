@@ -1,28 +1,37 @@
 """Which version of a document somebody means: a keyed hash of its values, which `If-Match` is compared with.
 
-The values that it stands for may be private. Without the key, nobody can try out which ones make it.
+The values that it stands for may be private. Without the key, nobody can try out which ones make it. The key
+is made of the secret of sessions, slowly: a person may have chosen that one, and each guess takes as long.
 """
 
 import secrets
-from hashlib import blake2b
+from functools import lru_cache
+from hashlib import blake2b, scrypt
 
 from server.documents.document import Document
 from server.errors import PreconditionError
 
 _PURPOSE = b"quire versions"  # the key of sessions is used for something else
-_key = secrets.token_bytes(32)  # of this process, where no other is given
+_COST = {"n": 2**14, "r": 8, "p": 1}  # 40 ms and 16 MB
+_secret = secrets.token_hex(32)  # of this process, where no other is given
 
 
 def use_key(secret: str) -> None:
-    """Make the key of a secret, so that all processes that have it give the same versions."""
-    global _key
-    _key = blake2b(secret.encode(), digest_size=32, person=_PURPOSE).digest()
+    """Give the secret that the key is made of, so that all processes that have it give the same versions."""
+    global _secret
+    _secret = secret
+
+
+@lru_cache(maxsize=1)
+def _key_of(secret: str) -> bytes:
+    """The key; made when a version is first asked for, so that no start takes longer."""
+    return scrypt(secret.encode(), salt=_PURPOSE, dklen=32, **_COST)
 
 
 def version_of(document: Document) -> str:
     """What changes whenever a document does: the part of an entity tag before the dot."""
     values = repr(document.row).encode(errors="surrogatepass")
-    return blake2b(values, digest_size=16, key=_key).hexdigest()
+    return blake2b(values, digest_size=16, key=_key_of(_secret)).hexdigest()
 
 
 def require_match(wanted: str | None, document: Document | None, *, tell: bool = True) -> None:

@@ -2,6 +2,11 @@
 
 import subprocess
 import sys
+import time
+
+from server.documents.document import make
+from server.schema.model import Type
+from server.write.version import use_key, version_of
 
 PRINT = """
 import sys
@@ -31,3 +36,14 @@ def test_all_that_have_the_secret_give_the_same_version() -> None:
 def test_nobody_can_try_out_which_private_values_make_a_version() -> None:
     seen = {version("1234", "one secret"), version("1234", "other secret"), version("1234"), version("1234")}
     assert len(seen) == 4
+
+
+def test_to_try_out_which_secret_makes_a_version_takes_long() -> None:
+    type_ = Type("api::n.n", "collectionType", "n", "ns", "N", {})
+    times = ("2024-01-01T00:00:00.000Z",) * 3
+    document = make(type_, "n1", [], times, "en", "n1.md")
+    began = time.thread_time()
+    for guess in range(5):
+        use_key(f"a secret of at least 32 characters {guess}")
+        version_of(document)
+    assert time.thread_time() - began > 5 * 0.01
