@@ -85,9 +85,9 @@ class Changeset:
             before = self._signatures[path]
             if text is None:
                 if before is not None:
-                    writes.append(Write(path, None, before))
-            elif before is None or self._read.get(path) != (data := text.encode()):
-                writes.append(Write(path, text.encode() if before is None else data, before))
+                    writes.append(Write(path, None, before, read=self._read.get(path)))
+            elif (data := text.encode()) != (read := self._read.get(path)) or before is None:
+                writes.append(Write(path, data, before, read=read))
         return writes
 
     def _signature(self, path: str) -> Signature | None:

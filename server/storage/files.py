@@ -52,6 +52,14 @@ def signature_of(path: Path) -> Signature | None:
         return None
 
 
+def link_signature(path: Path) -> Signature | None:
+    """The signature of a file, or of a link itself; None where there is none. Raises OSError."""
+    try:
+        return signature(os.lstat(path))
+    except FileNotFoundError:
+        return None
+
+
 def ignored(name: str) -> bool:
     """Whether a name is never content: hidden, an editor's backup or lock, a package folder."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED

@@ -1,30 +1,35 @@
-"""The record of intent of a change of several files: what is to be done, so that it can be done again."""
+"""The record of intent of a change: what is to be done to its files, so that it can be done again."""
 
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
+
+from server.storage.files import Signature
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rename or deletion of an intent, with everything that carrying it out again needs."""
+    """One file of an intent: what is there (`before`) and is to be (`after`), None for no file.
+
+    `aside` is the name in the journal of the new file and, once that is in place, of the one before.
+    """
 
     target: str
-    staged: str | None
-    digest: str | None
-    before: Sequence[int] | None
+    aside: str
+    before: Signature | None
+    after: Signature | None
 
 
-def write_intent(path: Path, steps: list[Step]) -> None:
-    """Write the steps to a new file, synced. Raises OSError."""
+def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
+    """Write the steps to a new file. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
-        file.flush()
-        os.fsync(file.fileno())
+        if synced:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def read_intent(path: Path) -> list[Step] | None:
@@ -33,15 +38,16 @@ def read_intent(path: Path) -> list[Step] | None:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
             return None
-        return [Step(*step) for step in json.loads(body)]
+        return [
+            Step(target, str(aside), _signature(before), _signature(after))
+            for target, aside, before, after in json.loads(body)
+        ]
     except (OSError, ValueError, TypeError):
         return None
 
 
-def file_digest(path: Path) -> str:
-    """The digest of a file's bytes. Raises OSError."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _signature(found: list[int] | None) -> Signature | None:
+    return (found[0], found[1], found[2]) if found else None
 
 
 def _digest(data: bytes) -> str:

@@ -1,9 +1,10 @@
 """Writes the files of a change so that a crash leaves either all of them as they were or all changed.
 
-New contents are staged in .quire/journal/, synced, and renamed over their targets. Where a change
-has several files, a record of intent is synced first. After a crash, a record that is whole is
-carried out to the end, and one that is not is dropped. There is one writer at a time, by the site's
-write lock; whatever it finds left over is therefore from a writer that was killed.
+New contents are staged in .quire/journal/, synced, and exchange their places with what they replace, which
+is then compared with what it was when it was read: an edit by hand that came in between is put back, and
+the whole change with it. A record of intent is written before, and synced where there are several files;
+`storage.recovery` carries it out after a crash. There is one writer at a time, by the site's write lock;
+whatever it finds left over is therefore from a writer that was killed.
 """
 
 import errno
@@ -12,34 +13,34 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
 
 from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER, state_folder
-from server.storage.durable import back_up, copy, make_folders, move, stage, sync_folder, take
-from server.storage.files import Signature, signature
-from server.storage.intent import Step, file_digest, read_intent, write_intent
+from server.storage.durable import copy, make_folders, stage, sync_folder, take
+from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
+from server.storage.files import Signature, link_signature, signature
+from server.storage.intent import Step, write_intent
 from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
+from server.storage.recovery import RECORD, UNDONE, Recovery
 from server.storage.write_lock import WriteLock
 
-_RECORD = "intent"
-_UNSAVED = "unsaved"
-_KEPT = 64  # backups of a change that are kept open, in case that .quire/ is deleted
+_KEPT = 64  # files that a change has replaced and are kept open, in case that .quire/ is deleted
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """One file of a change: its new bytes, or the file `source` that becomes it, or neither to delete it.
 
-    `before` is the signature that the file had when it was read, None where there was none: it must
-    still be so when the file is replaced.
+    `before` is the signature that the file had when it was read, None where there was none, and `read` the
+    bytes, None where they were not: it must still be so when the file is replaced.
     """
 
     path: str
     data: bytes | None
     before: Signature | None
     source: Path | None = None
+    read: bytes | None = None
 
     @property
     def deletes(self) -> bool:
@@ -49,24 +50,42 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A write, its target, the signature of what stands there, and its staged file, None where it deletes."""
+    """A write, its target, and what stands there (`before`) and is to (`after`), None for no file.
+
+    `aside` is the name in the journal of the new file and, once that is in place, of the one before.
+    """
 
     write: Write
     target: Path
+    aside: Path
     before: Signature | None
-    temporary: Path | None
+    after: Signature | None
 
     def check(self) -> None:
         """Raise ConflictError where the target is not as it was, OSError where it may not be written."""
-        _check(self.write.path, self.target, self.before, _signature_of(self.target))
+        _check(self.write.path, self.target, self.before, link_signature(self.target))
 
 
 @dataclass(frozen=True, slots=True)
-class _Backup:
-    """What a step has replaced: its second name, and the file itself, still open, None beyond _KEPT."""
+class _Done:
+    """A step that was done. `former` is what was there just before, still open, None beyond _KEPT.
 
-    path: Path
-    file: BufferedReader | None
+    What is aside is `exact` where it is the very file that was replaced, not one that was there just before.
+    """
+
+    step: _Staged
+    former: Reader | None
+    exact: bool
+
+    @property
+    def holds_an_edit(self) -> bool:
+        """Whether what is aside is neither old nor new: somebody put it in the place of the old."""
+        known = (self.step.before, self.step.after, None)
+        return self.exact and link_signature(self.step.aside) not in known
+
+
+class _NotUndone(Exception):
+    """A change failed, and could not be taken back for now; a later writer does that."""
 
 
 class Journal:
@@ -76,6 +95,7 @@ class Journal:
         self.root = root.resolve()
         self.folder = folder / "journal"
         self.lock = WriteLock(folder / "write.lock", self.root)
+        self.left = Recovery(self.root, self.folder)
         self._count = 0
         self._umask = _umask()
 
@@ -93,69 +113,13 @@ class Journal:
         except OSError:
             return True
 
-    def interrupted(self) -> list[str]:
-        """The files that a crash left to be written by `recover`; call it under the lock."""
-        steps = (step for record in self.folder.glob(f"*.{_RECORD}") for step in read_intent(record) or ())
-        return sorted(step.target for step in steps if step.staged and (self.folder / step.staged).exists())
-
-    def dropped(self) -> bool:
-        """Whether a crash left a write that `recover` drops, before it had changed any file."""
-        records = (read_intent(record) or () for record in self.folder.glob(f"*.{_RECORD}"))
-        known = {step.staged for steps in records for step in steps}
-        return any(staged.name not in known for staged in self.folder.glob("*.staged"))
-
-    def unsaved(self) -> list[str]:
-        """The files that `recover` put aside since somebody had edited the ones that they were to replace."""
-        aside = self.folder.parent / _UNSAVED
-        found = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
-        return sorted(f"{FOLDER}/{_UNSAVED}/{path}" for path in found)
-
     def recover(self) -> int:
-        """Carry out or drop what a crash left; call it under the lock. Returns how many files it changed."""
+        """Finish or drop what a crash left; call it under the lock. Returns how many files it changed."""
         if self.empty:
             return 0
-        done = 0
-        for record in sorted(self.folder.glob(f"*.{_RECORD}")):
-            steps = read_intent(record)
-            for step in steps or ():
-                done += self._repeat(step)
-            record.unlink(missing_ok=True)
-        for stray in self.folder.iterdir():
-            stray.unlink(missing_ok=True)
+        done = self.left.recover()
         self.lock.count(self.lock.number + 1)
         return done
-
-    def _repeat(self, step: Step) -> int:
-        """Carry out one step of a record again, if that is still to be done."""
-        target = self.root / step.target
-        untouched = _signature_of(target) == (tuple(step.before) if step.before else None)
-        if step.staged is None:
-            if untouched:
-                with suppress(FileNotFoundError):
-                    _remove(target)
-            return int(untouched)
-        staged = self.folder / step.staged
-        if not staged.exists() or file_digest(staged) != step.digest:
-            return 0  # It was renamed before the crash.
-        if not untouched:  # Somebody has edited the file since: the edit stays, ours goes to a folder.
-            self._put_aside(staged, step.target)
-            return 0
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(staged, target)
-        sync_folder(target.parent)
-        return 1
-
-    def _put_aside(self, staged: Path, path: str) -> None:
-        """Keep a staged file for somebody to look at, under its path, numbered where that is taken."""
-        folder = self.folder.parent / _UNSAVED
-        folder.mkdir(mode=0o700, exist_ok=True)
-        aside = first = folder / path
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        number = 1
-        while os.path.lexists(aside):
-            number += 1
-            aside = first.with_stem(f"{first.stem}-{number}")
-        os.replace(staged, aside)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
         """Make all of the writes, or none; call it under the lock. It counts as one write.
@@ -170,18 +134,16 @@ class Journal:
             state_folder(self.root)
             self.folder.mkdir(mode=0o700, exist_ok=True)
             for write in writes:
-                target = self._target(write)
-                before = _expected(write, target)
-                staged.append(_Staged(write, target, before, self._stage(write, target)))
-            record = self._record(staged) if len(staged) > 1 else None
+                staged.append(self._stage(write, self._target(write)))
+            record = self._record(staged)
             for step in staged:
-                if step.temporary:
+                if step.after:
                     made += make_folders(step.target.parent)
             if permit:
                 permit()
-            self._replace_counted(staged)
-            if record:
-                _discard(record)
+            self._replace_counted(staged, record)
+        except _NotUndone as error:
+            raise StorageError(f"The files could not be written, nor put back yet: {error}") from error
         except OSError as error:
             self._clean(staged, made)
             if self._is_lost(error):
@@ -195,6 +157,8 @@ class Journal:
         except ApiError:
             self._clean(staged, made)
             raise
+        for path in (*(step.aside for step in staged), record):
+            _discard(path)
 
     def _target(self, write: Write) -> Path:
         """The file to write: where a path has a link in it, what that leads to; a link itself to delete."""
@@ -206,92 +170,72 @@ class Journal:
             raise ConflictError(f"{write.path} {LEADS_ASTRAY if link else 'leads out of the site'}")
         return target
 
-    def _stage(self, write: Write, target: Path) -> Path | None:
-        """The staged file of a write, with the mode that its target has or a new file gets."""
-        if write.deletes:
-            return None
+    def _stage(self, write: Write, target: Path) -> _Staged:
+        """A write with its staged file, with the mode that its target has or a new file gets."""
+        before = _expected(write, target)
         self._count += 1
-        temporary = self.folder / f"{os.getpid()}-{self._count}.staged"
+        aside = self.folder / f"{os.getpid()}-{self._count}.staged"
+        if write.deletes:
+            return _Staged(write, target, aside, before, None)
         mode = stat.S_IMODE(target.stat().st_mode) if write.before else 0o666 & ~self._umask
         if write.source is not None:
-            return take(write.source, temporary, mode)
-        return stage(write.data or b"", temporary, mode)
+            take(write.source, aside, mode)
+        else:
+            stage(write.data or b"", aside, mode)
+        return _Staged(write, target, aside, before, link_signature(aside))
 
     def _record(self, staged: list[_Staged]) -> Path:
-        """Write the record of intent, synced."""
+        """Write the record of intent, synced where it has to outlast the machine: there are several files."""
         steps = [
-            Step(
-                str(step.target.relative_to(self.root)),
-                step.temporary.name if step.temporary else None,
-                file_digest(step.temporary) if step.temporary else None,
-                step.before,
-            )
+            Step(str(step.target.relative_to(self.root)), step.aside.name, step.before, step.after)
             for step in staged
         ]
         self._count += 1
-        path = self.folder / f"{os.getpid()}-{self._count}.{_RECORD}"
-        write_intent(path, steps)
-        sync_folder(self.folder)
+        path = self.folder / f"{os.getpid()}-{self._count}{RECORD}"
+        write_intent(path, steps, synced=len(steps) > 1)
+        if len(steps) > 1:
+            sync_folder(self.folder)
         return path
 
-    def _replace_counted(self, staged: list[_Staged]) -> None:
-        """Rename everything into place, counted before: a process that sees a part knows that it is one."""
+    def _replace_counted(self, staged: list[_Staged], record: Path) -> None:
+        """Put everything in place, counted before: a process that sees a part knows that it is one."""
         number = self.lock.number
         self.lock.count(number + 1)
         try:
-            self._replace_all(staged)
+            self._replace_all(staged, record)
         except (OSError, ConflictError):
             with suppress(FileNotFoundError):
                 self.lock.count(number)
             raise
 
-    def _replace_all(self, staged: list[_Staged]) -> None:
-        """Rename everything into place; on an error, put back what was replaced already."""
-        undo: list[_Backup | None] = []
-        with ExitStack() as opened:
+    def _replace_all(self, staged: list[_Staged], record: Path) -> None:
+        """Put everything in place; on an error, take back what was done already."""
+        done: list[_Done] = []
+        with ExitStack() as kept:
             try:
-                self._replace_each(staged, undo, opened)
-            except (OSError, ConflictError):
-                self._undo(undo, staged)
+                for step in staged:
+                    _replace(step, done, kept)
+                for folder in {step.target.parent for step in staged}:
+                    sync_folder(folder)
+                for one in done:
+                    _confirm(one)
+            except (OSError, ConflictError) as error:
+                self._undo(done, record, error)
                 raise
-        for backup in undo:
-            if backup:
-                _discard(backup.path)
 
-    def _replace_each(self, staged: list[_Staged], undo: list[_Backup | None], kept: ExitStack) -> None:
-        """Rename everything into place; what was replaced is put into `undo`, its open files into `kept`."""
-        for step in staged:
-            target = step.target
-            step.check()  # beforehand, since its folder may be gone with it
-            with opened_folder(target.parent) as opened:
-                step.check()
-                several = len(staged) > 1 and step.before
-                undo.append(self._back_up(target, kept, len(undo) < _KEPT) if several else None)
-                if step.temporary:
-                    move(step.temporary, target.name, opened)
-                else:
-                    os.unlink(target.name, dir_fd=opened)
-        for folder in {step.target.parent for step in staged}:
-            sync_folder(folder)
-
-    def _back_up(self, target: Path, kept: ExitStack, keep: bool) -> _Backup:
-        self._count += 1
-        backup = self.folder / f"{os.getpid()}-{self._count}.backup"
-        back_up(target, backup)
-        file = kept.enter_context(backup.open("rb")) if keep and not backup.is_symlink() else None
-        return _Backup(backup, file)
-
-    def _undo(self, undo: list[_Backup | None], staged: list[_Staged]) -> None:
-        """Put back what was replaced."""
-        # The record is removed first: a crash from here on must not carry out what is being undone.
-        for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
-            record.unlink(missing_ok=True)
-        for backup, step in reversed(list(zip(undo, staged, strict=False))):
-            if backup:
-                _put_back(backup, step)
-            elif step.before is None and step.temporary and not step.temporary.exists():
-                with suppress(FileNotFoundError):
-                    _remove(step.target)
+    def _undo(self, done: list[_Done], record: Path, error: Exception) -> None:
+        """Take back what was done. A crash from here on must not carry it out, but take it back as well."""
+        with suppress(FileNotFoundError):  # It was deleted with all of .quire/.
+            record.rename(record.with_suffix(UNDONE))
+        try:
+            for one in reversed(done):
+                _take_back(one)
+                if (
+                    one.holds_an_edit
+                ):  # In whose place there is a later one, made of what was there meanwhile.
+                    self.left.put_aside(one.step.aside, one.step.write.path)
+        except OSError:
+            raise _NotUndone(str(error)) from error
 
     def _is_lost(self, error: OSError) -> bool:
         """Whether an error is that something is missing which was in .quire/ when the write began."""
@@ -301,35 +245,88 @@ class Journal:
 
     def _clean(self, staged: list[_Staged], made: list[Path]) -> None:
         """Remove what a change that failed has staged and made."""
+        for suffix in (RECORD, UNDONE):
+            for record in self.folder.glob(f"{os.getpid()}-*{suffix}"):
+                record.unlink(missing_ok=True)
         for step in staged:
-            if step.temporary:
-                step.temporary.unlink(missing_ok=True)
-        for record in self.folder.glob(f"{os.getpid()}-*.{_RECORD}"):
-            record.unlink(missing_ok=True)
+            step.aside.unlink(missing_ok=True)
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
 
 
-def _put_back(backup: _Backup, step: _Staged) -> None:
-    """Let the target of a step be what it was, also where .quire/ was deleted with the backup."""
-    try:
-        _replace(backup.path, step.target)
-    except FileNotFoundError:
-        if backup.file and _signature_of(step.target) != step.before:
-            with opened_folder(step.target.parent) as folder:
-                copy(backup.file, step.target.name, folder)
+def _replace(step: _Staged, done: list[_Done], kept: ExitStack) -> None:
+    """Put a step's file in place, and what was there aside; add it to `done`, its open file to `kept`."""
+    step.check()  # beforehand, since its folder may be gone with it
+    with opened_folder(step.target.parent) as folder:
+        former = open_reader(step.target, kept) if step.before else None
+        if former and not former.hold():
+            raise _conflict(step.write.path, "was open in another program")
+        step.check()
+        if former and not former.says(step.write.read):
+            raise _conflict(step.write.path, "was changed")
+        try:
+            one = _Done(step, former if len(done) < _KEPT else None, _put(step, folder))
+        except FileExistsError as error:
+            raise _conflict(step.write.path, "appeared") from error
+        except FileNotFoundError as error:
+            if step.after and not os.path.lexists(step.aside):
+                raise
+            raise _conflict(step.write.path, "was removed") from error
+        done.append(one)
+    if one.holds_an_edit or (former and former.is_awaited):
+        _take_back(one)  # At once, since the editor may read what it has saved.
+        raise _conflict(step.write.path, "was changed")
+    if former:
+        former.release()
+        if one.former is None:
+            former.file.close()
 
 
-def _replace(source: Path, target: Path) -> None:
-    """Rename a file over a target in whose folder nothing is a link."""
+def _confirm(done: _Done) -> None:
+    """Raise ConflictError where a file that was replaced has been changed, by who had opened it before."""
+    step = done.step
+    if not (done.exact and step.before and os.path.lexists(step.aside)):
+        return
+    if not is_unchanged(step.aside, step.before):
+        raise _conflict(step.write.path, "was changed")
+
+
+def _put(step: _Staged, folder: int) -> bool:
+    """Put a step's file in place; whether what is aside then is the very file that was there."""
+    if step.after is None:
+        return take_away(step.target, folder, step.aside)
+    if step.before is None:
+        put_new(step.aside, step.target, folder)
+        return False
+    return exchange(step.aside, step.target, folder)
+
+
+def _take_back(done: _Done) -> None:
+    """Let the target of a step be what it was, unless somebody has edited meanwhile what was put there."""
+    step, target = done.step, done.step.target
+    if link_signature(target) != step.after:
+        return
     with opened_folder(target.parent) as folder:
-        move(source, target.name, folder)
+        if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
+            _take_back_without(done, folder)  # .quire/ was deleted.
+        elif step.after is None:
+            with suppress(FileExistsError):
+                put_new(step.aside, target, folder)
+        elif step.before is None:
+            if take_away(target, folder, step.aside) and not is_unchanged(step.aside, step.after):
+                put_new(step.aside, target, folder)
+        elif exchange(step.aside, target, folder) and not is_unchanged(step.aside, step.after):
+            exchange(step.aside, target, folder)
 
 
-def _remove(target: Path) -> None:
-    with opened_folder(target.parent) as folder:
-        os.unlink(target.name, dir_fd=folder)
+def _take_back_without(done: _Done, folder: int) -> None:
+    """Take a step back whose file in the journal is gone: what was there before is still open, as a rule."""
+    if done.step.before is None:
+        os.unlink(done.step.target.name, dir_fd=folder)
+    elif done.former:
+        done.former.file.seek(0)
+        copy(done.former.file, done.step.target.name, folder)
 
 
 def _expected(write: Write, target: Path) -> Signature | None:
@@ -337,32 +334,30 @@ def _expected(write: Write, target: Path) -> Signature | None:
 
     It is that of a link itself where a link is to be deleted: what it leads to stays, and may change.
     """
-    found = _signature_of(target, follow_symlinks=True)
+    try:
+        found = signature(os.stat(target))
+    except FileNotFoundError:
+        found = None
     _check(write.path, target, write.before, found)
-    return _signature_of(target) if write.deletes else found
+    return link_signature(target) if write.deletes else found
 
 
 def _check(path: str, target: Path, before: Signature | None, found: Signature | None) -> None:
     """Raise ConflictError where a file is not as it was read, OSError where it may not be written."""
     if found != before:
-        what = "was changed" if before and found else "was removed" if before else "appeared"
-        raise ConflictError(f"{path} {what} while this was being written; nothing was changed, try again")
+        raise _conflict(path, "was changed" if before and found else "was removed" if before else "appeared")
     if found and not os.lstat(target).st_mode & 0o222:
         raise OSError(errno.EACCES, "the file is read-only", str(target))
+
+
+def _conflict(path: str, what: str) -> ConflictError:
+    return ConflictError(f"{path} {what} while this was being written; nothing was changed, try again")
 
 
 def _discard(path: Path) -> None:
     """Remove what a change that is done has left; where that fails, the next one does it."""
     with suppress(OSError):
         path.unlink()
-
-
-def _signature_of(target: Path, *, follow_symlinks: bool = False) -> Signature | None:
-    """The signature of a file, None where there is none. Raises OSError."""
-    try:
-        return signature(os.stat(target, follow_symlinks=follow_symlinks))
-    except FileNotFoundError:
-        return None
 
 
 def _umask() -> int:

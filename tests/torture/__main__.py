@@ -52,7 +52,7 @@ class Part:
 
 
 PARTS = (
-    Part("kills, two servers", ["tests/storage/test_journal.py"]),
+    Part("kills, two servers", ["tests/storage/test_journal.py", "tests/storage/test_edits_by_hand.py"]),
     Part("workers, killed and replaced", ["tests/site/test_workers.py", "tests/api/test_supervisor.py"]),
     Part("edits, checkouts, writes: the same states", ["tests/site/test_same_states.py"]),
     Part("disks that fill", ["tests/storage/test_full_disk.py"]),

@@ -169,9 +169,10 @@ def _interrupted(root: Path) -> list[Problem]:
     found: list[Problem] = []
     if not journal.empty:
         with journal.writing():
-            found = [*map(_finished, journal.interrupted()), *([_DROPPED] if journal.dropped() else [])]
+            dropped = [_DROPPED] if journal.left.dropped() else []
+            found = [*map(_finished, journal.left.interrupted()), *dropped]
             journal.recover()
-    return [*found, *map(_unsaved, journal.unsaved())]
+    return [*found, *map(_unsaved, journal.left.unsaved())]
 
 
 def _finished(path: str) -> Problem:

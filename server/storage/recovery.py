@@ -1,0 +1,120 @@
+"""Finishes or drops what a writer that was killed has left in the journal. Call it under the write lock.
+
+A record of intent that is whole is carried out to the end, or, where it was being taken back, that is
+done; what no record names is dropped. An edit by hand is kept wherever the writer was killed: in its
+place, or below .quire/unsaved/.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from server.paths import FOLDER
+from server.storage.durable import sync_folder
+from server.storage.exchange import exchange, is_unchanged, put_new, take_away
+from server.storage.files import Signature, link_signature
+from server.storage.intent import Step, read_intent
+from server.storage.links import opened_folder
+
+RECORD = ".intent"  # how the name of a record ends
+UNDONE = ".undone"  # and that of one which is being taken back
+_UNSAVED = "unsaved"
+
+
+class Recovery:
+    """What killed writers have left in the journal, which is a folder, of the site at `root`."""
+
+    def __init__(self, root: Path, journal: Path) -> None:
+        self.root, self.journal = root, journal
+
+    def interrupted(self) -> list[str]:
+        """The files that `recover` is going to write."""
+        found = (step for _, steps in self._records() for step in steps)
+        return sorted(
+            step.target
+            for step in found
+            if step.after and link_signature(self.journal / step.aside) == step.after
+        )
+
+    def dropped(self) -> bool:
+        """Whether there is a write that `recover` drops, before it had changed any file."""
+        known = {step.aside for _, steps in self._records() for step in steps}
+        return any(staged.name not in known for staged in self.journal.glob("*.staged"))
+
+    def unsaved(self) -> list[str]:
+        """The files that were put aside since somebody had edited the ones that they were to replace."""
+        aside = self.journal.parent / _UNSAVED
+        found = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
+        return sorted(f"{FOLDER}/{_UNSAVED}/{path}" for path in found)
+
+    def recover(self) -> int:
+        """Carry out or drop what there is. Returns how many files it changed."""
+        done = 0
+        for record, steps in self._records():
+            done += sum(self._finish(step) for step in steps)
+            record.unlink(missing_ok=True)
+        for stray in self.journal.iterdir():
+            stray.unlink(missing_ok=True)
+        return done
+
+    def _records(self) -> Iterator[tuple[Path, list[Step]]]:
+        """The records that are whole, with what is to be done: the reverse for what is being taken back."""
+        for record in sorted(self.journal.glob(f"*{RECORD}")):
+            yield record, read_intent(record) or []
+        for record in sorted(self.journal.glob(f"*{UNDONE}")):
+            steps = reversed(read_intent(record) or [])
+            yield record, [replace(step, before=step.after, after=step.before) for step in steps]
+
+    def _finish(self, step: Step) -> int:
+        """Do what is left of a step; returns how many files that changed."""
+        target, aside = self.root / step.target, self.journal / step.aside
+        found, there = link_signature(aside), link_signature(target)
+        if found is None:
+            remove = step.after is None and there and there == step.before
+            return self._swap(target, aside, there) if remove else 0
+        if found == step.before or found == step.after == there:
+            return 0  # It is done, and what is aside is what was before, or a second name.
+        if there not in (step.before, step.after):  # Somebody has edited the file since: the edit stays.
+            self.put_aside(aside, step.target)
+            return 0
+        # It is still to be done, or an edit was taken away to be compared, and is put back.
+        done = self._swap(target, aside, there)
+        if found != step.after and there == step.after and there:
+            self.put_aside(aside, step.target)
+        return done
+
+    def _swap(self, target: Path, aside: Path, there: Signature | None) -> int:
+        """Let what is aside and what is at a target change places; 0 where somebody edits that meanwhile."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with opened_folder(target.parent) as folder:
+            if there is None:
+                try:
+                    put_new(aside, target, folder)
+                except FileExistsError:
+                    self.put_aside(aside, str(target.relative_to(self.root)))
+                    return 0
+            elif not os.path.lexists(aside):
+                if take_away(target, folder, aside) and not is_unchanged(aside, there):
+                    with suppress(FileExistsError):
+                        put_new(aside, target, folder)
+                    return 0
+            elif exchange(aside, target, folder) and not is_unchanged(aside, there):
+                exchange(aside, target, folder)
+                self.put_aside(aside, str(target.relative_to(self.root)))
+                return 0
+        sync_folder(target.parent)
+        return 1
+
+    def put_aside(self, staged: Path, path: str) -> None:
+        """Keep a staged file for somebody to look at, under its path, numbered where that is taken."""
+        folder = self.journal.parent / _UNSAVED
+        folder.mkdir(mode=0o700, exist_ok=True)
+        aside = first = folder / path
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while os.path.lexists(aside):
+            number += 1
+            aside = first.with_stem(f"{first.stem}-{number}")
+        os.replace(staged, aside)

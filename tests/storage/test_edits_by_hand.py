@@ -1,0 +1,230 @@
+"""Edits by hand that come at the same time as writes through the API: none is lost."""
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from server.errors import ConflictError
+from server.storage.files import signature_of
+from server.storage.intent import Step, write_intent
+from server.storage.journal import Journal, Write
+from tests.sites import Api, make
+from tests.storage.test_journal import FILES, contents, die, run_disturbed
+from tests.torture import LONG, SEED
+
+ONE, TWO, NEW = "content/things/one.md", "content/things/two.md", "content/things/new.md"
+ROUNDS = 8_000 if LONG else 400
+
+
+def save_by_renaming(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.editing")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+def save_in_place(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def save_over(path: Path, text: str) -> None:
+    """As an editor does that opens a file first, and then writes it from the beginning on."""
+    with path.open("r+") as file:
+        time.sleep(0.001)
+        file.write(text)
+        file.truncate()
+
+
+SAVES = (save_by_renaming, save_in_place, save_over)
+
+
+def write_on_and_on(api: Api) -> int:
+    """Write a document in another process, without an end; returns its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        number = 0
+        while True:
+            number += 1
+            assert api.put("/api/things/one", {"body": f"{os.getpid()} {number}"}).status in (200, 409)
+            time.sleep(0.001)
+    finally:
+        os._exit(1)
+
+
+def line_of(text: str) -> str:
+    return next((line for line in text.splitlines() if line.startswith("name: ")), "")
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["alive", "killed"])
+def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed: bool) -> None:
+    """Nobody but the editor changes `name`, so that after each save it stays what it was saved as.
+
+    Where the writer is killed, the next one may put what it finds into a folder instead.
+    """
+    api = make(tmp_path, FILES)
+    path, chance = api.root / ONE, random.Random(SEED or 1)
+    unsaved, journal = api.root / ".quire/unsaved", api.root / ".quire/journal"
+    save_by_renaming(path, path.read_text().replace("one # kept", "0"))
+    api.site.refresh()
+    lost, bodies = [], set()
+    writer = write_on_and_on(api)
+    for number in range(1, ROUNDS + 1):
+        if killed and not chance.randrange(30):
+            os.kill(writer, signal.SIGKILL)
+            os.waitpid(writer, 0)
+            api.site.recover()
+            api.site.refresh()
+            writer = write_on_and_on(api)
+        text = path.read_text()
+        aside = {line_of(file.read_text()) for file in unsaved.rglob("*.md")}
+        if line_of(text) != f"name: {number - 1}" and f"name: {number - 1}" not in aside:
+            lost.append(number - 1)
+        bodies.add(text.splitlines()[-1])
+        chance.choice(SAVES)(path, text.replace(line_of(text), f"name: {number}"))
+        time.sleep(chance.choice((0, 0.001, chance.uniform(0, 0.02))))
+    os.kill(writer, signal.SIGKILL)
+    assert os.waitpid(writer, 0)[1] == signal.SIGKILL  # until then it had gone on
+    api.site.recover()
+    assert lost == []
+    assert line_of(path.read_text()) == f"name: {ROUNDS}"
+    assert len(bodies) > 2  # it came to write
+    assert list(journal.iterdir()) == []
+
+
+def put_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+# What somebody may do to a file between the last look at it and its replacement.
+EDITS: dict[str, Callable[[Path], None]] = {
+    "renamed over it": lambda path: save_by_renaming(path, path.read_text() + "by hand\n"),
+    "removed": Path.unlink,
+    "a folder instead": put_folder,
+}
+
+
+def commit(api: Api, data: bytes | None) -> str:
+    """Make a file, and replace two others or remove them, in one change; why it was refused, if it was."""
+    journal = Journal(api.root, api.root / ".quire")
+    paths = {path: signature_of(api.root / path) for path in (TWO, NEW, ONE)}
+    writes = [Write(path, data if before else b"new", before) for path, before in paths.items()]
+    try:
+        with journal.writing():
+            journal.commit(writes)
+    except ConflictError as error:
+        return error.message
+    return ""
+
+
+@pytest.mark.parametrize("data", [b"written", None], ids=["replaced", "removed"])
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("path", [TWO, ONE])
+def test_an_edit_right_before_a_rename_takes_the_change_back(
+    tmp_path: Path, path: str, edit: str, data: bytes | None
+) -> None:
+    api = make(tmp_path / "site", FILES)
+    events, message = run_disturbed(api, lambda made: commit(made, data), 0, die)
+    assert message == ""
+    renames = [at for at, event in enumerate(events, 1) if event == "os.rename"]
+    assert len(renames) == 3
+    shutil.rmtree(api.root)
+    api = make(tmp_path / "site", FILES)
+    EDITS[edit](api.root / path)
+    expected = contents(api.root), (api.root / path).is_dir()
+    shutil.rmtree(api.root)
+    api = make(tmp_path / "site", FILES)
+    at = renames[(TWO, NEW, ONE).index(path)]
+    _, message = run_disturbed(api, lambda made: commit(made, data), at, lambda: EDITS[edit](api.root / path))
+    assert "while this was being written; nothing was changed" in message
+    assert (contents(api.root), (api.root / path).is_dir()) == expected
+    assert list((api.root / ".quire/journal").iterdir()) == []
+
+
+def test_a_file_that_appears_right_before_it_is_made_stays(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    old = contents(api.root)
+    events, _ = run_disturbed(api, lambda made: commit(made, b"written"), 0, die)
+    at = [at for at, event in enumerate(events, 1) if event == "os.rename"][1]
+    for path in (ONE, TWO):
+        (api.root / path).write_text(str(FILES[path]))
+    (api.root / NEW).unlink()
+    _, message = run_disturbed(
+        api, lambda made: commit(made, b"written"), at, lambda: (api.root / NEW).write_text("by hand")
+    )
+    assert message == f"{NEW} appeared while this was being written; nothing was changed, try again"
+    assert contents(api.root) == {**old, NEW: "by hand"}
+
+
+def test_a_file_that_a_program_has_open_for_writing_is_not_replaced(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    with (api.root / ONE).open("r+") as file:
+        answer = api.put("/api/things/one", {"name": "new"})
+        assert answer.status == 409
+        assert "was open in another program" in answer.error["message"]
+        assert api.put("/api/things/two", {"name": "new"}).status == 200
+        file.write("---\nname: two\n---\n")
+        file.truncate()
+    assert api.put("/api/things/one", {"body": "new"}).status == 200
+    assert "name: two\n" in api.read(ONE)
+    with (api.root / ONE).open() as file:
+        assert api.put("/api/things/one", {"body": "newer"}).status == 200
+
+
+def test_who_opens_a_file_that_is_being_replaced_waits_until_it_is(tmp_path: Path) -> None:
+    """Such a save comes to what is written, or before it; never to a file that has no name any more."""
+    api = make(tmp_path, FILES)
+
+    def save_while_held() -> None:
+        if os.fork() == 0:
+            try:
+                with (api.root / ONE).open("a") as file:  # waits here
+                    file.write("by hand\n")
+            finally:
+                os._exit(0)
+        time.sleep(0.2)
+
+    def step(made: Api) -> int:
+        status = made.put("/api/things/one", {"name": "new"}).status
+        os.wait()
+        return status
+
+    events, _ = run_disturbed(api, lambda made: made.put("/api/things/one", {"name": "x"}).status, 0, die)
+    at = events.index("os.rename") + 1
+    _, status = run_disturbed(api, step, at, save_while_held)
+    assert status == 200
+    assert "name: new # kept\n" in api.read(ONE)
+    assert api.read(ONE).endswith("by hand\n")
+
+
+@pytest.mark.parametrize("data", [b"written", None], ids=["replaced", "removed"])
+def test_an_edit_that_a_killed_writer_has_taken_away_is_put_back(tmp_path: Path, data: bytes | None) -> None:
+    """Killed right after it had exchanged the names, before it has looked at what was there."""
+    api = make(tmp_path, FILES)
+    journal, one = Journal(api.root, api.root / ".quire"), api.root / ONE
+    journal.folder.mkdir(exist_ok=True)
+    aside = journal.folder / "1234-1.staged"
+    aside.write_bytes(data or b"")
+    after = signature_of(aside) if data else None
+    write_intent(
+        journal.folder / "1234-2.intent", [Step(ONE, aside.name, signature_of(one), after)], synced=False
+    )
+    save_by_renaming(one, "---\nname: by hand\n---\n")
+    edited = one.rename(journal.folder / "edited")
+    if data:
+        aside.rename(one)
+    else:
+        aside.unlink()
+    edited.rename(aside)
+    with journal.writing():
+        assert journal.recover() == 1
+    assert one.read_text() == "---\nname: by hand\n---\n"
+    assert [(api.root / path).read_bytes() for path in journal.left.unsaved()] == ([data] if data else [])
+    assert list(journal.folder.iterdir()) == []
