@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from server.documents.timestamps import now
-from server.errors import ConflictError, GitBusyError, StorageError
+from server.errors import BusyError, ConflictError, GitBusyError, StorageError
 from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
 from server.paths import FOLDER, state_folder
@@ -44,7 +44,8 @@ TRIES = 4  # how often a write is prepared again because somebody changed a file
 GIT_S = 30.0  # how long a look waits for git commands that are at work
 WRITE_GIT_S = 15.0  # how long a write does
 PAUSE_S = 0.01
-LONG_S = 0.05  # of processor time: a change that takes more is prepared without the lock, even again
+LONG_S = 0.05  # of processor time: a change that takes more is never prepared under the lock
+_OVERTAKEN = "Others changed the site each time that this write was ready; try again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +164,11 @@ class Site:
         """Let `prepare` change files, in one step that is done or not done (docs/files.md).
 
         It is called with the request and a context to put the files into, and again with a new context
-        where the site was changed by somebody else meanwhile. What takes long is done before the site's
-        write lock is taken, as long as there are tries left. A git command at work is waited for: it would
-        overwrite what is written after it has looked at a file. Returns the state that shows the change, and
-        what `prepare` returned. Raises GitBusyError, besides what `prepare` and the journal raise.
+        where the site was changed by somebody else meanwhile: under the site's write lock if it takes so
+        little time that others can wait for it. A git command at work is waited for: it would overwrite what
+        is written after it has looked at a file. Returns the state that shows the change, and what `prepare`
+        returned. Raises BusyError where what takes long was overtaken each time, and GitBusyError, besides
+        what `prepare` and the journal raise.
         """
         try:
             state_folder(self.root)
@@ -177,12 +179,15 @@ class Site:
         while True:
             changeset = Changeset(self.root)
             try:
-                prepared = self._prepare_ahead(prepare, request, changeset)
+                self._replica.catch_up()
+                prepared = self._prepare(prepare, request, changeset)
                 with self._locked():
                     self._look_at_other_servers()
-                    if prepared is None or prepared.state is not self.state:
-                        if prepared and prepared.took_long and left > 1:
+                    if prepared.state is not self.state:
+                        if prepared.took_long:
                             left -= 1
+                            if not left:
+                                raise BusyError(_OVERTAKEN)
                             continue
                         changeset = Changeset(self.root)
                         prepared = self._prepare(prepare, request, changeset)
@@ -206,15 +211,6 @@ class Site:
         changeset = Changeset(self.root)
         self._prepare(prepare, request, changeset)
         return changeset.writes()
-
-    def _prepare_ahead(
-        self, prepare: Callable[[Request, Context], Result], request: Request, changeset: Changeset
-    ) -> "_Prepared[Result] | None":
-        """A change that is prepared without the lock; None while somebody else is at a write."""
-        self._replica.catch_up()
-        if self._contents.writes != self._journal.lock.number:
-            return None
-        return self._prepare(prepare, request, changeset)
 
     def _prepare(
         self, prepare: Callable[[Request, Context], Result], request: Request, changeset: Changeset

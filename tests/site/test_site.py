@@ -3,14 +3,17 @@
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from server.errors import BusyError
 from server.index.snapshot import build
 from server.site.site import Site
+from server.storage.journal import Journal
 from server.write.context import Context
 from tests.conftest import MakeSite
 from tests.sites import INTEGER, STRING, collection, documents
@@ -202,8 +205,9 @@ def test_a_write_that_nobody_disturbs_is_prepared_once(make_site: MakeSite) -> N
     assert titles(site)["three"] == "After One"
 
 
-def test_a_write_that_takes_long_is_prepared_again_without_the_lock(
-    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("disturbed", [2, 9])
+def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch, disturbed: int
 ) -> None:
     monkeypatch.setattr("server.site.site.LONG_S", 0)
     site, locked = make_site(POSTS), []
@@ -215,11 +219,42 @@ def test_a_write_that_takes_long_is_prepared_again_without_the_lock(
                 locked.append(False)
             except BlockingIOError:
                 locked.append(True)
-        if len(locked) < 3:  # Somebody else changes the site.
+        if len(locked) <= disturbed:  # Somebody else changes the site.
             write = f"---\ntitle: {len(locked)}\n---\n"
             site.write(lambda _, other: other.changeset.put("content/posts/two.md", write), None)
         context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
 
+    if disturbed == 2:
+        site.write(prepare, None)
+        assert locked == [False, False, False]
+        assert titles(site) == {"one": "One", "two": "2", "three": "Three"}
+        return
+    with pytest.raises(BusyError, match="each time that this write was ready; try again") as refused:
+        site.write(prepare, None)
+    assert locked == [False] * 4
+    assert refused.value.retry_s
+    assert titles(site) == {"one": "One", "two": "4"}
+
+
+def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_site: MakeSite) -> None:
+    site, prepared, holding, done = make_site(POSTS), [], threading.Event(), threading.Event()
+    journal = Journal(site.root, site.root / ".quire")
+
+    def other() -> None:
+        with journal.writing():
+            journal.lock.count(journal.lock.number + 1)  # what a write does before it replaces a file
+            holding.set()
+            done.wait(10)
+
+    def prepare(_: None, context: Context) -> None:
+        prepared.append(done.is_set())
+        done.set()
+        context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    holding.wait()
     site.write(prepare, None)
-    assert locked == [False, False, False]
-    assert titles(site) == {"one": "One", "two": "2", "three": "Three"}
+    thread.join()
+    assert prepared == [False]
+    assert titles(site)["three"] == "Three"
