@@ -61,10 +61,13 @@ class SetupError(QuireError):
 
 
 class Postponed(QuireError):
-    """The thread that has a request must not wait, and the answer may have to; `costly` says that it will."""
+    """The thread that has a request must not wait, and the answer may have to; `costly` says that it will.
 
-    def __init__(self, *, costly: bool) -> None:
-        self.costly = costly
+    `accounts`: it may have to wait for a database of accounts that is elsewhere.
+    """
+
+    def __init__(self, *, costly: bool = False, accounts: bool = False) -> None:
+        self.costly, self.accounts = costly, accounts
         super().__init__("another thread answers")
 
 

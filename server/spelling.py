@@ -1,18 +1,58 @@
 """Did you mean: suggests the known word that is most like a mistyped one."""
 
+import math
 import re
+import time
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
+from functools import lru_cache
 from unicodedata import combining, normalize
 
+LIKENESS = 0.6
+LONGEST_S = 1.0  # of processor time, for all suggestions of one report
+_COMPARED = 100  # words between two looks at the clock
 
-def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
+
+def suggestion(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
     """`did you mean "title"?`, or "" if no known word is similar.
 
     `likeness` is how like it has to be: from 0, which all words are, to 1 for the word itself.
     """
-    near = get_close_matches(word, list(known), n=1, cutoff=likeness)
-    return f'did you mean "{near[0]}"?' if near else ""
+    return Suggestions(math.inf).of(word, known, likeness)
+
+
+class Suggestions:
+    """The suggestions of one report, which may have thousands of mistyped words, each like any of thousands.
+
+    They take a bounded time in all: the first words get one, those after them none.
+    """
+
+    def __init__(self, seconds: float = LONGEST_S) -> None:
+        self._left = seconds
+
+    def of(self, word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
+        """What `suggestion` says, or "" once the time is over."""
+        if self._left <= 0:
+            return ""
+        began = time.thread_time()
+        near = _nearest(word, known, likeness, began + self._left)
+        self._left -= time.thread_time() - began
+        return f'did you mean "{near}"?' if near else ""
+
+
+def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
+    """The known word that is most like another, "" where none is like it enough or the time is over."""
+    matcher = SequenceMatcher()
+    matcher.set_seq2(word)
+    best = likeness, ""
+    for number, other in enumerate(known):
+        if number % _COMPARED == 0 and time.thread_time() > until:
+            return ""
+        matcher.set_seq1(other)
+        # Each of these is an upper bound of the next, which takes longer.
+        if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
+            best = max(best, (matcher.ratio(), other))
+    return best[1]
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
@@ -26,6 +66,7 @@ def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+@lru_cache(maxsize=20_000)
 def _folded(word: str) -> str:
     """A word without what people write now in one form and then in another."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))

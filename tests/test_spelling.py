@@ -2,7 +2,8 @@
 
 import pytest
 
-from server.spelling import certain_suggestion
+from server.spelling import Suggestions, certain_suggestion, suggestion
+from tests.waiting import computing_less_than
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,23 @@ from server.spelling import certain_suggestion
 )
 def test_only_what_is_certain_is_taken(word: str, known: list[str], expected: str | None) -> None:
     assert certain_suggestion(word, known) == expected
+
+
+def test_a_word_is_suggested_that_is_most_like_the_mistyped_one() -> None:
+    assert suggestion("titel", ["tide", "title", "tile", "fog"]) == 'did you mean "title"?'
+    assert suggestion("titel", ["fog"]) == ""
+
+
+def test_thousands_of_mistyped_words_take_no_longer_than_some() -> None:
+    known = [f"article-{number}-about-the-tides-at-{number % 7}" for number in range(5000)]
+    suggestions = Suggestions()
+    with computing_less_than(2):
+        made = [suggestions.of(f"article-{number}-about-the-tide", known) for number in range(2000)]
+    assert made[0].startswith('did you mean "article-0-about')
+    assert made[-1] == ""
+
+
+def test_no_single_word_is_compared_for_ever() -> None:
+    known = ["ab" * 1000 + str(number) for number in range(2000)]
+    with computing_less_than(2.5):
+        assert Suggestions().of("ba" * 1000, known) == ""

@@ -16,6 +16,7 @@ REFUSED = "quire.refused"  # the key of an error that was met while the body was
 # The keys of what the HTTP server says of the thread that answers: that it must not wait; that the request
 # was postponed, and is known to be costly; and what tells whether the client has left.
 IN_PLACE, COSTLY, GONE = "quire.in_place", "quire.costly", "quire.gone"
+ACCOUNTS = "quire.accounts"  # the key that says that it may have to wait for a database of accounts
 ADMITTED = "quire.admitted"  # the key of what was counted of a request, so that it is counted once
 
 

@@ -57,6 +57,7 @@ HEALTH = "/_health"
 # A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
 UPLOADING = "/api/upload"
+OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
 
@@ -111,6 +112,18 @@ class Front:
         action = WRITES.get(environ["REQUEST_METHOD"], "")
         return MAX_BODY if actor.may(content[0].singular, action) else SMALL
 
+    def asks_accounts(self, environ: Environ) -> bool:
+        """Whether a request may have to wait for a database of accounts that is elsewhere.
+
+        Of reads of content that is not known here: it depends on what they ask for.
+        """
+        state, path = self.site.state, environ["PATH_INFO"]
+        if not is_server(state.settings.accounts):
+            return False
+        if environ.get("HTTP_AUTHORIZATION") or path.startswith(OF_USERS):
+            return True
+        return state.schema.knows_users and content_at(path, state.schema) is not None
+
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
         """Whether a request is within the limit of its client, and the headers that tell; once for each."""
         if ADMITTED not in environ:
@@ -138,7 +151,7 @@ class Front:
         if preflight is not None:
             return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
         if IN_PLACE in environ:
-            raise Postponed(costly=False)
+            raise Postponed(accounts=self.asks_accounts(environ))
         return _represent(self.handle(environ), environ, state)
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
@@ -170,7 +183,7 @@ def _counter(rate: str) -> Count | None:
 
 def _postpone() -> NoReturn:
     """Leave it to a thread that may wait to ask a database elsewhere, which may take long to answer."""
-    raise Postponed(costly=False)
+    raise Postponed(accounts=True)
 
 
 def _represent(answer: Answer, environ: Environ, state: State) -> Representation:

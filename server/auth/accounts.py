@@ -114,6 +114,12 @@ class Accounts:
     def find_token(self, text: str) -> Token | None:
         """The token that a request carries, if it is known and not expired."""
         key = _hash(text)
+        # Nothing is kept of a database elsewhere; and who waits for it makes nobody else wait.
+        token = self._kept(key) if self._watch.tells else self._read(key)
+        return token if token and not token.expired else None
+
+    def _kept(self, key: str) -> Token | None:
+        """The token of a hash, read where somebody has changed the database since it was read last."""
         with self._lock:
             if self._watch.changed():
                 self._known.clear()
@@ -121,8 +127,7 @@ class Accounts:
             if known is None:
                 known = (self._read(key),)
                 self._known.put(key, known)
-        token = known[0]
-        return token if token and not token.expired else None
+            return known[0]
 
     def close(self) -> None:
         """Let go of the database."""

@@ -44,11 +44,16 @@ class Users:
     @property
     def version(self) -> int:
         """A number that grows with every change of what can be seen of some user."""
+        if not self._watch.tells:
+            return self._read_version()  # Who waits for it makes nobody else wait.
         with self._lock:
             if self._watch.changed():
-                with self.engine.connect() as connection:
-                    self._version = int(connection.execute(select(_number)).scalar_one())
+                self._version = self._read_version()
             return self._version
+
+    def _read_version(self) -> int:
+        with self.engine.connect() as connection:
+            return int(connection.execute(select(_number)).scalar_one())
 
     @contextmanager
     def _changing(self) -> Iterator[Connection]:

@@ -9,7 +9,7 @@ import click
 from server.problems import Problem
 from server.site.change import Change
 from server.site.site import State
-from server.terminal import printable
+from server.tools.terminal import printable
 
 SHOWN = 10  # problems that are printed of one change, unless all are wanted
 

@@ -12,11 +12,11 @@ import click
 
 from server.errors import ApiError, SetupError
 from server.site.loading import Progress
-from server.terminal import check_site, one_line_errors, printable, progress_bar, show, site_option
 from server.tools.check.fixes import Repair, apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
 from server.tools.check.report import fixed, report
 from server.tools.check.survey import Survey, look, survey
+from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, show, site_option
 
 
 @click.command("check")

@@ -8,8 +8,8 @@ import click
 from server.errors import SetupError
 from server.site.site import Site
 from server.storage.git.repository import is_shallow
-from server.terminal import check_site, one_line_errors, progress_bar, site_option
 from server.tools.export.run import Done, ExportOptions, export
+from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
 
 SHOWN_PROBLEMS = 10
 

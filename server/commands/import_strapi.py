@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from server.errors import SetupError
-from server.terminal import check_folder, one_line_errors, site_option
 from server.tools.importer.importing import ImportOptions, run
 from server.tools.importer.readers.archive import Archive
 from server.tools.importer.readers.download import FULL_ACCESS
 from server.tools.importer.readers.remote import Remote
 from server.tools.importer.report import report
 from server.tools.importer.source import SourceReader
+from server.tools.terminal import check_folder, one_line_errors, site_option
 
 
 @click.group("import")

@@ -14,19 +14,23 @@ from server.documents.layout import Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types
-from server.terminal import one_line_errors, progress_bar, show
 from server.tools.check.report import count
 from server.tools.check.survey import survey
 from server.tools.init.deployment import compose_file, workflow_file
 from server.tools.init.propose import files_of, propose
 from server.tools.init.scan import Scan, scan
+from server.tools.init.site_name import site_name
 from server.tools.init.starter import starter_files
 from server.tools.init.table import table
+from server.tools.terminal import one_line_errors, progress_bar, show
 
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
-@click.option("--name", help="What the site is called. Default: the folder's name.")
+@click.option(
+    "--name",
+    help="What the site is called. Default: what its generator's settings say, or the folder's name.",
+)
 @click.option(
     "--locale", "locales", multiple=True, help="A locale; the first is the default one. Repeatable."
 )
@@ -123,7 +127,8 @@ def _look(folder: Path) -> tuple[Scan, list[str]]:
 
 
 def _title(folder: Path) -> str:
-    return folder.resolve().name.replace("-", " ").replace("_", " ").title() or "Quire"
+    """What a site is called: as the settings of its generator say, else like its folder."""
+    return site_name(folder) or folder.resolve().name.replace("-", " ").replace("_", " ").title() or "Quire"
 
 
 def _ask(

@@ -9,13 +9,13 @@ import click
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.errors import SetupError
 from server.search.find import Results, Scope, Search, total
-from server.search.highlight import Finder, Fragment, finder_of, highlights
+from server.search.highlight import Finder, Finders, Fragment, highlights
 from server.search.question import LONGEST, Question, read_question
 from server.search.sync import Sync
 from server.search.texts import searchable, title_of
 from server.site.site import Site, State
 from server.spelling import suggestion
-from server.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
+from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
 FRAGMENTS = 2  # shown of a document
 
@@ -46,12 +46,12 @@ def search(
     question = _question(words, site.state)
     _index(site)
     found = Search(site.root).find(site.state, question, scope, 0, limit)
-    finders: dict[str, Finder] = {}
+    finders = Finders(question)
     for _, document in found.documents:
         if paths:
             click.echo(document.path)
         else:
-            show(_shown(site, document, finder_of(document, question, finders)))
+            show(_shown(site, document, finders.of(document)))
     if not paths:
         show(_summary(found, total(found, scope)))
     if not found.documents:

@@ -12,7 +12,7 @@ from server.api.wsgi_server import check_accounts, check_port, serve, worker_cou
 from server.commands.announce import Terminal
 from server.site.loading import cores
 from server.site.site import Site
-from server.terminal import check_site, one_line_errors, progress_bar, site_option
+from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
 
 LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, and tells of them.
 

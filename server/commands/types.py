@@ -8,7 +8,7 @@ import click
 from server.config.reader import read_settings
 from server.errors import SetupError
 from server.schema.load import read_content_types
-from server.terminal import check_site, one_line_errors, site_option
+from server.tools.terminal import check_site, one_line_errors, site_option
 from server.tools.typescript.module import write_module
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from server.documents.other_keys import spread
+from server.documents.keys import spread
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Type

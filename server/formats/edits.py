@@ -8,7 +8,6 @@ from server.formats.scalars import is_null, typed
 from server.formats.tree import Plain, Tree
 
 REMOVE: Any = object()  # stands for a value where a key is to be removed
-MOST_COMPARED = 10_000  # pairs of items of two lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,66 +48,6 @@ def same(old: Tree, new: Any) -> bool:
         except (ValueError, ArithmeticError):
             return False
     return _equal(old, new)
-
-
-def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """How many items are the same at the beginning of two lists, and how many at the end."""
-    shorter = min(len(old), len(new))
-    head = 0
-    while head < shorter and same(old[head], new[head]):
-        head += 1
-    tail = 0
-    while tail < shorter - head and same(old[-1 - tail], new[-1 - tail]):
-        tail += 1
-    return head, tail
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Items `start` to `end` of a list become `new`; those around them stay."""
-
-    start: int
-    end: int
-    new: list[Any]
-
-
-def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
-    """What turns one list into another, so that as many items as possible stay as they are.
-
-    Between lists of too many items for that, all that differs is one difference.
-    """
-    head, tail = common_ends(old, new)
-    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
-    if not a and not b:
-        return []
-    found, i, j = [], 0, 0
-    for m, n in [*_common(a, b), (len(a), len(b))]:
-        if m > i or n > j:
-            found.append(Difference(head + i, head + m, b[j:n]))
-        i, j = m + 1, n + 1
-    return found
-
-
-def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """The indexes of a longest common subsequence of two lists."""
-    if len(a) * len(b) > MOST_COMPARED:
-        return []
-    equal = [[same(x, y) for y in b] for x in a]
-    longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
-    for i in reversed(range(len(a))):
-        for j in reversed(range(len(b))):
-            further = max(longest[i + 1][j], longest[i][j + 1])
-            longest[i][j] = longest[i + 1][j + 1] + 1 if equal[i][j] else further
-    found, i, j = [], 0, 0
-    while i < len(a) and j < len(b):
-        if equal[i][j]:
-            found.append((i, j))
-            i, j = i + 1, j + 1
-        elif longest[i + 1][j] >= longest[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return found
 
 
 def _equal(old: Any, new: Any) -> bool:

@@ -11,7 +11,7 @@ from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import PEOPLE, Attribute, Schema, Type
-from server.spelling import suggestion
+from server.spelling import Suggestions
 
 Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file
 MEDIA = "media"
@@ -25,7 +25,7 @@ def dangling(
 
     `parsed` gives the tree of a file, and the positions of everything in it.
     """
-    ids: dict[str, list[str]] = {}  # of the documents of a type, for suggestions
+    suggestions = Suggestions()
     for document in _all(snapshot) if documents is None else documents:
         missing = [
             (attribute, path, target)
@@ -36,7 +36,7 @@ def dangling(
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
         for attribute, path, target in missing:
-            what, fix = _sentences(snapshot, ids, attribute, path, target)
+            what, fix = _sentences(snapshot, suggestions, attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
             line, column = line_and_column(position)
             yield Problem(document.path, line, what, fix, "warning", column, "dangling")
@@ -130,17 +130,16 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 def _sentences(
-    snapshot: Snapshot, ids: dict[str, list[str]], attribute: Attribute, path: KeyPath, target: Any
+    snapshot: Snapshot, suggestions: Suggestions, attribute: Attribute, path: KeyPath, target: Any
 ) -> tuple[str, str]:
-    """What is wrong with a target, and how to fix it. `ids` keeps those of each type for the next one."""
+    """What is wrong with a target, and how to fix it."""
     name = ".".join(map(str, path))
     if attribute.type == "media":
-        fix = suggestion(target, snapshot.media) or "add the file, or remove the path"
+        fix = suggestions.of(target, snapshot.media) or "add the file, or remove the path"
         return f"{name}: there is no content/uploads/{target}", fix
     uid, document_id = _key(attribute, target)
-    if uid not in ids:
-        ids[uid] = list(dict.fromkeys(key[0] for key in snapshot.tables[uid].versions))
-    fix = suggestion(document_id, ids[uid]) or "fix the id, or remove it"
+    ids = (key[0] for key in snapshot.tables[uid].versions)
+    fix = suggestions.of(document_id, ids) or "fix the id, or remove it"
     return f"{name}: {no_document(uid, document_id)}", fix
 
 

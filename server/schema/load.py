@@ -15,6 +15,7 @@ from server.schema.mistyped import TOP, mistyped_key
 from server.schema.model import (
     ATTRIBUTE_TYPES,
     BUILT_IN,
+    DATED,
     FILE_FIELDS,
     MIRROR,
     RESERVED_FIELDS,
@@ -153,6 +154,7 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
         format=options.get("format", FORMATS[0]),
         front_matter=options.get("frontMatter", FRONT_MATTER[0]),
         draft_key=_draft_key(file, options),
+        file_name=_file_name(file, options, attributes),
         body=_body(file, options, attributes),
         other_keys=_other_keys(file, options, attributes),
         path=file.path,
@@ -246,6 +248,21 @@ def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str,
             "body",
         )
     return found.name
+
+
+def _file_name(
+    file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str, Attribute]
+) -> str | None:
+    pattern = options.get("fileName")
+    if pattern is None:
+        return None
+    names = re.findall(r"\{(.*?)\}", pattern) if isinstance(pattern, str) and "/" not in pattern else []
+    fitting = {a.name for a in attributes.values() if a.type in ("string", "uid", *DATED)}
+    if not names or len(set(names)) != len(names) or not fitting.issuperset(names):
+        what = f'options.fileName is "{pattern}", which does not name texts and dates'
+        fix = "write it like {date}-{slug}, of string, uid, date and datetime attributes"
+        raise file.refuse(what, fix, "options", "fileName")
+    return str(pattern)
 
 
 def _other_keys(

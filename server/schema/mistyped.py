@@ -20,7 +20,7 @@ TOP = (
 )  # fmt: skip
 INFO = ("singularName", "pluralName", "displayName", "description", "icon", "name", "mainField")
 OPTIONS = (
-    "draftAndPublish", "files", "format", "frontMatter", "draftWhen", "body", "otherKeys",
+    "draftAndPublish", "files", "format", "frontMatter", "draftWhen", "body", "otherKeys", "fileName",
     "privateAttributes", "populateCreatorFields", "reviewWorkflows", "timestamps", "increments", "comment",
 )  # fmt: skip
 ATTRIBUTE = (

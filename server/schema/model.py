@@ -171,6 +171,7 @@ _TAIL = (
 )
 # What every document has, whatever its type; of these, what its file may say; names that no attribute has.
 STANDARD_FIELDS = tuple(attribute.name for attribute in (*_HEAD, *_TAIL))
+DATED = frozenset({"date", "datetime"})  # the types of attributes that a day in a file's name can be
 FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")
 RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
@@ -203,6 +204,7 @@ class Type:
     format: str = "md"
     front_matter: str = "yaml"
     draft_key: DraftKey | None = None
+    file_name: str | None = None
     body: str | None = None
     other_keys: str | None = None  # the json attribute that holds the keys which are no attributes
     path: str = ""

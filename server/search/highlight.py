@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from server.config.model import Settings
 from server.documents.document import Document
+from server.index.budget import Budget
 from server.search.question import Question
 from server.search.texts import Text, texts
 from server.search.words import beginning, fold, language_of, terms
@@ -11,15 +12,37 @@ from server.search.words import beginning, fold, language_of, terms
 WIDTH = 180  # characters of a fragment
 FRAGMENTS = 2  # of an attribute
 MOST_CHARACTERS = 200_000  # of an attribute are looked through
+# All texts of an answer are looked through for so many steps: some 12,000 words that none of them had before,
+# or five million characters of words that some had.
+MOST_STEPS = 150_000
+_STEPS_OF_WORD = 12  # that it takes to find the stem of a word
+_READ_IN_A_STEP = 5  # as a power of two: that many characters
 
 Fragment = list[tuple[str, bool]]  # the pieces of a text, each with whether it was asked for
 
 
-class Finder:
-    """Says whether a question asks for a word, in the texts of one language."""
+class Effort:
+    """How many steps one answer may still take to mark words, as part of what its request may cost."""
 
-    def __init__(self, question: Question, language: str) -> None:
-        self.language = language
+    def __init__(self, budget: Budget | None = None, steps: int = MOST_STEPS) -> None:
+        self._budget, self._left = budget or Budget(), steps
+
+    def spend(self, steps: int) -> None:
+        """Count some steps. Raises what `Budget.spend` does."""
+        self._left -= steps
+        self._budget.spend(steps)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is looked at."""
+        return self._left <= 0
+
+
+class Finder:
+    """Says whether a question asks for a word, in texts of one language, while `effort` lasts."""
+
+    def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
+        self.language, self.effort = language, effort or Effort()
         words = [
             (word, clause.open and word is clause.words[-1])
             for clause in question.wanted
@@ -36,6 +59,9 @@ class Finder:
         """Whether the question asks for a word, which is as it is written in a text."""
         known = self._known.get(word)
         if known is None:
+            if self.effort.is_over:
+                return False
+            self.effort.spend(_STEPS_OF_WORD)
             known = self._known[word] = self._finds(word)
         return known
 
@@ -44,17 +70,25 @@ class Finder:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """The spans of the words in a text that the question asks for."""
+        self.effort.spend(1 + (len(text) >> _READ_IN_A_STEP))
         return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """The fragments of a document by attribute, those with the most words asked for first."""
+    """The fragments of a document by attribute, those with the most words asked for first.
+
+    There are fewer, or none, where the effort of the finder is over.
+    """
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
+        if finder.effort.is_over:
+            break
         if text.kind == "uid":
             continue  # It is made from the title, which is shown.
         for paragraph in _paragraphs(text):
+            if finder.effort.is_over:
+                break
             words = {fold(paragraph[a:b]) for a, b in finder.spans(paragraph)}
             if words:
                 ranked.setdefault(text.attribute, []).append((len(words), paragraph))
@@ -67,12 +101,19 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
     return {attribute: fragments for attribute, fragments in found.items() if fragments}
 
 
-def finder_of(document: Document, question: Question, finders: dict[str, Finder]) -> Finder:
-    """The finder for a document's language. `finders` holds those made for the same question."""
-    language = language_of(document.locale)
-    if language not in finders:
-        finders[language] = Finder(question, language)
-    return finders[language]
+class Finders:
+    """The finders of one answer to a question, by language; their effort is one."""
+
+    def __init__(self, question: Question, budget: Budget | None = None) -> None:
+        self._question, self._effort = question, Effort(budget)
+        self._made: dict[str, Finder] = {}
+
+    def of(self, document: Document) -> Finder:
+        """The finder for a document's language."""
+        language = language_of(document.locale)
+        if language not in self._made:
+            self._made[language] = Finder(self._question, language, self._effort)
+        return self._made[language]
 
 
 def _paragraphs(text: Text) -> Iterator[str]:

@@ -57,7 +57,7 @@ def look_at_git(root: Path, before: GitState) -> GitState:
     head, index = head_mark(folder), signature_of(folder / "index")
     if head is not None and (folder, head) == (before.folder, before.head):
         return before if index == before.index else replace(before, index=index, place=place)
-    committed = read_times(root, times_cache(root), before.committed)
+    committed = read_times(root, cache_folder(root), before.committed)
     return GitState(folder, place, head, index, committed)
 
 
@@ -126,12 +126,6 @@ def moving(state: GitState) -> tuple[Signature | None, object, Signature | None]
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), signature_of(state.folder / "index")
-
-
-def times_cache(root: Path) -> Path | None:
-    """Where the times of commits are kept between two starts; None where nothing can be written."""
-    folder = cache_folder(root)
-    return folder / "git.json" if folder else None
 
 
 def _place(root: Path) -> object:

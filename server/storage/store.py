@@ -19,8 +19,8 @@ from server.documents.decode import (
 )
 from server.documents.document import Document, make
 from server.documents.drafts import is_draft, unused_key
+from server.documents.keys import gather, with_name
 from server.documents.layout import Claim, Layout
-from server.documents.other_keys import gather
 from server.formats.positions import Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
@@ -160,7 +160,7 @@ class Store:
         text, digest = decode(data), digest_of(data)
         refuse_empty(text)
         said = parse(path, text, claim.type.body)
-        tree = gather(claim.type, said)
+        tree = gather(claim.type, with_name(claim.type, claim.name, said))
         reading = Reading(self.schema.types)
         document_id = read_own_id(tree, claim.document_id, reading)
         reading.seed = "\0".join((claim.type.uid, document_id, claim.locale))

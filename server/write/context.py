@@ -10,8 +10,8 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
+from server.documents.keys import gather, spread
 from server.documents.layout import Claim, Layout
-from server.documents.other_keys import gather, spread
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree

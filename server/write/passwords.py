@@ -1,13 +1,13 @@
 """The passwords of a body, hashed before the write: that takes long, and a write keeps all others waiting."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from server.auth.passwords import hash_password
 from server.errors import ValidationError
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 
-MOST = 10  # passwords in one body: each takes a tenth of a second
+MOST = 10  # passwords in one request: each takes a tenth of a second
 
 
 class Hashed(str):
@@ -16,15 +16,17 @@ class Hashed(str):
     __slots__ = ()
 
 
-def hash_passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[str, Tree]:
-    """The data of a body for a type, with the hashes of its passwords in place of them.
+def hash_passwords(
+    schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
+) -> list[dict[str, Tree]]:
+    """The data of bodies, each for a type, with the hashes of their passwords in place of them.
 
     Raises ValidationError for more than MOST of them, BusyError where many others are being hashed.
     """
-    passwords = sum(1 for _ in _passwords(schema, type_, data))
+    passwords = sum(1 for type_, data in bodies for _ in _passwords(schema, type_, data))
     if passwords > MOST:
         raise ValidationError(f"The body has {passwords} passwords; at most {MOST} are taken at once")
-    return _hashed_object(schema, type_, data)
+    return [_hashed_object(schema, type_, data) for type_, data in bodies]
 
 
 def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:

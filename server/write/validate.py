@@ -12,7 +12,7 @@ from typing import Any
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
 from server.documents.document import DRAFT, PUBLISHED
-from server.documents.other_keys import taken_keys
+from server.documents.keys import taken_keys
 from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
 from server.errors import ApplicationError, ValidationError

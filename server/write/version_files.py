@@ -9,6 +9,7 @@ from server.documents.decode import Reading, read_own_timestamp
 from server.documents.document import Document
 from server.documents.drafts import is_draft, published_value
 from server.documents.encode import encode_attributes
+from server.documents.keys import name_of
 from server.documents.layout import ENDINGS, Claim
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
@@ -118,9 +119,13 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """The path of a new document: named after its uid attribute, else `otherwise` or after its id."""
+    """The path of a new document: named after its uid attribute, else `otherwise` or after its id.
+
+    Where `options.fileName` says what a name is made of, that counts.
+    """
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
+    uid = name_of(type_, values) or uid
     # In lower case, since names that differ in case alone are one name on some file systems.
     named = uid.lower() if isinstance(uid, str) and _is_name(uid) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id

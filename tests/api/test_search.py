@@ -11,6 +11,7 @@ import pytest
 from server.search.sync import Sync
 from tests.conftest import MakeApi
 from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation, translated
+from tests.waiting import computing_less_than
 
 TEXT, RICH = {"type": "text"}, {"type": "richtext"}
 SEO = {"type": "component", "component": "shared.seo", "repeatable": False}
@@ -315,3 +316,22 @@ def test_how_large_the_index_is_is_told_to_whoever_may_read_all_of_it(api: Api) 
         assert (index["documents"], index["pending"]) == (None, None)
     index = search(api, "tide", "full").body["meta"]["index"]
     assert (index["documents"] > 0) == index["used"]
+
+
+def test_words_are_marked_in_long_texts_for_a_while(make_api: MakeApi) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [f"{a}{b}{c}{d}ing" for a in letters for b in letters for c in "aeiou" for d in letters][:20_000]
+    made = {
+        f"n{n}": {"title": "Found", "body": "found " + " ".join(w + "s" * n for w in words)} for n in range(7)
+    }
+    files = {
+        "site.yaml": "roles: {public: {note: [find]}}\n",
+        **collection("note", {"title": STRING, "body": RICH}),
+    }
+    api = make_api({**files, **documents("notes", **made)})
+    with computing_less_than(1.5):
+        answer = search(api, "found " + " ".join(f"{letter}q" for letter in letters))
+    marked = [bool(hit["highlights"]) for hit in answer.data]
+    assert len(marked) == 7
+    assert marked[0]
+    assert not marked[-1]

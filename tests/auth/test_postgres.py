@@ -1,11 +1,6 @@
 """Accounts in PostgreSQL: the same as in SQLite, against a real server where there is one."""
 
-import glob
-import os
-import pwd
-import shutil
-import subprocess
-import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,34 +8,20 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
-from server.errors import SetupError, TakenError
-
-BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+from server.errors import SetupError, TakenError, UnavailableError
+from tests.postgres import Postgres, postgres
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    initdb = BINARIES[-1] if BINARIES else shutil.which("initdb")
-    if not initdb:
-        pytest.skip("there is no PostgreSQL server on this machine")
-    binaries = Path(initdb).parent
-    # A server refuses to run as root: there, it runs as the user that the package made.
-    user = "postgres" if os.getuid() == 0 else None
-    if user and user not in {entry.pw_name for entry in pwd.getpwall()}:
-        pytest.skip("there is no user postgres to run a server as")
-    folder = Path(tempfile.mkdtemp(prefix="quire-pg-"))
-    data = folder / "data"
-    if user:
-        shutil.chown(folder, user)
-    start = ["-D", str(data), "-o", f"-k {folder} -c listen_addresses=", "-l", str(folder / "log"), "-w"]
-    run = {"check": True, "capture_output": True, "cwd": folder, "user": user}
-    subprocess.run([initdb, "-D", str(data), "-A", "trust", "-U", "quire"], **run)
-    subprocess.run([str(binaries / "pg_ctl"), "start", *start], **{**run, "capture_output": False})
-    try:
-        yield f"postgresql://quire@/postgres?host={folder}"
-    finally:
-        subprocess.run([str(binaries / "pg_ctl"), "stop", "-D", str(data), "-m", "immediate"], **run)
-        shutil.rmtree(folder, ignore_errors=True)
+def database() -> Iterator[Postgres]:
+    with postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def url(database: Postgres) -> str:
+    return database.url
 
 
 def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
@@ -77,3 +58,37 @@ def test_names_are_one_and_changes_are_counted_there_too(url: str, tmp_path: Pat
         Users(there).create("ZOË", "other@example.org", "secret12", role="authenticated", confirmed=True)
     here.close()
     there.close()
+
+
+def test_a_server_that_stands_still_is_given_up_and_asked_again_when_it_goes_on(
+    database: Postgres, tmp_path: Path
+) -> None:
+    accounts = Accounts(tmp_path, database.url)
+    token = accounts.create_token("still", "read-only")
+    with database.stopped():
+        began = time.monotonic()
+        with pytest.raises(UnavailableError):
+            accounts.find_token(token)
+        given_up = time.monotonic()
+        assert given_up - began < 5
+        with pytest.raises(UnavailableError):
+            Users(accounts).get(1)
+        assert time.monotonic() - given_up < 0.1
+
+    def is_known() -> bool:
+        try:
+            return accounts.find_token(token) is not None
+        except UnavailableError:
+            return False
+
+    until(is_known, 5)
+    accounts.close()
+
+
+def test_a_server_that_was_started_again_is_asked_at_once(database: Postgres, tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path, database.url)
+    token = accounts.create_token("again", "read-only")
+    assert accounts.find_token(token)
+    database.start_again()
+    assert accounts.find_token(token)
+    accounts.close()

@@ -229,7 +229,7 @@ def test_items_that_share_a_line_change_on_it() -> None:
     for new, written in {
         ("y", "z"): '[ "y",\n  "z" ]',
         ("x", "z"): '[ "x",\n  "z" ]',
-        ("x", "y"): '[ "x", "y",\n   ]',
+        ("x", "y"): '[ "x", "y" ]',
         ("x", "n", "y", "z"): '[ "x", "n", "y",\n  "z" ]',
         ("x", "y", "z", "n"): '[ "x", "y",\n  "z", "n" ]',
     }.items():

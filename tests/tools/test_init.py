@@ -35,12 +35,16 @@ from tests.tools.trees import (
     ASTRO,
     DOCUSAURUS,
     ELEVENTY,
+    ELEVENTY_BASE_BLOG,
+    ELEVENTY_SRC,
     HUGO,
+    HUGO_BUNDLES,
     JEKYLL,
     MKDOCS,
     PLAIN,
     TREES,
     VITEPRESS,
+    VITEPRESS_TOP,
     page,
     rust_blog,
 )
@@ -213,6 +217,8 @@ def test_what_is_taken_is_served_and_nothing_else_is_touched(tmp_path: Path, nam
     assert {path for path in served(site) if path.endswith(MARKDOWN)} == pages - left
     for path, text in TREES[name].items():
         assert (tmp_path / path).read_bytes() == (text if isinstance(text, bytes) else text.encode())
+    problems = survey(tmp_path, lambda load: load(lambda done, total: None)).problems
+    assert [str(problem) for problem in problems] == []
     assert "wrote" in init_output(tmp_path)
     new = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()} - TREES[
         name
@@ -269,6 +275,8 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
         "authors": {"type": "array", "required": True},
         "extra": {"type": "json", "required": True},
         "aliases": {"type": "array"},
+        "date": {"type": "date"},  # of the files' names, as Zola takes it
+        "slug": {"type": "uid"},
         "taxonomies": {"type": "json"},
         "body": {"type": "richtext"},
     }
@@ -277,6 +285,7 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
         "draftAndPublish": True,
         "draftWhen": {"draft": True},
         "files": "content/{name}.md",
+        "fileName": "{date}-{slug}",
         "frontMatter": "toml",
     }
     api = Api.of(site)
@@ -310,6 +319,44 @@ def test_other_generators(tmp_path: Path) -> None:
     eleventy = made(tmp_path / "eleventy", ELEVENTY)
     assert ids(eleventy, "post", "en") == {"first", "second"}
     assert attributes(tmp_path / "eleventy", "post").keys() == {"title", "body"}
+
+
+def test_a_page_alone_in_its_folder_is_a_single_type(tmp_path: Path) -> None:
+    site = made(tmp_path / "hugo", HUGO_BUNDLES)
+    kinds = {t.singular: (t.kind, t.files) for t in site.state.schema.content_types}
+    assert kinds["about"] == ("singleType", ("content/about/index.md",))
+    assert kinds["contact"][0] == "singleType"
+    assert ids(site, "post", "en") == {"foo", "2023--bar", "plain"}
+    assert ids(site, "section", "en") == {"posts"}
+    api = Api.of(site)
+    assert api.get("/api/about", "public").data["title"] == "About"
+    assert api.get("/api/contact?locale=fr", "public").data["title"] == "Contactez-nous"
+    api.accounts.close()
+    assert patterns(tmp_path / "hugo", "home") == "content/_index.md"
+    base = made(tmp_path / "base", ELEVENTY_BASE_BLOG)
+    assert {t.singular for t in base.state.schema.content_types} == {"post", "about", "home"}
+    src = made(tmp_path / "src", ELEVENTY_SRC)
+    assert {t.singular for t in src.state.schema.content_types} == {"post", "home"}
+    top = made(tmp_path / "top", VITEPRESS_TOP)
+    assert {t.singular for t in top.state.schema.content_types} == {"markdown-examples", "home"}
+
+
+def test_many_pages_alone_in_their_folders_are_one_type(tmp_path: Path) -> None:
+    tree = {f"content/page-{i}/index.md": page(f"title: Page {i}") for i in range(6)}
+    site = made(tmp_path, {**tree, "content/posts/a/index.md": page("title: A"), "hugo.toml": ""})
+    assert ids(site, "page", "en") == {f"page-{i}" for i in range(6)}
+    assert ids(site, "post", "en") == {"a"}
+
+
+def test_a_page_alone_below_folders_for_locales(tmp_path: Path) -> None:
+    tree = {f"content/{locale}/about/index.md": page(f"title: {locale}") for locale in ("de", "fr")}
+    more = {f"content/{locale}/posts/a.md": page(f"title: {locale}") for locale in ("de", "fr")}
+    site = made(tmp_path, {**tree, **more, "hugo.yaml": "defaultContentLanguage: fr\n"})
+    assert patterns(tmp_path, "about") == "content/{locale}/about/index.md"
+    assert site.state.schema.subjects["about"].kind == "singleType"
+    api = Api.of(site)
+    assert api.get("/api/about?locale=de", "public").data["title"] == "de"
+    api.accounts.close()
 
 
 def test_org_files_are_named(tmp_path: Path) -> None:
@@ -352,6 +399,7 @@ def test_a_jekyll_tree(tmp_path: Path) -> None:
         "categories": "json",
         "tags": "array",
         "rating": "float",
+        "slug": "uid",
         "body": "richtext",
     }
     assert ids(site, "recipe", "en") == {"bread", "soup"}
@@ -359,6 +407,37 @@ def test_a_jekyll_tree(tmp_path: Path) -> None:
     assert api.get("/api/home", "public").data["title"] == "Home"
     assert api.get("/api/about", "public").data["permalink"] == "/about/"
     assert api.get("/api/posts/2024-01-02-post-1").data["date"] == "2024-01-02T09:00:00.000Z"
+    assert api.get("/api/posts?filters[slug]=post-1").ids == ["2024-01-02-post-1"]
+    api.accounts.close()
+
+
+def test_dates_and_slugs_of_file_names(tmp_path: Path) -> None:
+    """What Jekyll's posts do not say, their names do; what does not fit stays as it is."""
+    tree = {
+        "_config.yml": "title: Tides\n",
+        "_posts/2024-01-31-hello.md": page("title: Hello"),
+        "_posts/sea/2024-02-01-fog.md": page("title: Fog\ndate: 2024-02-01 10:00:00 +0100"),
+        "_events/2024-03-01-meet.md": page("title: Meet\ndate: soon"),
+        "_events/2024-04-01-meet.md": page("title: Meet\ndate: later"),
+        "_talks/2024-03-01-sea.md": page("title: Sea"),
+        "_talks/2024-04-01-sea.md": page("title: Sea again"),
+        "_notes/2024-03-01-a.md": page("title: A"),
+        "_notes/b.md": page("title: B"),
+    }
+    site = made(tmp_path, tree)
+    assert survey(tmp_path, lambda load: load(lambda done, total: None)).problems == ()
+    assert attributes(tmp_path, "post")["date"] == {"type": "datetime"}
+    assert attributes(tmp_path, "post")["slug"] == {"type": "uid"}
+    assert attributes(tmp_path, "talk")["slug"] == {"type": "string"}  # two have the same one
+    assert "slug" not in attributes(tmp_path, "note")
+    assert site.state.schema.subjects["note"].file_name is None
+    assert attributes(tmp_path, "event")["date"] == {"type": "string", "required": True}
+    api = Api.of(site)
+    posts = api.get("/api/posts?sort=date:asc&fields=date,slug", "public").data
+    assert [(post["date"], post["slug"]) for post in posts] == [
+        ("2024-01-31T00:00:00.000Z", "hello"),
+        ("2024-02-01T09:00:00.000Z", "fog"),
+    ]
     api.accounts.close()
 
 
@@ -814,3 +893,32 @@ def test_data_whose_keys_all_differ_is_one_json_attribute(tmp_path: Path) -> Non
     gone = set(lines) - set(api.read("src/content/words/sea.yaml").splitlines())
     assert gone == {"sea word 7: 7"}
     api.accounts.close()
+
+
+NAMED = {
+    "hugo.toml": ('baseURL = "x"\ntitle = "Tide Tables"\n[params]\ntitle = "no"\n', "Tide Tables"),
+    "config.toml": ("title = 'Tide Tables' # ours\n", "Tide Tables"),
+    "hugo.yaml": ("baseURL: x\ntitle: Tide Tables\n", "Tide Tables"),
+    "_config.yml": ('title: "Tides: a blog"\nemail: x\n', "Tides: a blog"),
+    "mkdocs.yml": ("site_name: Tides\nemoji: !!python/name:material.x ''\nx: !ENV y\n", "Tides"),
+    "docusaurus.config.js": (
+        "module.exports = {\n  title: \"Ida's Tides\",\n  tagline: 'x',\n};",
+        "Ida's Tides",
+    ),
+    ".vitepress/config.mts": ("export default defineConfig({ title: 'Tides' })", "Tides"),
+    "src/consts.ts": ("export const SITE_TITLE = 'Tide Tables';\n", "Tide Tables"),
+    "astro.config.mjs": ("export default defineConfig({integrations: [starlight({title: 'T'})]})", "T"),
+    "_data/metadata.json": ('{"title": "Tides", "url": "x"}', "Tides"),
+}
+
+
+@pytest.mark.parametrize("file", NAMED)
+def test_the_settings_of_a_generator_name_the_site(tmp_path: Path, file: str) -> None:
+    text, name = NAMED[file]
+    made(tmp_path / "folder", {file: text, "content/posts/a.md": page("title: A")})
+    assert read_settings(tmp_path / "folder").name == name
+
+
+def test_settings_that_say_no_name(tmp_path: Path) -> None:
+    made(tmp_path / "my-tides", {"hugo.yml": "title: [\n", "content/posts/a.md": page("title: A")})
+    assert read_settings(tmp_path / "my-tides").name == "My Tides"

@@ -140,6 +140,53 @@ ELEVENTY: Files = {
     "_data/metadata.json": '{"title": "Tides"}',
 }
 
+HUGO_BUNDLES: Files = {
+    "hugo.yaml": "baseURL: https://tides.example.org\nlanguageCode: en-us\ntitle: Tide Tables\n",
+    "content/_index.md": page("title: Home"),
+    "content/about/index.md": page("title: About"),
+    "content/about/me.png": b"\x89PNG",
+    "content/contact/index.md": page("title: Contact\nemail: ida@example.org"),
+    "content/contact/index.fr.md": page("title: Contactez-nous\nemail: ida@example.org"),
+    "content/posts/_index.md": page("title: Posts"),
+    "content/posts/foo/index.md": page("title: Foo\ncover: cover.jpg"),
+    "content/posts/foo/cover.jpg": b"\xff\xd8",
+    "content/posts/2023/bar/index.md": page("title: Bar"),
+    "content/posts/plain.md": page("title: Plain"),
+    "data/authors.yaml": "ida: {name: Ida}\n",
+    "i18n/en.yaml": "hello: Hi\n",
+}
+
+ELEVENTY_BASE_BLOG: Files = {
+    "eleventy.config.js": "export default {}\n",
+    "content/content.11tydata.js": "export default {}\n",
+    "content/index.md": page("layout: home.njk"),
+    "content/about/index.md": page("title: About"),
+    "content/blog/blog.11tydata.js": "export default {}\n",
+    "content/blog/posts.json": '{"layout": "post"}',
+    "content/blog/first.md": page("title: First\ndate: 2018-05-01"),
+    "content/blog/fourth/fourth.md": page("title: Fourth\ndate: 2018-09-30"),
+    "content/blog/fourth/possum.jpg": b"\xff\xd8",
+    "content/feed/feed.njk": "{{ title }}\n",
+    "_data/metadata.js": "export default {}\n",
+}
+
+ELEVENTY_SRC: Files = {
+    ".eleventy.js": "module.exports = {}\n",
+    "src/_data/site.json": "{}",
+    "src/_includes/base.njk": "{{ content }}\n",
+    "src/index.md": page("title: Home"),
+    "src/posts/posts.json": '{"layout": "post"}',
+    "src/posts/a.md": page("title: A"),
+    "src/posts/b.md": page("title: B"),
+}
+
+VITEPRESS_TOP: Files = {
+    ".vitepress/config.mts": "export default {}\n",
+    "package.json": "{}",
+    "index.md": page("layout: home"),
+    "markdown-examples.md": "# Markdown\n",
+}
+
 
 def rust_blog(posts: int = 746) -> Files:
     """A tree of Zola's with the shape of the Rust blog: TOML front matter, a path, authors, two tables."""
@@ -178,4 +225,8 @@ TREES: Mapping[str, Files] = {
     "vitepress": VITEPRESS,
     "mkdocs": MKDOCS,
     "eleventy": ELEVENTY,
+    "hugo-bundles": HUGO_BUNDLES,
+    "eleventy-base-blog": ELEVENTY_BASE_BLOG,
+    "eleventy-src": ELEVENTY_SRC,
+    "vitepress-top": VITEPRESS_TOP,
 }

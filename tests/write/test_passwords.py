@@ -37,7 +37,7 @@ def codes(data: Any) -> list[Any]:
 def test_passwords_are_hashed_before_the_write(make_api: MakeApi) -> None:
     api = make_api(FILES)
     schema = api.site.state.schema
-    found = hash_passwords(schema, schema.subjects["door"], DATA)
+    [found] = hash_passwords(schema, [(schema.subjects["door"], DATA)])
     assert all(isinstance(code, Hashed) for code in codes(found))
     assert [check_password(code, text) for code, text in zip(codes(found), codes(DATA), strict=True)] == [
         True

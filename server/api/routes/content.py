@@ -1,25 +1,16 @@
 """Writes of content: collections, documents and single types (spec.md 4.3). `server.api.front` reads them."""
 
-from dataclasses import replace
-
 from flask import Blueprint, Response, current_app, request
 
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader, Shown
 from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.routes.operation import Sent, hashed, permit, read_operation
 from server.api.serving.bodies import MAX_BODY
-from server.auth.permissions import may_read_drafts, require
-from server.documents.document import DRAFT
-from server.errors import ApiError, MethodNotAllowedError, NotFoundError, ValidationError
-from server.query.ast import Query
-from server.query.parse import deleted_locales, read_status, written_locale
+from server.errors import ApiError, MethodNotAllowedError, NotFoundError
 from server.schema.model import Type
 from server.site.site import Site
-from server.write import prepare
-from server.write.passwords import hash_passwords
-from server.write.request import Address, WriteRequest
-from server.write.validate import read_data
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
 REFUSING = ("users.refuse_role",)  # endpoints that refuse every request: `Allow` does not list their methods
@@ -50,41 +41,29 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
 
     @bp.post("/<api_id>", strict_slashes=False)
     def create(api_id: str) -> Response:
-        ask = asked(api_id, "collectionType")
-        require(ask.actor, ask.type, "create")
-        query, wanted = _query(ask), _write_request(ask, None)
-        state, document_id = site.write(prepare.create, wanted)
-        return _written(replace(ask, state=state), query, wanted.address, document_id, status=201)
+        return write(asked(api_id, "collectionType"))
 
     @bp.put("/<api_id>/<document_id>", strict_slashes=False)
     def update(api_id: str, document_id: str) -> Response:
-        ask = asked(api_id, "collectionType")
-        require(ask.actor, ask.type, "update")
-        query, wanted = _query(ask), _write_request(ask, document_id)
-        state, document_id = site.write(prepare.update, wanted)
-        return _written(replace(ask, state=state), query, wanted.address, document_id)
+        return write(asked(api_id, "collectionType"), document_id)
 
     @bp.put("/<api_id>", strict_slashes=False)
     def update_single(api_id: str) -> Response:
-        ask = asked(api_id, "singleType")
-        require(ask.actor, ask.type, "update")
-        query, wanted = _query(ask), _write_request(ask, None)
-        state, document_id = site.write(prepare.put_single, wanted)
-        return _written(replace(ask, state=state), query, wanted.address, document_id)
+        return write(asked(api_id, "singleType"))
 
     @bp.delete("/<api_id>/<document_id>", strict_slashes=False)
     def delete(api_id: str, document_id: str) -> Response:
-        ask = asked(api_id, "collectionType")
-        require(ask.actor, ask.type, "delete")
-        site.write(prepare.delete, _delete_request(ask, document_id))
-        return Response(status=204)
+        return write(asked(api_id, "collectionType"), document_id)
 
     @bp.delete("/<api_id>", strict_slashes=False)
     def delete_single(api_id: str) -> Response:
-        ask = asked(api_id, "singleType")
-        require(ask.actor, ask.type, "delete")
-        site.write(prepare.delete, _delete_request(ask, None))
-        return Response(status=204)
+        return write(asked(api_id, "singleType"))
+
+    def write(reader: Reader, document_id: str | None = None) -> Response:
+        permit(reader, request.method)
+        [operation] = hashed([read_operation(reader, _sent(document_id))])
+        state, written = site.write(operation.prepare, operation.request)
+        return _answer(operation.shown(state, written), operation.status)
 
     @bp.route("/<path:rest>", methods=METHODS)
     def nothing_else(rest: str) -> Response:
@@ -119,48 +98,15 @@ def _methods_of(path: str) -> tuple[str, ...]:
     return tuple(m for m, name in found if not name.startswith("content.") and name not in REFUSING)
 
 
-def _shown(shown: Shown, status: int = 200) -> Response:
+def _sent(document_id: str | None) -> Sent:
+    body = None if request.method == "DELETE" else read_body(request, MAX_BODY)
+    return Sent(request.method, document_id, parameters(request), body, request.headers.get("If-Match"))
+
+
+def _answer(shown: Shown, status: int) -> Response:
+    if status == 204:
+        return Response(status=status)
     response = answer(shown.body, status)
     if shown.etag:
         response.headers["ETag"] = shown.etag
     return response
-
-
-def _query(ask: Reader) -> Query:
-    """How the answer to a write shows the document."""
-    return ask.query(parameters(request), own_draft=True)
-
-
-def _write_request(ask: Reader, document_id: str | None) -> WriteRequest:
-    """What the request wants written: which version, the data, `If-Match`."""
-    params = parameters(request)
-    locale = written_locale(params.get("locale"), ask.type, ask.state.settings)
-    draft = read_status(params.get("status")) == DRAFT and ask.type.draft_publish
-    address = Address(ask.type, document_id, locale, draft)
-    data = hash_passwords(ask.state.schema, ask.type, read_data(read_body(request, MAX_BODY)))
-    if_match = request.headers.get("If-Match")
-    return WriteRequest(address, ask.actor, data, if_match, ask.user_tables())
-
-
-def _delete_request(ask: Reader, document_id: str | None) -> WriteRequest:
-    """The locales of a document that are to be gone; none there is no error (spec.md 4.3.7)."""
-    params = parameters(request)
-    ask.query({name: value for name, value in params.items() if name not in ("locale", "status")})
-    if ask.type.draft_publish and params.get("status") == DRAFT:
-        raise ValidationError("A draft can't be deleted alone: without status, both versions are deleted")
-    locales = deleted_locales(params.get("locale"), ask.type, ask.state.settings)
-    address = Address(ask.type, document_id, locales[0], draft=False)
-    if_match = request.headers.get("If-Match")
-    return WriteRequest(address, ask.actor, if_match=if_match, locales=locales)
-
-
-def _written(ask: Reader, query: Query, address: Address, document_id: str, status: int = 200) -> Response:
-    """The version that a request has just written, in the state after it.
-
-    Without an entity tag where it is a draft that the actor may not read: that stands for all of its values.
-    """
-    document = ask.state.snapshot.get(address.type, document_id, address.locale, address.status)
-    shown = ask.show(ask.view(query), query, document, parameters(request))
-    if address.draft and not may_read_drafts(ask.actor, address.type):
-        shown = replace(shown, etag="")
-    return _shown(shown, status)

@@ -20,7 +20,7 @@ from server.query.booleans import read_boolean
 from server.query.parse import read_locale, read_status
 from server.schema.model import Type
 from server.search.find import Results, Scope, Search, facets, total
-from server.search.highlight import Finder, Fragment, finder_of, highlights
+from server.search.highlight import Finder, Finders, Fragment, highlights
 from server.search.question import LONGEST, Question, read_question
 from server.search.texts import searchable, title_of
 from server.site.site import Site, State
@@ -48,7 +48,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
         found = engine.find(state, question, scope, (page - 1) * limit, limit, budget_of(request))
         index = _index(found, whole=_reads_everything(state, actor))
-        body = _body(found, question, scope, state, page, limit, index)
+        finders = Finders(question, budget_of(request))
+        body = _body(found, question, finders, scope, state, page, limit, index)
         return answer(dumps(body), cache_control=CALLER)
 
     return bp
@@ -139,21 +140,18 @@ def _locale(value: Any, settings: Settings) -> str | None:
 def _body(
     found: Results,
     question: Question,
+    finders: Finders,
     scope: Scope,
     state: State,
     page: int,
     limit: int,
     index: dict[str, Any],
 ) -> dict[str, Any]:
-    finders: dict[str, Finder] = {}
     count = total(found, scope)
     types, locales = facets(found, scope)
     names = {t.uid: t.singular for t in state.schema.content_types}
     return {
-        "data": [
-            _hit(document, score, state, finder_of(document, question, finders))
-            for score, document in found.documents
-        ],
+        "data": [_hit(document, score, state, finders.of(document)) for score, document in found.documents],
         "meta": {
             "query": question.text,
             "pagination": {

@@ -2,9 +2,10 @@
 
 A read of content is answered in place, by the thread that granian calls with it: there are few of these,
 since threads of Python that compute at once only get in each other's way. What may have to wait is answered
-by a thread of a pool: a read that has turned out costly, and all that is no read of content. A body is
-received first, on an event loop, so that no client, however slowly it sends, holds a thread. granian sends
-the answer, from memory or from a file, as slowly as the client takes it.
+by a thread of a pool: a read that has turned out costly, and all that is no read of content. What may have to
+wait for a database of accounts that is elsewhere has a pool of its own. A body is received first, on an event
+loop, so that no client, however slowly it sends, holds a thread. granian sends the answer, from memory or
+from a file, as slowly as the client takes it.
 
 granian's own servers run a coroutine for each request, which costs as much again as to answer a read that
 is kept. So this module, and no other, uses what they are made of (docs/architecture.md).
@@ -20,13 +21,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from granian import _granian
 from granian.constants import HTTPModes
 from granian.http import HTTP1Settings, HTTP2Settings
 
-from server.api.environ import COSTLY, GONE, IN_PLACE, REFUSED
+from server.api.environ import ACCOUNTS, COSTLY, GONE, IN_PLACE, REFUSED
 from server.api.front import Front
 from server.api.response import Environ
 from server.api.serving.bodies import SMALL, Receiver
@@ -34,6 +35,7 @@ from server.api.serving.file_part import FilePart
 from server.errors import ApiError, BadRequestError, ClientGone, Postponed, UnauthorizedError
 
 log = logging.getLogger("quire")
+T = TypeVar("T")
 
 IN_PLACE_THREADS = 4  # that answer reads of content, and never wait
 THREADS = 24  # that may wait: costly reads take up nine (server.index.budget), passwords six (server.auth)
@@ -64,6 +66,8 @@ class HttpServer:
         self._app, self._address = app, address
         self._receiver = Receiver(folder)
         self._pool = ThreadPoolExecutor(THREADS, "answer")
+        # Apart from all others, who can then be answered where a database elsewhere says nothing.
+        self._asking = ThreadPoolExecutor(THREADS, "ask")
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -96,6 +100,7 @@ class HttpServer:
         worker.serve_async(_Scheduler(self._loop, self._schedule), self._loop, stop)
         await ended.wait()
         self._pool.shutdown()
+        self._asking.shutdown()
 
     def _schedule(self, request: Any) -> None:
         """Answer a request in place, or see to it that a thread does that may wait, once its body is here."""
@@ -110,7 +115,11 @@ class HttpServer:
                 del environ[IN_PLACE]
                 if postponed.costly:
                     environ[COSTLY] = True
+                if postponed.accounts:
+                    environ[ACCOUNTS] = True
                 work = self._answer_later
+        elif self._app.asks_accounts(environ):
+            environ[ACCOUNTS] = True
         self._loop.call_soon_threadsafe(self._begin, work(environ, request.proto))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -120,7 +129,7 @@ class HttpServer:
 
     async def _answer_soon(self, environ: Environ, protocol: Any) -> None:
         """Let a thread of the pool answer a request that has no body."""
-        await self._loop.run_in_executor(self._pool, self._answer, environ, protocol)
+        await self._in_thread(environ, self._answer, environ, protocol)
 
     async def _answer_later(self, environ: Environ, protocol: Any) -> None:
         """Let a thread of the pool answer a read that was postponed, as long as its client waits."""
@@ -135,7 +144,7 @@ class HttpServer:
         """Receive the body of a request, then let a thread of the pool answer."""
         told = environ.get("CONTENT_LENGTH", "")
         length = int(told) if told.isdigit() else None
-        run = partial(self._loop.run_in_executor, self._pool)
+        run = partial(self._in_thread, environ)
         try:
             most = SMALL
             if length is None or length > SMALL:
@@ -153,6 +162,11 @@ class HttpServer:
         environ.pop("HTTP_TRANSFER_ENCODING", None)
         with body:
             await run(self._answer, environ, protocol)
+
+    def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """What a thread makes of some work for a request, which may have to wait."""
+        pool = self._asking if ACCOUNTS in environ else self._pool
+        return self._loop.run_in_executor(pool, work, *args)
 
     def _answer(self, environ: Environ, protocol: Any) -> None:
         try:

@@ -4,16 +4,19 @@ import logging
 import secrets
 import sqlite3
 import threading
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, select, text
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from server.auth.database.file import database_file, is_server
+from server.auth.database.outage import Connections
 from server.auth.database.tables import LATER, indexes, metadata, site_table, users_table, versions_table
 from server.auth.user import name_key
 from server.errors import ApiError, SetupError, StorageError, UnavailableError
@@ -33,13 +36,14 @@ class Watch:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.tells = engine.dialect.name == "sqlite"
         self._lock = threading.Lock()
         self._connection: Any = None
         self._seen = -1
 
     def changed(self) -> bool:
         """Whether the database may have changed since the last call, or since ever."""
-        if self._engine.dialect.name != "sqlite":
+        if not self.tells:
             return True
         with self._lock:
             try:
@@ -67,19 +71,15 @@ def open_database(root: Path, url: str = "") -> Engine:
     """The database of a site, whose tables are made where they are missing. Raises SetupError."""
     url = url or f"sqlite:///{database_file(root)}"
     try:
-        arguments: dict[str, Any]
         if not is_server(url):
             arguments = {"check_same_thread": False, "timeout": 10}
             engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
             event.listen(engine, "connect", _use_write_ahead_log)
         else:
-            url = url.replace("postgresql://", "postgresql+psycopg://")
-            timeouts = {"connect_timeout": CONNECT_S, "tcp_user_timeout": UNANSWERED_MS}
-            arguments = timeouts if url.startswith("postgresql") else {}
-            engine = create_engine(url, pool_pre_ping=True, pool_timeout=CONNECT_S, connect_args=arguments)
+            engine = _elsewhere(url.replace("postgresql://", "postgresql+psycopg://"))
             engine.connect().close()  # once: to make the tables is tried again
         _make_tables(engine)
-        event.listen(engine, "handle_error", _refuse)
+        event.listen(engine, "handle_error", partial(_refuse, engine.pool))
     except ModuleNotFoundError as error:
         fix = "pip install 'quire[postgres]'"
         raise SetupError("site.yaml", None, f"the accounts database has no driver: {error}", fix) from error
@@ -89,9 +89,25 @@ def open_database(root: Path, url: str = "") -> Engine:
     return engine
 
 
-def _refuse(context: ExceptionContext) -> ApiError | None:
+def _elsewhere(url: str) -> Engine:
+    """A database that other machines can use as well, and that may not answer."""
+    bounded = {"pool_pre_ping": True, "pool_timeout": CONNECT_S, "poolclass": Connections}
+    if not url.startswith("postgresql"):
+        return create_engine(url, **bounded)
+    timeouts = {"connect_timeout": CONNECT_S, "tcp_user_timeout": UNANSWERED_MS}
+    engine = create_engine(url, **bounded, connect_args=timeouts)
+    module: Any = import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+    event.listen(engine, "do_connect", module.connect)
+    return engine
+
+
+def _refuse(pool: Pool, context: ExceptionContext) -> ApiError | None:
     """What a request is answered that meets a database which can't be used; None for any other error."""
-    error = context.sqlalchemy_exception
+    error, silent = context.sqlalchemy_exception, isinstance(context.original_exception, TimeoutError)
+    if silent and isinstance(pool, Connections):
+        pool.outage.begin()
+    elif context.is_pre_ping and context.is_disconnect:
+        return None  # The database was started again: another connection is made.
     if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
         return None
     message = str(context.original_exception).splitlines()[0]

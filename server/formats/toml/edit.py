@@ -4,17 +4,17 @@ tomlkit could change TOML as well, but not to this promise: in a file whose line
 that end in LF, it is eight times as slow, and the places of values for problems have to be found anyway.
 """
 
-import re
+from collections.abc import Iterator
 from typing import Any
 
-from server.formats.edits import REMOVE, Cut, apply_cuts, differences, same
+from server.formats.brackets import Part, brackets
+from server.formats.differences import differences, steps
+from server.formats.edits import REMOVE, Cut, apply_cuts, same
 from server.formats.lines import comments_start, line_end, line_start, newline_of, next_line
 from server.formats.positions import KeyPath
-from server.formats.toml.statements import Entry, Statement, Value, statements
+from server.formats.toml.statements import Statement, Value, statements
 from server.formats.toml.writer import is_section, toml_entry, toml_key, toml_section, toml_value
 from server.formats.tree import Tree
-
-_COMMA = re.compile(r"[ \t]*,")
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
@@ -68,7 +68,9 @@ class _TomlEditor:
             return None
         written = next((s.value for s in self.statements if s.path == path and s.value), None)
         if written:
-            return self.value(written, old, new, lines=True)
+            made = self.value(written, old, new, lines=True)
+            self.cuts.append(Cut(written.start, written.end, made))
+            return None
         if isinstance(old, dict) and isinstance(new, dict):
             for key in old.keys() - new.keys():
                 self.remove((*path, key))
@@ -152,95 +154,57 @@ class _TomlEditor:
                 at = comments_start(self.text, header.start, above[-1].end if above else 0)
                 self.insert(at, toml_section(names, added) + "\n")
 
-    def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> None:
-        """Change a value where it stands, or the parts of it that differ; `lines` as for `toml_value`."""
+    def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
+        """The text of a value that becomes another: only what differs is new; `lines` as for `toml_value`."""
         if same(old, new):
-            return
-        undotted = value.kind == "table" and all(len(entry.path) == 1 for entry in value.entries)
-        if undotted and isinstance(new, dict) and old.keys() == new.keys():
-            for entry in value.entries:
-                self.value(entry.value, old[entry.path[0]], new[entry.path[0]])
-            return
-        if value.kind == "array" and isinstance(new, list | tuple) and self.array(value, old, list(new)):
-            return
-        written = self.text[value.start : value.end]
-        margin = self.margin(value) if value.kind == "array" else None
-        made = toml_value(new, lines=lines, margin=margin, quote=written[:1])
-        self.cuts.append(Cut(value.start, value.end, made.replace("\n", self.newline)))
+            return self.text[value.start : value.end]
+        if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
+            return made
+        if (
+            value.kind == "array"
+            and isinstance(new, list | tuple)
+            and (made := self.array(value, old, list(new)))
+        ):
+            return made
+        quote = self.text[value.start : value.end][:1]
+        return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
-    def margin(self, array: Value) -> str | None:
-        """What stands before the items of an array that has each on a line of its own, else None."""
-        if not array.entries or "\n" not in self.text[array.start : array.entries[0].start]:
+    def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
+        """The text of an inline table that becomes another; None where it has to be written anew."""
+        if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
-        first = array.entries[0].start
-        return self.text[line_start(self.text, first) : first]
+        spans = [(entry.start, entry.value.end) for entry in table.entries]
+        found = brackets(self.text, table.start, table.end, spans, trailing=False)
+        return found.written(self.members(table, old, new)) if found else None
 
-    def array(self, array: Value, old: list[Tree], new: list[Any]) -> bool:
-        """Change an array item by item; False where it has to be written anew."""
-        if not old or not new:
-            return False
-        for found in differences(old, new):
-            changed = range(found.start, min(found.end, found.start + len(found.new)))
-            for i, item in zip(changed, found.new, strict=False):
-                self.value(array.entries[i].value, old[i], item)
-            if changed.stop < found.end:
-                self.cut_items(array.entries, changed.stop, found.end)
-            elif len(changed) < len(found.new):
-                self.add_items(array, found.end, found.new[len(changed) :])
-        return True
-
-    def cut_items(self, entries: list[Entry], start: int, end: int) -> None:
-        """Remove items of an array, each with its comma and the comment behind it."""
-        first, last = entries[start], entries[end - 1]
-        if all(self.has_own_lines(entry) for entry in entries[start:end]):
-            for entry in entries[start:end]:
-                behind = next_line(self.text, self.behind_comma(entry))
-                self.cuts.append(Cut(line_start(self.text, entry.start), behind, ""))
-            return
-        before = entries[start - 1].value.end if start else first.start
-        behind = entries[end].start if end < len(entries) else last.value.end
-        if "\n" in self.text[last.value.end : behind] or "\n" in self.text[before : first.start]:
-            comma = self.behind_comma(last)
-            ends = comma == line_end(self.text, comma)
-            begins = len(self.text[: first.start].rstrip(" \t")) if ends else first.start
-            self.cuts.append(Cut(begins, comma, ""))
-        else:
-            self.cuts.append(Cut(first.start, behind, "") if end < len(entries) else Cut(before, behind, ""))
-
-    def add_items(self, array: Value, at: int, items: list[Any]) -> None:
-        """Add items to an array before the one at an index, or behind the last."""
-        made = [toml_value(item) for item in items]
-        next_to = array.entries[min(at, len(array.entries) - 1)]
-        if not self.has_own_lines(next_to):
-            between = ", "
-            if at < len(array.entries):
-                self.cuts.append(Cut(next_to.start, next_to.start, between.join(made) + between))
+    def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:
+        """The members of an inline table, as `items`."""
+        for i, entry in enumerate(table.entries):
+            key = str(entry.path[0])
+            if key in new:
+                made = self.value(entry.value, old[key], new[key])
+                yield i, self.text[entry.start : entry.value.start] + made
             else:
-                end = next_to.value.end
-                self.cuts.append(Cut(end, end, between + between.join(made)))
-            return
-        margin = self.text[line_start(self.text, next_to.start) : next_to.start]
-        lines = [f"{margin}{item},{self.newline}" for item in made]
-        end = next_to.value.end
-        if at < len(array.entries):
-            above = array.entries[at - 1].value.end if at else array.start
-            start = comments_start(self.text, next_to.start, above)
-            self.cuts.append(Cut(start, start, "".join(lines)))
-            return
-        if self.behind_comma(next_to) == end:
-            self.cuts.append(Cut(end, end, ","))
-            lines[-1] = f"{margin}{made[-1]}{self.newline}"
-        start = next_line(self.text, end)
-        self.cuts.append(Cut(start, start, "".join(lines)))
+                yield i, None
+        yield from (
+            (-1, f"{toml_key(key)} = {toml_value(item)}") for key, item in new.items() if key not in old
+        )
 
-    def has_own_lines(self, entry: Entry) -> bool:
-        """Whether nothing but a comment stands beside an array's item on the lines that it takes."""
-        before = self.text[line_start(self.text, entry.start) : entry.start]
-        behind = self.behind_comma(entry)
-        rest = self.text[behind : line_end(self.text, behind)].lstrip(" \t")
-        return not before.strip(" \t") and (not rest or rest.startswith("#"))
+    def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
+        """The text of an array that becomes another, item by item; None where it has to be written anew."""
+        spans = [(entry.value.start, entry.value.end) for entry in array.entries]
+        found = brackets(self.text, array.start, array.end, spans) if new else None
+        return found.written(self.items(array, old, new)) if found else None
 
-    def behind_comma(self, entry: Entry) -> int:
-        """The index behind an array item's comma on the same line, else behind its value."""
-        found = _COMMA.match(self.text, entry.value.end)
-        return found.end() if found else entry.value.end
+    def items(self, array: Value, old: list[Tree], new: list[Any]) -> Iterator[Part]:
+        """The items of an array: their indexes, or -1, and their texts, or None for those that go."""
+        for step in steps(old, new):
+            if step.kind == "comes":
+                yield -1, toml_value(step.new)
+            elif step.kind == "changes":
+                yield step.old, self.value(array.entries[step.old].value, old[step.old], step.new)
+            elif step.kind == "goes":
+                yield step.old, None
+            elif step.kind != "leaves":
+                value = array.entries[step.old].value
+                yield step.old, self.text[value.start : value.end]

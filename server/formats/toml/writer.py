@@ -23,11 +23,10 @@ def toml_key(key: str) -> str:
     return key if _BARE.fullmatch(key) else _quoted(key)
 
 
-def toml_value(value: Any, *, lines: bool = False, margin: str | None = None, quote: str = "") -> str:
+def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
     """A value as it stands behind `=`; mappings inline. Raises NoNull.
 
-    `lines` says whether text of several lines may be written as such; with a `margin`, an array has
-    each item on a line of its own behind it. `quote` is the kind of quotes that text had here before.
+    `lines` says whether text of several lines may be written as such, `quote` which quotes text had before.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -42,10 +41,7 @@ def toml_value(value: Any, *, lines: bool = False, margin: str | None = None, qu
         inner = ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
-        items = [toml_value(item) for item in value]
-        if margin is None or not items:
-            return f"[{', '.join(items)}]"
-        return "[\n" + "".join(f"{margin}{item},\n" for item in items) + "]"
+        return f"[{', '.join(map(toml_value, value))}]"
     return repr(value) if isinstance(value, float) else str(value)
 
 

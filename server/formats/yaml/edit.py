@@ -9,11 +9,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from server.formats.edits import MOST_COMPARED, REMOVE, Cut, Difference, apply_cuts, differences, same
+from server.formats.differences import steps
+from server.formats.edits import REMOVE, Cut, apply_cuts, same
 from server.formats.lines import comments_start, line_end, line_start, next_line
 from server.formats.scalars import is_null
 from server.formats.syntax_tree import Node
 from server.formats.tree import Tree
+from server.formats.yaml.flow import changed_flow
 from server.formats.yaml.nodes import yaml_nodes
 from server.formats.yaml.writer import ESCAPED, yaml_entry
 
@@ -38,7 +40,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
     if expand:
         changes = editor.expand(root, tree, changes)
     if root.style == "flow":
-        editor.rewrite(root, {**tree, **changes})
+        editor.rewrite(root, tree, changes)
     else:
         editor.mapping(root, tree, changes)
     return apply_cuts(text, editor.cuts)
@@ -95,12 +97,27 @@ class _YamlEditor:
                 return self.mapping(node, tree, {**value, **gone})
             if node.kind == "list" and isinstance(value, list | tuple) and value:
                 return self.sequence(node, tree, list(value))
+        if not (self.forced and _shares(node)) and self.flow(node, tree, value):
+            return None
         flow = node.style == "flow" and isinstance(value, list | dict) and bool(value) and _shallow(value)
         quote = node.style if node.kind == "scalar" and node.style in ("'", '"') else ""
         if self.swallows(key, node):
             quote = ESCAPED
         self.replace(key, node, _value_lines(value, offset=offset, flow=flow, quote=quote))
         return None
+
+    def flow(self, node: Node, tree: Tree, value: Any) -> bool:
+        """Change a flow collection where it differs; False where it is rather written anew.
+
+        One line that would get other collections in it is: they are easier to read below each other.
+        """
+        one_line = "\n" not in self.text[node.start : node.end]
+        if one_line and _shallow(tree) and not _shallow(value):
+            return False
+        made = changed_flow(self.text, node, tree, value)
+        if made:
+            self.cuts.append(Cut(node.start, node.end, made))
+        return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
         """Whether an indented comment follows: after a literal block it would be read as part of its text."""
@@ -137,25 +154,22 @@ class _YamlEditor:
         """Change a block list where it differs: items that stay or move keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
-        found = differences(tree, value)
-        moves = _moves(tree, found)
-        for n, difference in enumerate(found):
-            old = [i for i in range(difference.start, difference.end) if i not in moves.values()]
-            new = [j for j in range(len(difference.new)) if (n, j) not in moves]
-            stays = _pairs(tree, old, difference.new, new)
-            added = ""
-            for j, item in enumerate(difference.new):
-                if j in stays:
-                    self.insert_item(lines, stays[j], added)
-                    self.change_item(node.items[stays[j]], lines[stays[j]], tree[stays[j]], item)
-                    added = ""
-                elif (n, j) in moves:
-                    added += lines[moves[n, j]].of(self.text)
-                else:
-                    added += self.item(item, margin)
-            self.insert_item(lines, difference.end, added)
-            self.cuts += [Cut(lines[i].start, lines[i].end, "") for i in old if i not in stays.values()]
-        self.cuts += [Cut(lines[i].comments, lines[i].end, "") for i in moves.values()]
+        added = ""
+        for step in steps(tree, value):
+            if step.kind == "comes":
+                added += self.item(step.new, margin)
+            elif step.kind == "moves":
+                added += lines[step.old].of(self.text)
+            elif step.kind == "leaves":
+                self.cuts.append(Cut(lines[step.old].comments, lines[step.old].end, ""))
+            elif step.kind == "goes":
+                self.cuts.append(Cut(lines[step.old].start, lines[step.old].end, ""))
+            else:
+                self.insert_item(lines, step.old, added)
+                added = ""
+                if step.kind == "changes":
+                    self.change_item(node.items[step.old], lines[step.old], tree[step.old], step.new)
+        self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
         """The lines of each item of a block list."""
@@ -181,6 +195,8 @@ class _YamlEditor:
         if self.same_shape(node, tree, value):
             gone = {k: REMOVE for k in tree if k not in value}
             return self.mapping(node, tree, {**value, **gone})
+        if self.flow(node, tree, value):
+            return None
         if node.kind == "scalar" and node.end > node.start and not node.anchored:
             first, rest = _value_lines(value, quote=node.style if node.style in ("'", '"') else "")
             if not rest and node.style not in ("|", ">"):
@@ -206,8 +222,12 @@ class _YamlEditor:
         lines = yaml_entry("k", [value], offset=0).partition("\n")[2]
         return self.indented(lines, margin)
 
-    def rewrite(self, node: Node, value: dict[str, Any]) -> None:
-        """Write a whole flow mapping anew."""
+    def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
+        """Write a file's flow mapping: member by member where that is possible, else anew."""
+        if not self.forced and (made := changed_flow(self.text, node, tree, {**tree, **changes})):
+            self.cuts.append(Cut(node.start, node.end, made))
+            return
+        value = {**tree, **changes}
         kept = {k: v for k, v in value.items() if v is not REMOVE}
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
@@ -271,41 +291,6 @@ class _ItemLines:
         return text[self.comments : self.end]
 
 
-def _moves(tree: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """The items that differences only move: (index of the difference, of its new item) → old index."""
-    gone = [i for difference in found for i in range(difference.start, difference.end)]
-    if len(gone) * sum(len(difference.new) for difference in found) > MOST_COMPARED:
-        return {}
-    moves = {}
-    for n, difference in enumerate(found):
-        for j, item in enumerate(difference.new):
-            i = next((i for i in gone if same(tree[i], item)), None)
-            if i is not None:
-                gone.remove(i)
-                moves[n, j] = i
-    return moves
-
-
-def _pairs(tree: list[Tree], old: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """The new items that are old ones with changes: place by place, or else those that share a value."""
-    if len(old) == len(new):
-        return dict(zip(new, old, strict=True))
-    pairs, left = {}, old
-    for j in new:
-        n = next((n for n, i in enumerate(left) if _is_alike(tree[i], values[j])), None)
-        if n is not None:
-            pairs[j] = left[n]
-            left = left[n + 1 :]
-    return pairs
-
-
-def _is_alike(old: Tree, new: Any) -> bool:
-    """Whether two mappings have the same value under some key."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return False
-    return any(same(old[key], new[key]) for key in old.keys() & new.keys())
-
-
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
     """A value as it is written under a key: the text behind the colon, and the lines below."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
@@ -318,7 +303,9 @@ def _shares(node: Node) -> bool:
 
 
 def _shallow(value: Any) -> bool:
-    """Whether a collection fits on one line: it has no other in it, and no text of several lines."""
+    """Whether a value fits on one line: it has no collection in another, and no text of several lines."""
+    if not isinstance(value, dict | list | tuple):
+        return True
     items = value.values() if isinstance(value, dict) else value
     return not any(
         isinstance(item, dict | list) or (isinstance(item, str) and "\n" in item) for item in items

@@ -26,6 +26,7 @@ _FIXED = (
     "gpg.program=false",
     "gpg.ssh.program=false",
     "gpg.x509.program=false",
+    "i18n.logOutputEncoding=UTF-8",
     "log.showSignature=false",
     "safe.bareRepository=explicit",
 )
@@ -40,10 +41,21 @@ _ENVIRONMENT = {
 _NOT_OURS = "dubious ownership"  # in what git says of a repository of somebody else
 
 
-def git(root: Path, *arguments: str, index: Path | None = None, filters: Iterable[str] = ()) -> str | None:
-    """What a git command prints, with the repository's index or another; None where it fails.
+def git(
+    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
+) -> str | None:
+    """What a git command prints; None where it fails. See `git_bytes`."""
+    printed = git_bytes(root, *arguments, given=given, index=index, filters=filters)
+    return None if printed is None else printed.decode(errors="surrogateescape")
 
-    `filters` are the names of filters (`filter.NAME.clean`) that are not to be run.
+
+def git_bytes(
+    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
+) -> bytes | None:
+    """What a git command prints in the folder `root`; None where it fails.
+
+    `given` is its standard input, `index` stands for the repository's own. `filters` are the names of
+    filters (`filter.NAME.clean`) that are not to be run.
     """
     settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
@@ -52,15 +64,14 @@ def git(root: Path, *arguments: str, index: Path | None = None, filters: Iterabl
     environment |= _ENVIRONMENT
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
+    data = given.encode(errors="surrogateescape")
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False
-        )
+        done = subprocess.run(command, input=data, capture_output=True, env=environment, check=False)
     except OSError:
         return None
     if done.returncode and _NOT_OURS.encode() in done.stderr:
         _tell_of_owner(root)
-    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:

@@ -5,15 +5,16 @@ A site that is no repository, or a machine without git, knows no such times.
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
-from server.storage.git.command import git
+from server.storage.git.log import Commit, CommitLog
+from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
-_COMMIT = "\x01"
+FILE = "git.json"
 _VERSION = 1
 
 
@@ -38,62 +39,43 @@ class CommitTimes:
         return from_seconds(first), from_seconds(modified if path in self.changed else last)
 
 
-def read_times(root: Path, cache: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """The times at HEAD. What `before` or the file `cache` holds of it is not read from git again."""
-    commit = (git(root, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip()
+def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
+    """The times at HEAD. What `before` or the cache in `folder` holds is not read from git again."""
+    commit = head_commit(root)
     if not commit:
         return CommitTimes()
-    known = before if before and before.commit else _load(cache)
+    known = before if before and before.commit else _load(folder)
     if known.commit == commit:
-        times = dict(known.times)
-    elif known.commit and _is_ancestor(root, known.commit, commit):
-        times = dict(known.times)
-        _read_log(root, f"{known.commit}..{commit}", times)
-    else:
-        times = {}
-        _read_log(root, commit, times)
-    if cache and known.commit != commit:
-        _save(cache, commit, times)
+        return replace(known, changed=changed_paths(root))
+    log = CommitLog(root, folder)
+    log.update(commit)
+    since = list(log.before(commit, until=(known.commit,)))
+    grown = any(known.commit in one.parents for one in since)
+    times = with_commits(known.times if grown else {}, since)
+    if folder:
+        _save(folder, commit, times)
     return CommitTimes(commit, times, changed_paths(root))
 
 
-def _is_ancestor(root: Path, old: str, new: str) -> bool:
-    return git(root, "merge-base", "--is-ancestor", old, new) is not None
-
-
-def _read_log(root: Path, span: str, times: dict[str, tuple[int, int]]) -> None:
-    """Add the times of the commits in a span, of which git prints the newest first."""
-    # With -c, a merge lists only the files in which it differs from all of its parents.
-    printed = git(
-        root,
-        "log",
-        "-c",
-        "--no-show-signature",
-        "--no-renames",
-        "-z",
-        "--name-only",
-        "--relative",
-        f"--format={_COMMIT}%ct",
-        span,
-    )
-    at = 0
+def with_commits(
+    times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
+) -> dict[str, tuple[int, int]]:
+    """The first and last commit of every path with some commits more, of which the newest come first."""
+    later = dict(times)
     newest: dict[str, int] = {}
-    for part in (printed or "").split("\0"):
-        name = part.lstrip("\n")
-        if name.startswith(_COMMIT):
-            stamp, _, name = name[1:].partition("\n")
-            at = int(stamp)
-            name = name.lstrip("\n")
-        if name:
-            newest.setdefault(name, at)
-            first, last = times.get(name, (at, at))
-            times[name] = (min(first, at), max(last, newest[name]))
+    for commit in commits:
+        at = commit.committed
+        for change in commit.changes:
+            for path in filter(None, (change.path, change.before)):
+                first, last = later.get(path, (at, at))
+                later[path] = (min(first, at), max(last, newest.setdefault(path, at)))
+    return later
 
 
-def _load(cache: Path | None) -> CommitTimes:
+def _load(folder: Path | None) -> CommitTimes:
     """The cached times; none where the cache is missing, damaged or of another version."""
     try:
-        data = json.loads(cache.read_bytes()) if cache else {}
+        data = json.loads((folder / FILE).read_bytes()) if folder else {}
         if data["version"] != _VERSION:
             return CommitTimes()
         times = {str(path): (int(first), int(last)) for path, (first, last) in data["times"].items()}
@@ -102,12 +84,12 @@ def _load(cache: Path | None) -> CommitTimes:
         return CommitTimes()
 
 
-def _save(cache: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
-    temporary = cache.with_name(f"{cache.name}.{os.getpid()}")
+def _save(folder: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
+    temporary = folder / f"{FILE}.{os.getpid()}"
     text = json.dumps({"version": _VERSION, "commit": commit, "times": times})
     try:
-        cache.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
-        temporary.replace(cache)
+        temporary.replace(folder / FILE)
     except OSError:
         temporary.unlink(missing_ok=True)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from server.problems import Problem
-from server.terminal import Part, Style, printable
 from server.tools.check.fixes import Fix, FixResult
 from server.tools.check.survey import Survey
+from server.tools.terminal import Part, Style, printable
 
 _SIGNS: Mapping[str, tuple[str, Style]] = {
     "error": ("✗", {"fg": "red"}),

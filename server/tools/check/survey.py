@@ -12,7 +12,7 @@ from server.config.model import Settings
 from server.config.reader import survey_settings
 from server.documents.decode import Reading, read_attributes, read_own_id
 from server.documents.document import Document, make
-from server.documents.other_keys import gather
+from server.documents.keys import gather
 from server.errors import SetupError, noting
 from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document

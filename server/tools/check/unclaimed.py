@@ -25,6 +25,10 @@ def unclaimed(audit: Audit) -> Iterator[Problem]:
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
     """Whether a file is where only documents should be. Trees of site generators hold other files, too."""
+    if all(t.files for t in audit.types):
+        read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
+        if not path.endswith(read):
+            return False
     patterns = [p for t in audit.types for p in t.files if "{name}" in p]
     trees = {p.partition("{")[0].rpartition("/")[0] for p in patterns}
     around = [tree for tree in trees if path.startswith(f"{tree}/") or not tree]

@@ -13,7 +13,7 @@ from server.documents.locales import is_language
 from server.formats.positions import line_and_column
 from server.problems import Problem
 from server.schema.model import Type
-from server.spelling import suggestion
+from server.spelling import Suggestions
 from server.tools.check.audit import Audit
 
 # Without a timestamp in the file, that of its commit or of the copy counts. Copying a site can set
@@ -66,6 +66,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
     """Documents that exist in another locale, but not in the default one."""
     default = audit.settings.default_locale
     fixed = written_ids(audit)
+    suggestions = Suggestions()
     for type_ in audit.types:
         here = _ids(audit, type_, default)
         for path, document in sorted(_of_type(audit, type_).items()):
@@ -73,7 +74,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
                 continue
             if _counterpart(audit, path, default) is None:
                 what = f'is "{document.document_id}" in {document.locale}, which there is not in {default}'
-                fix = suggestion(document.document_id, here) or f"add {_sibling(audit, path, default)}"
+                fix = suggestions.of(document.document_id, here) or f"add {_sibling(audit, path, default)}"
                 yield Problem(path, None, what, fix, "warning", None, "translation")
 
 

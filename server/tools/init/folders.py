@@ -1,7 +1,7 @@
 """The folders of a tree's pages: the base of the site generator, the folder in it, folders of locales.
 
-Bases are known by their names, `src/content` (Astro) or `content` (Hugo), relative to the settings of
-the generator. Without such settings, the top of the tree is the base.
+Bases are known by their names, `src/content` (Astro), `content` (Hugo) or `src` (Eleventy), relative to the
+settings of the generator. Without such settings, the top of the tree is the base.
 """
 
 import re
@@ -16,9 +16,9 @@ from server.documents.locales import is_language
 
 _BASES = ("src/content", "src/data", "content", "src/pages", "pages")
 _SETTINGS = """astro.config.mjs astro.config.ts astro.config.js hugo.toml hugo.yaml config.toml config.yaml
-config.yml _config.yml docusaurus.config.js docusaurus.config.ts mkdocs.yml mkdocs.yaml .eleventy.js
-eleventy.config.js eleventy.config.mjs"""
-_CONFIGS = tuple(_SETTINGS.split())
+config.yml _config.yml docusaurus.config.js docusaurus.config.ts mkdocs.yml mkdocs.yaml zola.toml"""
+_ELEVENTY = (".eleventy.js", "eleventy.config.js", "eleventy.config.mjs", "eleventy.config.cjs")
+_CONFIGS = (*_SETTINGS.split(), *_ELEVENTY)
 _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
@@ -89,6 +89,8 @@ class TreeFolders:
         for base in _BASES:
             if path.startswith(f"{start}{base}/"):
                 return start + base
+        if path.startswith(f"{start}src/") and any((self.root / project / n).is_file() for n in _ELEVENTY):
+            return f"{start}src"
         nested = re.match(r"(?:.*?/)?src/content(?=/)", path) or re.match(r".+?(?=/_(?!index\.)[^/]*/)", path)
         return nested[0] if nested else project
 
@@ -115,6 +117,11 @@ class TreeFolders:
 def is_hugo(base: str) -> bool:
     """Whether a base is that of Hugo, which has sections in it."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
+
+
+def is_vitepress(root: Path) -> bool:
+    """Whether a folder is the source of VitePress, in which every Markdown file is a page."""
+    return (root / ".vitepress").is_dir()
 
 
 def are_locales(folders: Iterable[str]) -> bool:

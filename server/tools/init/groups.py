@@ -7,10 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.config.model import FILE
-from server.tools.init.folders import SECTIONS, PageFolder, TreeFolders, are_locales, by_folder, is_locale
+from server.tools.init.folders import (
+    SECTIONS,
+    PageFolder,
+    TreeFolders,
+    are_locales,
+    by_folder,
+    is_locale,
+    is_vitepress,
+)
 from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
+_LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # which will have more pages
 SINGLES = 5  # up to so many pages at the top of a tree are a single type each; more are a collection
 UNKNOWN = "und"  # the locale of files that name none, if others are named as English
 
@@ -59,9 +68,8 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], default: str | None = N
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
     folders = TreeFolders(root, tuple(path for path in pages if path not in left))
     groups: list[PageGroup] = []
-    for page_folder, paths in sorted(
-        by_folder(folders).items(), key=lambda pair: (pair[0].base, pair[0].folder)
-    ):
+    grouped = _with_lone_indexes(by_folder(folders))
+    for page_folder, paths in sorted(grouped.items(), key=lambda pair: (pair[0].base, pair[0].folder)):
         in_folder = [pages[path] for path in paths]
         if page_folder.folder == SECTIONS:
             groups.extend(
@@ -70,13 +78,38 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], default: str | None = N
         elif page_folder.folder:
             groups.append(_collection(root, page_folder, in_folder))
         else:
-            taken = [page for page in in_folder if page_folder.base or page.tree or _alone(root, in_folder)]
+            whole = page_folder.base or is_vitepress(root) or _alone(root, in_folder)
+            taken = [page for page in in_folder if whole or page.tree]
             left.update({page.path: "has no front matter" for page in in_folder if page not in taken})
             groups.extend(_top(root, page_folder, taken))
     found = {locale for each in groups for locale in each.locales}
     default = default or folders.default_locale or _default_locale(found, groups)
     ordered = (default, *sorted(found - {default})) if found else ()
     return PageTree(tuple(g for g in groups if g.members), ordered, left)
+
+
+def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
+    """The folders with their pages; `about/index.md` alone in its folder is a page of the folder above."""
+    found: dict[PageFolder, list[str]] = {}
+    for page_folder, paths in grouped.items():
+        moves = "{locale}" not in page_folder.folder and _is_lone(page_folder, paths)
+        found.setdefault(replace(page_folder, folder="") if moves else page_folder, []).extend(paths)
+    return found
+
+
+def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
+    """Whether a folder has no page but its index, in some locales: about/index.md, about/index.fr.md."""
+    folder = page_folder.folder.removeprefix("{locale}/")
+    if not folder or folder in _LISTS or folder == SECTIONS:
+        return False
+    for path in paths:
+        inside = path[len(page_folder.start) :]
+        if folder != page_folder.folder:
+            inside = inside.partition("/")[2]
+        stem, _, suffix = os.path.splitext(inside)[0].partition(".")
+        if stem != f"{folder}/index" or not (not suffix or is_locale(suffix)):
+            return False
+    return True
 
 
 def is_draft(path: str) -> bool:
@@ -121,9 +154,10 @@ def _collection(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) 
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
-        return _localized(
-            inner or ("pages" if page_folder.base else root.resolve().name), start, inner, pages
-        )
+        if _is_lone(page_folder, [page.path for page in pages]):
+            return _single_in_locales(start, inner, pages)
+        name = inner or ("pages" if page_folder.base else root.resolve().name)
+        return _localized(name, start, inner, pages)
     here = f"{start}{folder}/"
     tops = {page.path[len(here) :].partition("/")[0] for page in pages if "/" in page.path[len(here) :]}
     locales = {name for name in tops if is_locale(name)}
@@ -156,6 +190,14 @@ def _localized(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -
             members.append(PageMember(page, stem, locale))
             patterns[f"{start}{{locale}}/{below}{{name}}{ending}"] += 1
     return PageGroup(folder, _commonest(patterns), tuple(members))
+
+
+def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
+    """The group of a page alone in its folder, in folders for locales: START{locale}/about/index.md."""
+    below = [page.path[len(start) :].partition("/") for page in pages]
+    patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
+    members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
+    return PageGroup(inner, tuple(patterns), tuple(members), single=True)
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:

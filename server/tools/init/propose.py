@@ -15,6 +15,7 @@ from server.documents.layout import Layout
 from server.formats.scalars import is_null
 from server.schema.check import RESERVED
 from server.schema.model import DraftKey, Kind, Schema, Type
+from server.tools.init.dated import PATTERN, of_names, with_dates
 from server.tools.init.folders import TreeFolders
 from server.tools.init.groups import PageGroup, PageMember, PageTree, group, is_draft
 from server.tools.init.infer import ProposedAttribute, attributes_of
@@ -36,6 +37,7 @@ class ProposedType:
     group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
     other_keys: str | None  # the attribute that holds the keys which are no attributes
+    dated: bool  # whether the names of its files say their dates and slugs
 
     @property
     def uid(self) -> str:
@@ -107,10 +109,16 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
     }
     types = []
     for singular, plural, each in named:
-        attributes, rest = attributes_of(each, names, f"api::{singular}.{singular}")
+        uid = f"api::{singular}.{singular}"
+        attributes, rest = attributes_of(each, names, uid)
+        dated = with_dates(each)
+        by_name = of_names(attributes_of(dated, names, uid)[0], each) if dated else None
+        attributes = by_name or attributes
         key = draft_key(member.page for member in each.members)
         kept = tuple(found for found in attributes if key is None or found.name != key.name)
-        types.append(ProposedType(singular, plural, each, kept, rest.name if rest else None))
+        types.append(
+            ProposedType(singular, plural, each, kept, rest.name if rest else None, by_name is not None)
+        )
     types.sort(key=lambda made: (made.group.single, -len(made.group.members)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
     return Proposal(tuple(types), spoken, tree.left, scan.unreadable)
@@ -202,6 +210,8 @@ def _schema(each: ProposedType) -> str:
     options["files"] = files[0] if len(files) == 1 else list(files)
     if each.toml:
         options["frontMatter"] = "toml"
+    if each.dated:
+        options["fileName"] = PATTERN
     if each.other_keys:
         options["otherKeys"] = each.other_keys
     schema = {

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from server.documents.drafts import says
-from server.terminal import Part, Style, printable
 from server.tools.init.infer import ProposedAttribute
 from server.tools.init.propose import Proposal, ProposedType
+from server.tools.terminal import Part, Style, printable
 
 _PLAIN: Style = {}
 _BOLD: Style = {"bold": True}

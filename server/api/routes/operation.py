@@ -1,0 +1,109 @@
+"""A write of content as a value, permitted and read: the same for a request and for a part of a batch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from server.api.reading import Params, Reader, Shown
+from server.auth.permissions import may_read_drafts, require
+from server.documents.document import DRAFT
+from server.errors import ValidationError
+from server.query.ast import Query
+from server.query.parse import deleted_locales, read_status, written_locale
+from server.site.site import State
+from server.write import prepare
+from server.write.context import Context
+from server.write.passwords import hash_passwords
+from server.write.request import Address, WriteRequest
+from server.write.validate import read_data
+
+Prepare = Callable[[WriteRequest, Context], str]
+# By the kind of a type and the method: the permission that a write takes, what it does, and the status of its
+# answer. A new document of a collection has no id in its path, all others have one.
+WRITES: Mapping[tuple[str, str], tuple[str, Prepare, int]] = {
+    ("collectionType", "POST"): ("create", prepare.create, 201),
+    ("collectionType", "PUT"): ("update", prepare.update, 200),
+    ("collectionType", "DELETE"): ("delete", prepare.delete, 204),
+    ("singleType", "PUT"): ("update", prepare.put_single, 200),
+    ("singleType", "DELETE"): ("delete", prepare.delete, 204),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a client sends to write a document: a method of WRITES, where to, and what."""
+
+    method: str
+    document_id: str | None
+    params: Params
+    body: Any = None
+    if_match: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A write that its actor may make, and how the answer shows the version; nothing, where it is deleted."""
+
+    sent: Sent
+    reader: Reader
+    prepare: Prepare
+    request: WriteRequest
+    query: Query | None
+    status: int
+
+    def shown(self, state: State, document_id: str) -> Shown:
+        """The version that was written, in a state after it. Raises NotFoundError where it is gone again.
+
+        Without an entity tag where it is a draft that the actor may not read: that stands for all its values.
+        """
+        address, reader = self.request.address, replace(self.reader, state=state)
+        if self.query is None:
+            return Shown(b"", "")
+        document = state.snapshot.get(address.type, document_id, address.locale, address.status)
+        shown = reader.show(reader.view(self.query), self.query, document, self.sent.params)
+        if address.draft and not may_read_drafts(reader.actor, address.type):
+            return replace(shown, etag="")
+        return shown
+
+
+def permit(reader: Reader, method: str) -> None:
+    """Raise ForbiddenError where the actor of a reader may not write documents of its type in that way."""
+    require(reader.actor, reader.type, WRITES[reader.type.kind, method][0])
+
+
+def read_operation(reader: Reader, sent: Sent) -> Operation:
+    """What a client sent who is permitted to, as a write of the reader's type. Raises ValidationError."""
+    _, act, status = WRITES[reader.type.kind, sent.method]
+    if sent.method == "DELETE":
+        return Operation(sent, reader, act, _deletion(reader, sent), None, status)
+    query = reader.query(sent.params, own_draft=True)
+    return Operation(sent, reader, act, _change(reader, sent), query, status)
+
+
+def hashed(operations: Sequence[Operation]) -> list[Operation]:
+    """The operations with the hashes of passwords in place of them; see `hash_passwords`."""
+    schema = operations[0].reader.state.schema
+    bodies = [(operation.request.address.type, operation.request.data) for operation in operations]
+    return [
+        replace(operation, request=replace(operation.request, data=data))
+        for operation, data in zip(operations, hash_passwords(schema, bodies), strict=True)
+    ]
+
+
+def _change(reader: Reader, sent: Sent) -> WriteRequest:
+    """Which version is to hold what."""
+    locale = written_locale(sent.params.get("locale"), reader.type, reader.state.settings)
+    draft = read_status(sent.params.get("status")) == DRAFT and reader.type.draft_publish
+    address = Address(reader.type, sent.document_id, locale, draft)
+    return WriteRequest(address, reader.actor, read_data(sent.body), sent.if_match, reader.user_tables())
+
+
+def _deletion(reader: Reader, sent: Sent) -> WriteRequest:
+    """The locales of a document that are to be gone; none there is no error (spec.md 4.3.7)."""
+    params = sent.params
+    reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
+    if reader.type.draft_publish and params.get("status") == DRAFT:
+        raise ValidationError("A draft can't be deleted alone: without status, both versions are deleted")
+    locales = deleted_locales(params.get("locale"), reader.type, reader.state.settings)
+    address = Address(reader.type, sent.document_id, locales[0], draft=False)
+    return WriteRequest(address, reader.actor, if_match=sent.if_match, locales=locales)

@@ -1,0 +1,52 @@
+"""Connections to PostgreSQL that wait for no answer without end.
+
+A server that is stopped closes no connection, and neither does a network that is gone. So whoever waits gives
+up after a while.
+"""
+
+from collections.abc import Generator
+from time import monotonic
+from typing import Any
+
+from psycopg import Connection, OperationalError
+
+SILENT_S = 3.0  # how long a server may send nothing while it is waited for
+NOTHING = 0  # what psycopg sends to who waits, each 0.1 s, where nothing has come
+
+
+class SilentError(OperationalError, TimeoutError):
+    """The server has sent nothing for too long; the connection is closed."""
+
+
+class BoundedConnection(Connection[Any]):
+    """A connection of psycopg's, on which nothing is waited for longer than SILENT_S."""
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        """Do what `gen` does, which says what it waits for. Raises SilentError."""
+        try:
+            return super().wait(_bounded(gen), *args, **options)
+        except SilentError:
+            self.close()
+            raise
+
+
+def connect(_dialect: Any, _record: Any, args: list[Any], options: dict[str, Any]) -> BoundedConnection:
+    """Make a connection as SQLAlchemy asks for one (its event `do_connect`)."""
+    return BoundedConnection.connect(*args, **options)
+
+
+def _bounded(gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """What `gen` waits for and returns, with a SilentError in place of a wait that takes too long."""
+    last = monotonic()
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if ready != NOTHING:
+                last = monotonic()
+            elif monotonic() - last > SILENT_S:
+                gen.close()
+                raise SilentError(f"it has sent nothing for {SILENT_S:.0f} s")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        return end.value

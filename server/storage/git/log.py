@@ -1,0 +1,239 @@
+"""Every commit: who made it, when, why, and which files of the site it changed. Read once and kept.
+
+The log holds commits by their ids, so that it only grows: a commit never changes, whatever branches do.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from pathlib import Path
+
+from server.storage.git.command import git
+
+_FORMAT = "%x01%H%x1f%P%x1f%an%x1f%ae%x1f%at%x1f%ct%x1f%B"
+_VERSION = 1
+FILE = "commits.jsonl"
+MOST_RENAMED = 1000  # files of one commit that are compared to find out which were renamed
+LONGEST_MESSAGE = 10_000  # characters that are kept of one
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file that a commit changed: `status` is A, M, D, R (renamed from `before`), C or T, as git has it.
+
+    Of a merge, those files are named that differ from all parents.
+    """
+
+    status: str
+    path: str
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit. Times are seconds since 1970; paths are relative to the site.
+
+    One that changed nothing of the site has neither author nor message: it only leads to others.
+    """
+
+    id: str
+    parents: tuple[str, ...]
+    author: str
+    email: str
+    authored: int
+    committed: int
+    message: str
+    changes: tuple[FileChange, ...] = ()
+
+
+class CommitLog:
+    """The commits that were asked for so far, with all before them; kept in a folder, if there is one."""
+
+    def __init__(self, root: Path, folder: Path | None) -> None:
+        self.root, self.file = root, folder / FILE if folder else None
+        self.commits: dict[str, Commit] = {}
+        self._shallow: str | None = None
+        self._position = 0  # in the file, up to which everything was read
+
+    def update(self, commit: str) -> None:
+        """Have a commit and all before it; git is asked only for those that nobody has asked for."""
+        shallow = _shallow_commits(self.root)
+        if commit in self.commits and shallow == self._shallow:
+            return
+        if self.file is None:
+            self._read_from_git(commit, shallow)
+            return
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with open(self.file, "a+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # Another process may be about to add the same.
+                self._read_from_file(file.fileno(), shallow)
+                if commit not in self.commits:
+                    added = self._read_from_git(commit, shallow)
+                    self._append(file.fileno(), added)
+        except OSError:
+            self._read_from_git(commit, shallow)
+
+    def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
+        """A commit and those before it, the newest first and none before its children.
+
+        Those in `until`, and what is reached through them alone, are left out.
+        """
+        waiting = self._children(commit, stop := frozenset(until))
+        ready: list[tuple[int, int, str]] = []
+        if commit in self.commits and commit not in stop:
+            heappush(ready, (-self.commits[commit].committed, 0, commit))
+        count = 0
+        while ready:
+            one = self.commits[heappop(ready)[2]]
+            yield one
+            for parent in one.parents:
+                if parent in waiting:
+                    waiting[parent] -= 1
+                    if not waiting[parent]:
+                        count += 1
+                        heappush(ready, (-self.commits[parent].committed, count, parent))
+
+    def main_line(self, commit: str) -> Iterator[Commit]:
+        """A commit, its first parent, the first parent of that, and so on."""
+        found = self.commits.get(commit)
+        while found is not None:
+            yield found
+            found = self.commits.get(found.parents[0]) if found.parents else None
+
+    def _children(self, commit: str, stop: frozenset[str]) -> dict[str, int]:
+        """How many children each commit has among those before `commit`."""
+        children: dict[str, int] = {}
+        seen, left = {commit}, [commit]
+        while left:
+            one = self.commits.get(left.pop())
+            for parent in one.parents if one else ():
+                if parent in stop or parent not in self.commits:
+                    continue
+                children[parent] = children.get(parent, 0) + 1
+                if parent not in seen:
+                    seen.add(parent)
+                    left.append(parent)
+        return children
+
+    def _read_from_git(self, commit: str, shallow: str) -> list[Commit]:
+        """Ask git for a commit and those before it that are not known yet."""
+        if shallow != self._shallow:
+            self.commits, self._shallow = {}, shallow
+        parents = {parent for one in self.commits.values() for parent in one.parents}
+        known = [f"^{one}" for one in self.commits if one not in parents]
+        printed = git(
+            self.root,
+            "log",
+            "-c",
+            "-M",
+            f"-l{MOST_RENAMED}",
+            "-z",
+            "--no-show-signature",
+            "--name-status",
+            "--relative",
+            f"--format={_FORMAT}",
+            "--stdin",
+            given="\n".join([commit, *known, ""]),
+        )
+        added = list(_parsed(printed or ""))
+        self.commits.update((one.id, one) for one in added)
+        return added
+
+    def _read_from_file(self, descriptor: int, shallow: str) -> None:
+        """Take over what was added to the file; nothing where the history of git was cut otherwise."""
+        size = os.fstat(descriptor).st_size
+        if size < self._position:
+            self._position = 0
+        data = os.pread(descriptor, size - self._position, self._position) if size > self._position else b""
+        lines = data.split(b"\n")
+        try:
+            if self._position == 0:
+                header = json.loads(lines.pop(0))
+                if header != {"version": _VERSION, "shallow": shallow}:
+                    raise ValueError("of another version or history")
+                self._shallow = shallow
+            rows = json.loads(b"[" + b",".join(line for line in lines if line) + b"]")
+            self.commits.update((one.id, one) for one in map(_commit_of, rows))
+            self._position = size
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError):  # new, damaged, or another's
+            os.ftruncate(descriptor, 0)
+            self.commits, self._shallow, self._position = {}, shallow, 0
+            header = {"version": _VERSION, "shallow": shallow}
+            self._position = os.write(descriptor, json.dumps(header).encode() + b"\n")
+
+    def _append(self, descriptor: int, added: Iterable[Commit]) -> None:
+        data = b"".join(json.dumps(_row_of(one)).encode() + b"\n" for one in added)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        self._position += len(data)
+
+
+def _shallow_commits(root: Path) -> str:
+    """What tells where git's history was cut off; "" where all of it is there."""
+    place = git(root, "rev-parse", "--git-path", "shallow")
+    try:
+        return (root / (place or "").rstrip("\n")).read_text()
+    except OSError:
+        return ""
+
+
+def _parsed(printed: str) -> Iterator[Commit]:
+    """The commits that git has printed: a head for each, then a status and one or two paths for each file."""
+    tokens = iter(printed.split("\0"))
+    head: list[str] = []
+    changes: list[FileChange] = []
+    for token in tokens:
+        word = token.lstrip("\n")
+        if word.startswith("\x01"):
+            if head:
+                yield _commit(head, changes)
+            head, changes = word[1:].split("\x1f", 6), []
+        elif word and head:
+            first = next(tokens, "")
+            if word[0] in "RC" and word[1:].isdigit():
+                changes.append(FileChange(word[0], next(tokens, ""), first))
+            else:
+                changes.append(FileChange(word[0], first))
+    if head:
+        yield _commit(head, changes)
+
+
+def _commit(head: list[str], changes: list[FileChange]) -> Commit:
+    id_, parents, author, email, authored, committed, message = map(_readable, head)
+    if not changes:
+        author = email = message = ""
+    message = message.strip("\n")[:LONGEST_MESSAGE]
+    times = int(authored), int(committed)
+    return Commit(id_, tuple(parents.split()), author, email, *times, message, tuple(changes))
+
+
+def _readable(text: str) -> str:
+    """A text without the bytes in it that are not UTF-8."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _row_of(commit: Commit) -> list[object]:
+    changes = [[c.status, c.path, c.before] if c.before else [c.status, c.path] for c in commit.changes]
+    who = [commit.author, commit.email, commit.authored, commit.committed]
+    return [commit.id, " ".join(commit.parents), *who, commit.message, changes]
+
+
+def _commit_of(row: list[object]) -> Commit:
+    id_, parents, author, email, authored, committed, message, changes = row
+    assert isinstance(changes, list)
+    made = tuple(FileChange(*change) for change in changes)
+    return Commit(
+        str(id_),
+        tuple(str(parents).split()),
+        str(author),
+        str(email),
+        int(str(authored)),
+        int(str(committed)),
+        str(message),
+        made,
+    )

@@ -1,0 +1,72 @@
+"""The commit that somebody means: by an id, a tag, a branch, or a time."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from server.storage.files import signature_of
+from server.storage.git.command import git
+from server.storage.git.log import CommitLog
+
+LONGEST = 200  # characters of a name
+# What git takes as a name or id, and `~2` or `^` behind it; nothing that it would take as an option.
+_NAME = re.compile(r"(?!-)[\w./+@#=,%-]+(?:[~^]\d*)*")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:\d\d)?)?")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+def head_commit(root: Path) -> str:
+    """The id of the commit that is checked out; "" in a repository without one, or where there is none."""
+    return (git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
+
+
+def find_commit(root: Path, name: str) -> str:
+    """The id of the commit that a tag, a branch or (the beginning of) an id names; "" where there is none.
+
+    A branch is preferred to a tag of the same name, and that of this repository to one of a remote.
+    """
+    if len(name) > LONGEST or not _NAME.fullmatch(name) or ".." in name or "@{" in name:
+        return ""
+    for wanted in (f"refs/heads/{name}", name):
+        options = ("--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}")
+        found = (git(root, "rev-parse", *options) or "").strip()
+        if COMMIT_ID.fullmatch(found):
+            return found
+    return ""
+
+
+def read_time(text: str) -> float | None:
+    """The time, in seconds since 1970, that a text names: a date is the end of that day, in UTC.
+
+    None for a text that names none.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    day, clock, zone = found.groups()
+    try:
+        at = datetime.fromisoformat(f"{day}T{clock or '00:00'}{'+00:00' if zone in (None, 'Z') else zone}")
+        return (at if clock else at + timedelta(days=1, microseconds=-1)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def commit_at(log: CommitLog, head: str, time: float) -> str:
+    """The last commit of the branch of `head` that was made by a time; "" where there was none yet.
+
+    Of what was merged into the branch, only the merge counts.
+    """
+    log.update(head)
+    return next((one.id for one in log.main_line(head) if one.committed <= time), "")
+
+
+def refs_mark(folder: Path, name: str) -> object:
+    """A value that changes whenever a name may come to mean another commit, in the repository at `folder`."""
+    common = folder / "commondir"
+    try:
+        shared = folder / common.read_text().strip() if common.exists() else folder
+    except OSError:
+        return object()
+    places = [shared / "refs" / kind / name for kind in ("heads", "tags", "remotes")]
+    places += [folder / "HEAD", shared / "packed-refs", shared / "reftable" / "tables.list", folder / name]
+    return tuple(signature_of(place) for place in places)

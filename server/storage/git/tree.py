@@ -1,0 +1,82 @@
+"""The files of a commit: which there are, and what is in them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+from server.storage.git.command import git_bytes
+
+_FILE, _LINK = ("100644", "100755", "100664"), "120000"
+MOST_LINKS = 8  # that lead to one another
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A file of a commit: the id of what is in it, and its size in bytes."""
+
+    id: str
+    size: int
+
+
+def read_tree(root: Path, commit: str) -> dict[str, Blob]:
+    """The files of the site at `root` in a commit, by path. Links stand for what they lead to in the site.
+
+    Empty where git can't tell.
+    """
+    files: dict[str, Blob] = {}
+    links: dict[str, Blob] = {}
+    printed = git_bytes(root, "ls-tree", "-r", "-z", "--long", commit) or b""
+    for line in printed.decode(errors="surrogateescape").split("\0"):
+        about, _, path = line.partition("\t")
+        if path:
+            mode, _, id_, size = about.split()
+            if mode in _FILE:
+                files[path] = Blob(id_, int(size))
+            elif mode == _LINK:
+                links[path] = Blob(id_, int(size))
+    if links:
+        files.update(_behind_links(root, files, links))
+    return files
+
+
+def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blob]) -> dict[str, Blob]:
+    """The files that stand at links, and below those that lead to folders."""
+    ids = [blob.id for blob in links.values()]
+    read = dict(zip(ids, read_blobs(root, ids), strict=True))
+    targets = {
+        path: normpath(join(dirname(path), (read[blob.id] or b"").decode(errors="surrogateescape")))
+        for path, blob in links.items()
+    }
+    found: dict[str, Blob] = {}
+    for path, target in targets.items():
+        for _ in range(MOST_LINKS):
+            if target not in targets:
+                break
+            target = targets[target]
+        if target in files:
+            found[path] = files[target]
+        elif target not in targets and target != ".":
+            inside = f"{target}/"
+            below = {p.removeprefix(inside): blob for p, blob in files.items() if p.startswith(inside)}
+            found.update((f"{path}/{rest}", blob) for rest, blob in below.items())
+    return found
+
+
+def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
+    """What is in some blobs, in their order; None for one that is not there, as in a partial clone."""
+    wanted = list(ids)
+    if not wanted:
+        return
+    data = git_bytes(root, "cat-file", "--batch", "--buffer", given="".join(f"{id_}\n" for id_ in wanted))
+    at, data = 0, data or b""
+    for _ in wanted:
+        end = data.find(b"\n", at)
+        head = data[at:end].split() if end >= 0 else []
+        if len(head) != 3:  # "ID missing"
+            at = end + 1 if end >= 0 else len(data)
+            yield None
+            continue
+        size = int(head[2])
+        yield data[end + 1 : end + 1 + size]
+        at = end + 1 + size + 1

@@ -1,0 +1,83 @@
+"""A PostgreSQL server of one's own, where it is installed."""
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.servers import children
+
+BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A server that runs, with its files in a folder."""
+
+    folder: Path
+    url: str
+    pg_ctl: Path
+    user: str | None
+
+    def control(self, action: str, *options: str) -> None:
+        """Start or stop it."""
+        command = [str(self.pg_ctl), action, "-D", str(self.folder / "data"), *options]
+        subprocess.run(command, check=True, cwd=self.folder, user=self.user, stdout=subprocess.DEVNULL)
+
+    def start(self) -> None:
+        """Run it, on a socket in its folder."""
+        listen = f"-k {self.folder} -c listen_addresses="
+        self.control("start", "-o", listen, "-l", str(self.folder / "log"), "-w")
+
+    def start_again(self) -> None:
+        """End all connections to it."""
+        self.control("stop", "-m", "fast")
+        self.start()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """All its processes stand still in the block, and their connections stay open."""
+        first = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+        processes = [first, *children(first)]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
+
+
+@contextmanager
+def postgres() -> Iterator[Postgres]:
+    """A server for the block; the test is skipped where there is none on the machine."""
+    initdb = BINARIES[-1] if BINARIES else shutil.which("initdb")
+    if not initdb:
+        pytest.skip("there is no PostgreSQL server on this machine")
+    # A server refuses to run as root: there, it runs as the user that the package made.
+    user = "postgres" if os.getuid() == 0 else None
+    if user and user not in {entry.pw_name for entry in pwd.getpwall()}:
+        pytest.skip("there is no user postgres to run a server as")
+    folder = Path(tempfile.mkdtemp(prefix="quire-pg-"))
+    data = folder / "data"
+    if user:
+        shutil.chown(folder, user)
+    initialize = [initdb, "-D", str(data), "-A", "trust", "-U", "quire"]
+    subprocess.run(initialize, check=True, capture_output=True, cwd=folder, user=user)
+    url = f"postgresql://quire@/postgres?host={folder}"
+    running = Postgres(folder, url, Path(initdb).parent / "pg_ctl", user)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.control("stop", "-m", "immediate")
+        shutil.rmtree(folder, ignore_errors=True)
