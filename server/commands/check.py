@@ -11,12 +11,17 @@ from pathlib import Path
 import click
 
 from server.errors import ApiError, SetupError
+from server.paths import state_folder
 from server.site.loading import Progress
-from server.tools.check.fixes import Repair, apply_fixes, find_fixes
+from server.storage.journal import Journal
+from server.tools.check.fixes import FixResult, Repair, apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
+from server.tools.check.key_fixes import KeyFix, key_fix_writes
 from server.tools.check.report import fixed, report
 from server.tools.check.survey import Survey, look, survey
 from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, show, site_option
+
+MOST_KEYS = 1000  # of the configuration that one --fix fixes
 
 
 @click.command("check")
@@ -39,8 +44,14 @@ def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool,
     prefix, text = _prefix(root), format_ == "text"
     found = survey(root, _load, translations=translations)
     if fix and dry_run:
-        _show_changes(found, prefix)
+        _show_changes(root, found, prefix)
     elif fix:
+        keys: tuple[KeyFix, ...] = ()
+        while found.key_fixes and len(keys) < MOST_KEYS:  # What is below a key is known once the key is.
+            _fix_keys(root, found.key_fixes, prefix, text=text)
+            keys += found.key_fixes
+            found = survey(root, _load, translations=translations)
+        found = replace(found, fixed=keys)
         found = _fix(found, prefix, text=text, translations=translations)
     if text:
         show(report(found, prefix, time.perf_counter() - began))
@@ -64,6 +75,18 @@ def _prefix(root: Path) -> str:
     return f"{root.resolve()}/" if there.startswith("..") else f"{there}/"
 
 
+def _fix_keys(root: Path, fixes: tuple[KeyFix, ...], prefix: str, *, text: bool) -> None:
+    """Fix what is mistyped in site.yaml and schema files, and report it."""
+    journal = Journal(root, state_folder(root))
+    try:
+        with journal.writing():
+            journal.commit(key_fix_writes(root, fixes))
+    except ApiError as error:
+        raise SetupError("--fix", None, error.message, "nothing was changed") from error
+    if text:
+        show(fixed(FixResult(fixes, {}), prefix))
+
+
 def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
     """Fix what can be fixed, report it, and check the site again."""
     if found.site is None or found.audit is None:
@@ -77,17 +100,17 @@ def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Surve
         raise SetupError("--fix", None, error.message, "nothing was changed") from error
     if text:
         show(fixed(done, prefix))
-    return replace(look(found.site, translations=translations), fixed=done.fixes)
+    return replace(look(found.site, translations=translations), fixed=(*found.fixed, *done.fixes))
 
 
-def _show_changes(found: Survey, prefix: str) -> None:
+def _show_changes(root: Path, found: Survey, prefix: str) -> None:
     """Print what --fix would change, as a diff."""
-    if found.site is None or found.audit is None:
-        return
-    site, audit = found.site, found.audit
-    writes = site.preview(apply_fixes, Repair(audit, tuple(find_fixes(audit))))
+    writes = key_fix_writes(root, found.key_fixes)
+    if found.site is not None and found.audit is not None:
+        repair = Repair(found.audit, tuple(find_fixes(found.audit)))
+        writes += found.site.preview(apply_fixes, repair)
     for write in sorted(writes, key=lambda write: write.path):
-        before = (site.root / write.path).read_bytes().decode().splitlines(keepends=True)
+        before = (root / write.path).read_bytes().decode().splitlines(keepends=True)
         after = (write.data or b"").decode().splitlines(keepends=True)
         path = prefix + write.path
         for line in difflib.unified_diff(before, after, path, path, n=0):

@@ -9,7 +9,7 @@ from server.config.export import read_query, read_type
 from server.config.model import ACTIONS, DEFAULTS, FIELDS, FILE, KEYS, SettingKey, Settings
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
-from server.formats.positions import nearest
+from server.formats.positions import KeyPath, nearest
 from server.formats.scalars import is_null
 from server.problems import RULES, Problem
 from server.spelling import suggestion
@@ -33,23 +33,29 @@ def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
         file = read_config_file(root, FILE, optional=True)
     except SetupError as error:
         return DEFAULTS, [error]
-    wrong.extend(_unknown_keys(file))
+    wrong.extend(_refused_keys(file))
     settings = _settings(file, wrong)
     wrong.extend(error for check in _CHECKS for error in check(file, settings))
     return settings, wrong
 
 
-def _unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
+def _refused_keys(file: ConfigFile) -> Iterator[SetupError]:
     """A refusal of each key that the table KEYS does not have."""
+    for at, siblings in unknown_keys(file):
+        name = ".".join(map(str, at))
+        fix = suggestion(str(at[-1]), siblings) or "known here: " + ", ".join(sorted(siblings))
+        yield file.refuse_key(f'the key "{name}" is not known', fix, *at)
+
+
+def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
+    """The path of each key that the table KEYS does not have, with those that can stand in its place."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
         names = tuple(map(str, at))
         inside_leaf = any(names[:end] in leaves for end in range(1, len(names)))
         if names not in known and not inside_leaf and (not names[:-1] or names[:-1] in known):
-            siblings = [key[-1] for key in known if len(key) == len(names) and key[:-1] == names[:-1]]
-            fix = suggestion(names[-1], siblings) or "known here: " + ", ".join(sorted(siblings))
-            yield file.refuse_key(f'the key "{".".join(names)}" is not known', fix, *at)
+            yield at, [key[-1] for key in known if len(key) == len(names) and key[:-1] == names[:-1]]
 
 
 def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:

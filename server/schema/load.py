@@ -83,6 +83,11 @@ def user_type(types: Iterable[Type]) -> Type:
     return replace(BUILT_IN[USER], attributes=found)
 
 
+def schema_paths(root: Path) -> Iterator[str]:
+    """The paths of the schema files of the site at `root`."""
+    return (path.relative_to(root).as_posix() for path in _schema_files(root / "content-types"))
+
+
 def _schema_files(folder: Path) -> Iterator[Path]:
     """The schema files of a folder, types first, in an order that is the same everywhere."""
     found = [

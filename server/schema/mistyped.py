@@ -9,8 +9,8 @@ from server.errors import SetupError
 from server.formats.config_file import read_config_file
 from server.formats.positions import line_and_column, nearest
 from server.problems import Problem
-from server.schema.model import Type
-from server.spelling import suggestion
+from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
+from server.spelling import certain_suggestion, suggestion
 
 # The keys that Quire goes by, and those that schema files of Strapi have besides.
 TOP = (
@@ -32,6 +32,7 @@ ATTRIBUTE = (
     "owner",
 )  # fmt: skip
 I18N = ("localized",)
+_KINDS = ("collectionType", "singleType")
 _LIKENESS = 0.8  # "option" is like "options", "format" is not like "timestamps"
 
 
@@ -57,6 +58,15 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
 
 def _mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     """The path of each mistyped key of a schema, with a suggestion."""
+    for at, known in other_keys(data):
+        near = certain_suggestion(at[-1], known)
+        hint = f'did you mean "{near}"?' if near else suggestion(at[-1], known, _LIKENESS)
+        if hint:
+            yield at, hint
+
+
+def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
+    """The path of each key of a schema that nothing goes by, with those that something does."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (((), TOP), (("info",), INFO), (("options",), OPTIONS), (("pluginOptions", "i18n"), I18N)),
@@ -65,9 +75,19 @@ def _mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     )
     for at, known in places:
         for key in _mapping(data, *at):
-            hint = suggestion(key, known, _LIKENESS) if key not in known else ""
-            if hint:
-                yield (*at, key), hint
+            if key not in known:
+                yield (*at, key), known
+
+
+def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
+    """The path of each word of a schema that is none of the words which there are for its key, with these."""
+    if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
+        yield ("kind",), _KINDS
+    for name in _mapping(data, "attributes"):
+        for key, known in (("type", ATTRIBUTE_TYPES.keys()), ("relation", RELATIONS)):
+            word = _mapping(data, "attributes", name).get(key)
+            if isinstance(word, str) and word not in known:
+                yield ("attributes", name, key), known
 
 
 def _mapping(data: Mapping[str, Any], *at: str) -> Mapping[str, Any]:

@@ -628,6 +628,66 @@ def test_what_is_certainly_mistyped_is_fixed(tmp_path: Path) -> None:
     assert (tmp_path / "content/pages/a.md").read_text() == page("author: nell")
 
 
+SITE = "name: Tides  # ours\nlocals: {default: en, available: [en, fr]}\nAPI:\n  page-size: {deafult: 10}\n"
+WORD = """{
+  "knid": "collectionType",
+\t"info": {"singularName": "word", "pluralName": "words"},
+  "options": {"draftAndPublsih": true},
+  "attributes": {
+    "title": {"type": "String", "requierd": true},
+    "kind": {"type": "enumeration", "enum": ["noun", "verb", "old-verb"]}
+  }
+}
+"""
+
+
+def test_mistyped_words_of_the_configuration_are_fixed(tmp_path: Path) -> None:
+    write(tmp_path, {"site.yaml": "\ufeff" + SITE, "content-types/word.json": WORD})
+    (tmp_path / "content-types/word.json").chmod(0o640)
+    fixes = [(problem["line"], problem["fix"]) for problem in found(tmp_path)]
+    assert {(3, "--fix writes api"), (6, "--fix writes string"), (6, "--fix writes required")} <= {*fixes}
+    done = check(tmp_path, "--fix", "--dry-run").stdout
+    assert "-API:\n" in done
+    assert (tmp_path / "content-types/word.json").read_text() == WORD
+    done = check(tmp_path, "--fix").stdout
+    assert "✓ API → api\n" in done
+    assert "✓ attributes.title.type: String → string\n" in done
+    assert "✓ api.page_size.deafult → default\n" in done  # known once the keys above it are
+    assert (tmp_path / "content-types/word.json").read_text() == (
+        WORD.replace("knid", "kind").replace("Publsih", "Publish").replace("requierd", "required")
+        .replace("String", "string")
+    )  # fmt: skip
+    assert (tmp_path / "content-types/word.json").stat().st_mode & 0o777 == 0o640
+    wanted = SITE.replace("API", "api").replace("page-size", "page_size").replace("deafult", "default")
+    assert (tmp_path / "site.yaml").read_text() == "\ufeff" + wanted  # `locals` may stand for anything
+
+
+def test_a_key_that_is_there_already_is_not_written_twice(tmp_path: Path) -> None:
+    text = WORD.replace('"knid"', '"kind": "collectionType", "Kind"').replace("String", "string")
+    write(tmp_path, {"content-types/word.json": text})
+    check(tmp_path, "--fix")
+    assert (
+        '"kind": "collectionType", "Kind": "collectionType"'
+        in (tmp_path / "content-types/word.json").read_text()
+    )
+
+
+def test_a_mistyped_value_of_an_enumeration_is_fixed(tmp_path: Path) -> None:
+    word = {"content-types/word.json": WORD.replace("String", "string").replace("requierd", "required")}
+    text = "---\ntitle: A # a\nkind: 'Noun'   # which\n---\n"
+    files = {
+        "content/words/a.md": text,
+        "content/words/b.json": '{"title": "B", "kind": "Old Verb"}',
+        "content/words/c.md": "---\ntitle: C\nkind: adverb\n---\n",
+    }
+    write(tmp_path, {**word, **files})
+    assert check(tmp_path).stdout.count("--fix writes kind: ") == 2
+    check(tmp_path, "--fix")
+    assert (tmp_path / "content/words/a.md").read_text() == text.replace("Noun", "noun")
+    assert json.loads((tmp_path / "content/words/b.json").read_text())["kind"] == "old-verb"
+    assert (tmp_path / "content/words/c.md").read_text() == files["content/words/c.md"]
+
+
 def test_what_is_not_certain_is_left(tmp_path: Path) -> None:
     files = {
         "content/pages/a.md": page("title: A", "author: nel", "titel: B", "pictures: [knot.txt]"),

@@ -7,7 +7,9 @@ from itertools import chain
 from pathlib import Path
 
 from server.config.model import Settings
-from server.documents.document import Document
+from server.documents.decode import Reading, read_attributes, read_own_id
+from server.documents.document import Document, make
+from server.documents.keys import gather
 from server.documents.layout import Claim, Layout
 from server.formats.positions import KeyPath, Position, nearest
 from server.index.snapshot import Snapshot
@@ -46,6 +48,18 @@ class Audit:
         """The documents of the content types, by path."""
         found = chain.from_iterable(self.snapshot.claims.values())
         return {d.path: d for d in found if d.type.uid != UPLOAD}
+
+    @cached_property
+    def broken(self) -> tuple[Document, ...]:
+        """The documents whose files can't be served, with the values that can be read."""
+        types, broken = self.snapshot.schema.types, []
+        for path in sorted(self.claims.keys() - self.documents.keys()):
+            claim, (tree, _) = self.claims[path], parsed(self.root, path)
+            reading = Reading(types, path)
+            values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
+            document_id = read_own_id(tree, claim.document_id, reading)
+            broken.append(make(claim.type, document_id, values, ("", "", None), claim.locale, path))
+        return tuple(broken)
 
     @property
     def types(self) -> tuple[Type, ...]:

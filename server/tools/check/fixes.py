@@ -1,6 +1,7 @@
 """`quire check --fix`: fixes what needs no decision, with as few bytes changed as possible.
 
-A document gets the id that its other locales have. A relation or media path that is spelled in
+A document gets the id that its other locales have. A mistyped value of an enumeration, where it is certain
+which one it stands for, is that one. A relation or media path that is spelled in
 another way, and leads to exactly one document or file, gets the spelling that Quire itself writes; so does
 one that is mistyped, where it is certain what it stands for.
 Trees of `options.files` are used by a site generator as well, so that nothing in them is changed.
@@ -24,10 +25,11 @@ from server.schema.model import Attribute, Type
 from server.spelling import certain_suggestion
 from server.storage.read import parse, read_text
 from server.tools.check.audit import Audit
+from server.tools.check.key_fixes import KeyFix
 from server.tools.check.versions import written_ids
 from server.write.context import Context
 
-FIXABLE = frozenset({"dangling", "missing-id"})  # the rules of problems that can be fixed
+FIXABLE = frozenset({"dangling", "missing-id", "value"})  # the rules of problems that can be fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +40,28 @@ class Fix:
     at: KeyPath
     old: str
     new: str
+    rule: str  # whose problem it fixes
 
     @property
-    def rule(self) -> str:
-        """The rule whose problem it fixes."""
-        return "dangling" if self.old else "missing-id"
+    def path(self) -> str:
+        """The path of the file."""
+        return self.document.path
 
 
 def find_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
     """Everything that can be fixed, in the files at `paths` or in all."""
     fixes = [
-        Fix(audit.documents[path], ("documentId",), "", written)
+        Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
         for path, (written, _) in written_ids(audit).items()
         if paths is None or path in paths
     ]
-    for path, document in audit.documents.items():
-        if paths is not None and path not in paths:
-            continue
-        if not document.type.files and audit.snapshot.schema.referring[document.type.uid]:
+    referring = audit.snapshot.schema.referring
+    related = [document for document in audit.documents.values() if referring[document.type.uid]]
+    for document in (*related, *audit.broken):
+        path = document.path
+        if not document.type.files and (paths is None or path in paths):
             fixes.extend(_respelled(audit, document, document.type, _tree(audit, path), ()))
-    return sorted(fixes, key=lambda fix: (fix.document.path, str(fix.at)))
+    return sorted(fixes, key=lambda fix: (fix.path, str(fix.at)))
 
 
 def _tree(audit: Audit, path: str) -> dict[str, Tree]:
@@ -77,7 +81,11 @@ def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: 
             for i, entry in entries:
                 new = _canonical(audit, document, attribute, entry)
                 if new is not None:
-                    yield Fix(document, at if i is None else (*at, i), str(entry), new)
+                    yield Fix(document, at if i is None else (*at, i), str(entry), new, "dangling")
+        elif attribute.type == "enumeration" and isinstance(value, str) and not is_null(value):
+            new = certain_suggestion(value, attribute.enum) if value not in attribute.enum else None
+            if new is not None:
+                yield Fix(document, at, str(value), new, "value")
         elif attribute.holds_components:
             items = enumerate(value) if isinstance(value, list) else [(None, value)]
             for i, item in items:
@@ -156,7 +164,7 @@ def _mistyped(audit: Audit, type_: Type, text: str) -> str | None:
 class FixResult:
     """The fixes that were made, and the files that could not be changed, with the reason."""
 
-    fixes: tuple[Fix, ...]
+    fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
 
 
@@ -172,7 +180,7 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
     """Put the fixed texts into a changeset; `site.write` calls this, and writes the files."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
-        by_path[fix.document.path].append(fix)
+        by_path[fix.path].append(fix)
     made: list[Fix] = []
     refused: dict[str, str] = {}
     for path, of_file in by_path.items():

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from server import __version__
 from server.problems import RULES, Problem
 from server.tools.check.fixes import Fix
+from server.tools.check.key_fixes import KeyFix
 from server.tools.check.survey import Survey
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -40,9 +41,9 @@ def _as_object(problem: Problem) -> Mapping[str, Any]:
     }
 
 
-def _as_fixed(fix: Fix) -> Mapping[str, Any]:
+def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
     key = ".".join(map(str, fix.at))
-    return {"path": fix.document.path, "key": key, "before": fix.old or None, "after": fix.new}
+    return {"path": fix.path, "key": key, "before": fix.old or None, "after": fix.new}
 
 
 def as_github(found: Survey, prefix: str) -> str:

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from server.problems import Problem
 from server.tools.check.fixes import Fix, FixResult
+from server.tools.check.key_fixes import KeyFix
 from server.tools.check.survey import Survey
 from server.tools.terminal import Part, Style, printable
 
@@ -64,7 +65,7 @@ def count(n: int, what: str) -> str:
 
 def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
     """The lines that say what was fixed and what could not be fixed."""
-    for path, fixes in groupby(done.fixes, key=lambda fix: fix.document.path):
+    for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_shown(fix)), _PLAIN)] for fix in fixes)
     for path, reason in done.refused.items():
@@ -74,6 +75,8 @@ def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
         yield []
 
 
-def _shown(fix: Fix) -> str:
+def _shown(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
+    if fix.at[-1] == fix.old:  # It is the key itself.
+        return f"{name} → {fix.new}"
     return f"{name}: {fix.old} → {fix.new}" if fix.old else f"{name}: {fix.new}"

@@ -10,9 +10,6 @@ from typing import cast
 
 from server.config.model import Settings
 from server.config.reader import survey_settings
-from server.documents.decode import Reading, read_attributes, read_own_id
-from server.documents.document import Document, make
-from server.documents.keys import gather
 from server.errors import SetupError, noting
 from server.formats.positions import line_and_column, nearest
 from server.index.dangling import dangling, no_document
@@ -30,6 +27,7 @@ from server.storage.read import parsed
 from server.tools.check.audit import Audit
 from server.tools.check.duplicates import duplicate_values
 from server.tools.check.fixes import FIXABLE, Fix, find_fixes
+from server.tools.check.key_fixes import KeyFix, find_key_fixes
 from server.tools.check.unclaimed import unclaimed
 from server.tools.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
 
@@ -48,6 +46,7 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 class Survey:
     """What a check found: the problems, the number of files, how many values can be fixed, those fixed.
 
+    `key_fixes` are the fixes of the configuration, which `fixable` counts as well.
     `unseen` says what could not be looked at, if there is something.
     `site` and `audit` are None if site.yaml or a schema is broken, so that no document could be read.
     """
@@ -55,7 +54,8 @@ class Survey:
     problems: tuple[Problem, ...]
     files: int = 0
     fixable: int = 0
-    fixed: tuple[Fix, ...] = ()
+    fixed: tuple[Fix | KeyFix, ...] = ()
+    key_fixes: tuple[KeyFix, ...] = ()
     site: Site | None = field(default=None, compare=False)
     audit: Audit | None = field(default=None, compare=False)
     unseen: str = ""
@@ -78,11 +78,22 @@ def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
     """Check the site at `root`. `load` is given `Site.load`, and calls it with a progress function."""
     wrong, interrupted = _configuration(root), _interrupted(root)
     if wrong:
-        return Survey(in_order((*wrong, *interrupted)), len({problem.path for problem in wrong}))
+        found = Survey(in_order((*wrong, *interrupted)), len({problem.path for problem in wrong}))
+        return _with_key_fixes(root, found)
     site = Site(root)
     load(site.load)
     found = look(site, translations=translations)
-    return replace(found, problems=in_order((*found.problems, *interrupted)))
+    return _with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
+
+
+def _with_key_fixes(root: Path, found: Survey) -> Survey:
+    """What was found, with what --fix would write into the configuration."""
+    fixes = find_key_fixes(root, found.problems)
+    told = (
+        replace(problem, fix=next((f"--fix writes {f.new}" for f in fixes if f.is_of(problem)), problem.fix))
+        for problem in found.problems
+    )
+    return replace(found, problems=tuple(told), fixable=found.fixable + len(fixes), key_fixes=fixes)
 
 
 def look(site: Site, *, translations: bool = False) -> Survey:
@@ -92,11 +103,10 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     found = {_with_position(site.root, problem): None for problem in site.problems}
     for find in (*AUDITS, *((untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
-    broken = _broken(audit, found)
     snapshot, unseen = _join_users(site)
-    for documents in (broken, None if snapshot.users is not None else []):
+    for documents in (list(audit.broken), None if snapshot.users is not None else []):
         found.update(dict.fromkeys(dangling(snapshot, partial(parsed, site.root), documents)))
-    lost = tuple(no_document(document.type.uid, document.document_id) for document in broken)
+    lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     shown = (p for p in found if not _is_ignored(p, state.settings) and not p.message.endswith(lost))
     fixes = _fixes(audit, found)
     told = (replace(p, fix=fixes.get((p.path, p.line, p.column, p.rule), p.fix)) for p in shown)
@@ -115,23 +125,10 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
     """What --fix would write, by the path, position and rule of a problem."""
     fixes = {}
     for fix in find_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
-        position = None if fix.rule == "missing-id" else audit.position(fix.document.path, fix.at)
+        position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
         place = line_and_column(position)
-        fixes[fix.document.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
+        fixes[fix.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
     return fixes
-
-
-def _broken(audit: Audit, found: Iterable[Problem]) -> list[Document]:
-    """The documents whose files can't be served, with the values that can be read."""
-    paths = {problem.path for problem in found if problem.severity == "error"} - audit.documents.keys()
-    types, broken = audit.snapshot.schema.types, []
-    for path in sorted(paths & audit.claims.keys()):
-        claim, (tree, _) = audit.claims[path], parsed(audit.root, path)
-        reading = Reading(types, path)
-        values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
-        document_id = read_own_id(tree, claim.document_id, reading)
-        broken.append(make(claim.type, document_id, values, ("", "", None), claim.locale, path))
-    return broken
 
 
 def _is_ignored(problem: Problem, settings: Settings) -> bool:
