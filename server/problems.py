@@ -22,6 +22,7 @@ RULES: Mapping[str, str] = {
     "missing-id": "A file says no `documentId`, and another locale or draft of its name does.",
     "file-name": "A name says draft, or a locale, where there is none: the file is a document of its own.",
     "translation": "A document is not there in the default locale; with `--translations`, in any other.",
+    "shared": "The locales of a document say different things of an attribute that they share.",
     "stale-draft": "A draft is older than what is published.",
     "interrupted": "A write was cut off with its process; it has been finished, dropped, or put aside.",
     "unclaimed": "No type claims the file.",

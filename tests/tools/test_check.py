@@ -16,7 +16,7 @@ from server.commands.cli import main
 from server.problems import RULES
 from server.schema.model import USER
 from server.site.site import Site
-from tests.sites import STRING, Files, collection, component, relation, write
+from tests.sites import STRING, Files, collection, component, relation, translated, write
 
 ROOT = Path(__file__).parents[2]
 MEDIA = {"type": "media", "multiple": True}
@@ -791,4 +791,30 @@ def test_a_role_that_nobody_has_by_its_name_is_told(tmp_path: Path) -> None:
             'no caller has the role "Autenticated" without being given it',
             'did you mean "authenticated"?',
         ),
+    ]
+
+
+def test_locales_that_differ_in_what_they_share(tmp_path: Path) -> None:
+    note = collection(
+        "note",
+        {"title": translated(STRING), "rank": "integer", "tags": "json", "tags2": "json"},
+        localized=True,
+        drafts=True,
+    )
+    files = {
+        "site.yaml": "locales: {default: en, available: [en, fr, de]}\n",
+        "content/notes/a.md": page("title: A", "rank: 1", "tags: [x]"),
+        "content/notes/a.fr.md": page("title: A fr", "rank: 2", "tags: [x]"),
+        "content/notes/a.de.md": page("title: A de", "tags: [x]", "rank:"),
+        "content/notes/a.fr.draft.md": page("title: A fr", "rank: 3"),
+        "content/notes/b.fr.md": page("title: B", "rank: 1"),
+        "content/notes/b.de.md": page("title: B", "tags: [y]", "rank: 1"),
+    }
+    write(tmp_path, {**note, **files})
+    told = [(p["path"][14:], p["line"], p["message"]) for p in found(tmp_path) if p["rule"] == "shared"]
+    share = "and all locales share it"
+    assert told == [
+        ("a.de.md", None, f"rank: has no value here, but one in content/notes/a.md, {share}"),
+        ("a.fr.md", 3, f"rank: has another value here than in content/notes/a.md, {share}"),
+        ("b.de.md", 3, f"tags: has another value here than in content/notes/b.fr.md, {share}"),
     ]

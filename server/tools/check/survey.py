@@ -28,6 +28,7 @@ from server.tools.check.audit import Audit
 from server.tools.check.duplicates import duplicate_values
 from server.tools.check.fixes import FIXABLE, Fix, find_fixes
 from server.tools.check.key_fixes import KeyFix, find_key_fixes
+from server.tools.check.shared_values import unequal_locales
 from server.tools.check.unclaimed import unclaimed
 from server.tools.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
 
@@ -39,6 +40,7 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     missing_ids,
     orphans,
     stale_drafts,
+    unequal_locales,
 )
 
 
