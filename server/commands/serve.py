@@ -3,6 +3,8 @@
 import multiprocessing
 import signal
 import time
+from dataclasses import replace
+from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import click
 
 from server.api.wsgi_server import check_accounts, check_port, serve, worker_count
 from server.commands.announce import Terminal
+from server.site.change import Change
 from server.site.loading import cores
 from server.site.site import Site
 from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
@@ -52,7 +55,15 @@ def serve_command(
     ready = forking.Event()
     reported = (site, terminal, seconds, host, port, ready)
     forking.Process(target=_report_ready, args=reported, daemon=True).start()
-    serve(site, (host, port), count, ready.set, terminal.change)
+    serve(site, (host, port), count, ready.set, partial(_report, site, terminal))
+
+
+def _report(site: Site, terminal: Terminal, change: Change, seconds: float) -> None:
+    """Print what a change came to, without the problems that site.yaml leaves out."""
+    ignores = site.state.settings.ignores
+    problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
+    if shown := replace(change, problems=problems, fixed=gone):
+        terminal.change(shown, seconds)
 
 
 def _report_ready(site: Site, terminal: Terminal, seconds: float, host: str, port: int, ready: Event) -> None:
@@ -65,4 +76,5 @@ def _report_ready(site: Site, terminal: Terminal, seconds: float, host: str, por
     if not ready.wait(LONGEST_START_S):
         return
     shown = f"[{host}]" if ":" in host else host
-    terminal.ready(site.state, site.problems, seconds, f"http://{shown}:{port}/")
+    problems = [problem for problem in site.problems if not site.state.settings.ignores(problem)]
+    terminal.ready(site.state, problems, seconds, f"http://{shown}:{port}/")

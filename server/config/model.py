@@ -6,10 +6,12 @@ Each key is declared once, as a field of Settings; docs/settings.md is made from
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 from server.formats.positions import Positions
 from server.paths import SETTINGS
+from server.problems import Problem
 
 FILE = SETTINGS
 
@@ -247,6 +249,11 @@ class Settings:
         {}, "export.queries", "queries", "Further requests that it exports: `NAME: /api/articles?…`."
     )
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
+
+    def ignores(self, problem: Problem) -> bool:
+        """Whether `check.ignore` leaves a problem out, which can only be a warning."""
+        patterns = self.ignored.get(problem.rule, ())
+        return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
 
 
 DEFAULTS = Settings()

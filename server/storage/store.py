@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,14 +181,22 @@ class Store:
         # Without drafts, what is made is published once and for all.
         default = updated if claim.type.draft_publish else created
         published = None if draft else read_own_timestamp(tree, "publishedAt", default, reading)
-        problems: tuple[Problem, ...] = ()
+        problems = tuple(_named_like_a_draft(path, claim))
         if reading.wrong:
-            problems = problems_of(path, text, reading.wrong)
+            problems += problems_of(path, text, reading.wrong)
         if any(not wrong.warning for wrong in reading.wrong):
             return Entry(path, found, None, problems, digest, derived)
         timestamps = (created, updated, published)
         document = make(claim.type, document_id, values, timestamps, claim.locale, path)
         return Entry(path, found, document, problems, digest, derived)
+
+
+def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
+    """A warning where a file is named like a draft, and its type has none."""
+    if claim.name.endswith(".draft"):
+        what = f'is named like a draft, and is served as the document "{claim.document_id}"'
+        fix = f"set options.draftAndPublish in {claim.type.path}, or rename it"
+        yield Problem(path, None, what, fix, "warning", None, "file-name")
 
 
 def _warn_of_keys(claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:

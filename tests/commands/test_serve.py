@@ -155,3 +155,27 @@ def test_a_terminal_that_is_gone_fails_no_write(tmp_path: Path) -> None:
     process.terminate()
     process.wait(20)
     process.stderr.close()
+
+
+def test_a_file_named_like_a_draft_is_told_of_where_there_are_none(server: Server) -> None:
+    server.edit("content/articles/a.draft.json", '{"title": "A"}')
+    told = server.until("is named like a draft")
+    assert "content/articles/a.draft.json" in told
+    assert "set options.draftAndPublish in content-types/article.json" in told
+
+
+def test_problems_that_the_site_leaves_out_are_not_printed(tmp_path: Path) -> None:
+    settings = FILES["site.yaml"] + "check: {ignore: {unknown-key: [content/articles/*]}}\n"
+    odd = {"content/articles/odd.json": '{"title": "Odd", "colour": "red"}', "site.yaml": settings}
+    running = Server(tmp_path, "--verbose", **odd)
+    try:
+        running.edit("content/articles/a.json", '{"title": "A", "shape": "round"}')
+        running.until("read content/articles/a.json")
+        running.edit("content/authors/ann.json", '{"name": "Ann", "age": 5}')
+        running.until('"age" is no attribute')
+        assert not any("colour" in line or "shape" in line for line in running.lines)
+        running.edit("content/articles/a.json", '{"title": "A"}')
+        until(lambda: sum("read content/articles/a.json" in line for line in running.lines) == 2, 15)
+        assert not any("fixed" in line for line in running.lines)
+    finally:
+        stop(running.process)

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from server.config.model import Settings
 from server.config.reader import survey_settings
 from server.errors import SetupError, noting
 from server.formats.positions import line_and_column, nearest
@@ -109,7 +107,7 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     for documents in (list(audit.broken), None if snapshot.users is not None else []):
         found.update(dict.fromkeys(dangling(snapshot, partial(parsed, site.root), documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
-    shown = (p for p in found if not _is_ignored(p, state.settings) and not p.message.endswith(lost))
+    shown = (p for p in found if not state.settings.ignores(p) and not p.message.endswith(lost))
     fixes = _fixes(audit, found)
     told = (replace(p, fix=fixes.get((p.path, p.line, p.column, p.rule), p.fix)) for p in shown)
     return Survey(in_order(told), len(audit.files), len(fixes), site=site, audit=audit, unseen=unseen)
@@ -131,12 +129,6 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
         place = line_and_column(position)
         fixes[fix.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
     return fixes
-
-
-def _is_ignored(problem: Problem, settings: Settings) -> bool:
-    """Whether site.yaml says to ignore a problem, which can only be a warning."""
-    patterns = settings.ignored.get(problem.rule, ())
-    return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
 
 
 def _configuration(root: Path) -> list[Problem]:

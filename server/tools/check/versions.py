@@ -22,14 +22,12 @@ COPYING = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Files named like a draft or a locale of another document, where the type or site has no such."""
+    """Files named like a locale of another document, where the type or site has no such."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
         code = last[1:]
-        if code == "draft" and not claim.type.draft_publish:
-            what, fix = "is named like a draft", f"set options.draftAndPublish in {claim.type.path}"
-        elif stem not in stems or not (LOCALE.fullmatch(code) and is_language(code)) or claim.locale == code:
+        if stem not in stems or not (LOCALE.fullmatch(code) and is_language(code)) or claim.locale == code:
             continue
         elif not claim.type.localized:
             what, fix = f'is named like "{code}"', f"set pluginOptions.i18n.localized in {claim.type.path}"
