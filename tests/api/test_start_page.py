@@ -1,12 +1,13 @@
 """The page at /: what a reader may ask for, with links that open, and nothing of what they may not read."""
 
 import re
+from html import unescape
 from urllib.parse import urljoin
 
 import pytest
 
 from tests.conftest import MakeApi
-from tests.sites import STRING, Api, collection, documents, schema
+from tests.sites import STRING, Api, collection, documents, relation, schema
 
 SITE = {
     **collection("article", {"title": STRING}, drafts=True),
@@ -66,3 +67,40 @@ def test_a_program_finds_no_page_below_api(api: Api) -> None:
 def test_a_site_without_types_says_how_to_get_some(make_api: MakeApi) -> None:
     page = make_api({"site.yaml": "name: New\n"}).get("/", "public", headers=BROWSER).body.decode()
     assert "quire init" in page
+
+
+def test_example_queries_find_something(make_api: MakeApi) -> None:
+    article = {
+        "secret": {"type": "string", "private": True},
+        "title": STRING,
+        "kind": {"type": "enumeration", "enum": ["note & essay", "x"]},
+        "hidden": relation("manyToOne", "dossier"),
+        "author": relation("manyToOne", "author"),
+    }
+    api = make_api(
+        {
+            **collection("article", article),
+            **collection("author", {"name": STRING, "age": "integer"}),
+            **collection("dossier", {"subject": STRING}),
+            **collection("empty", {"subject": STRING}),
+            **documents("authors", ann={"name": "Ann = ä", "age": 5}),
+            **documents("dossiers", d={"subject": "Classified"}),
+            **documents("articles", a={"secret": "s"}, b={"title": "The Tides", "kind": "note & essay",
+                                                        "author": "ann", "hidden": "d"}),
+            "site.yaml": "roles: {public: {article: [find], author: [find], empty: [find]}}\n",
+        }
+    )  # fmt: skip
+    page = api.get("/", "public", headers=BROWSER).body.decode()
+    links = [unescape(link) for link in re.findall(r'href="((?:api|search)[^"]*\?[^"]*)"', page)]
+    assert "api/articles?filters[kind]=note%20%26%20essay" in links
+    assert "api/articles?populate=author" in links
+    assert "search?q=Tides" in links
+    assert len(links) == 4
+    for link in links:
+        found = api.get(urljoin("/", link), "public")
+        assert found.status == 200
+        assert found.data, link
+    assert api.get("/api/articles?populate=author", "public").data[1]["author"]["name"] == "Ann = ä"
+    assert "ecret" not in page
+    assert "hidden" not in page
+    assert "lassified" not in page

@@ -3,9 +3,12 @@
 It shows whoever asks what they may find and nothing more: without credentials that is what the public may.
 """
 
+import re
 from base64 import b64encode
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from flask import Blueprint, Response, redirect, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
@@ -15,10 +18,22 @@ from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.request import answer, state_of
 from server.auth.permissions import Actor, may_find
-from server.documents.document import PUBLISHED
+from server.documents.document import PUBLISHED, Document
 from server.errors import NotFoundError
-from server.schema.model import Type
+from server.schema.model import Attribute, Type
 from server.site.site import State
+
+EXAMPLES = 20  # documents of each type that are looked at for example queries
+FILTERED = (
+    "enumeration",
+    "string",
+    "uid",
+    "boolean",
+    "integer",
+    "date",
+)  # whose values examples have, the best first
+LONGEST = 40  # characters of such a value
+SHORT = 3  # letters of a word that is too short to be searched for
 
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (_TEMPLATES / "start.css").read_text(encoding="utf-8")
@@ -36,7 +51,7 @@ def blueprint(identities: Identities) -> Blueprint:
     def start() -> Response:
         state, actor = state_of(request), identities.actor(request)
         readable = _readable(state, actor)
-        shown = _json(state, readable) if _wants_json() else _page(state, readable)
+        shown = _json(state, readable) if _wants_json() else _page(state, readable, actor)
         shown.vary.add("Accept")
         return shown
 
@@ -81,15 +96,66 @@ def _json(state: State, readable: list[Type]) -> Response:
     )
 
 
-def _page(state: State, readable: list[Type]) -> Response:
+def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
+    """A query or two that find something: by the value of an attribute, and with a relation."""
+    wanted = sorted((a for a in type_.attributes.values() if a.type in FILTERED and a.visible), key=_rank)
+    values = ((a, _value(type_, document, a)) for a in wanted for document in documents)
+    texts = ((a, str(v).lower() if isinstance(v, bool) else str(v)) for a, v in values if v is not None)
+    filtered = next((f"filters[{a.name}]={text}" for a, text in texts if 0 < len(text) <= LONGEST), None)
+    related = (
+        f"populate={a.name}"
+        for a in type_.attributes.values()
+        if a.populatable
+        and (a.target is None or may_find(actor, a.target))
+        and not a.morph
+        and any(_value(type_, document, a) for document in documents)
+    )
+    if type_.kind == "singleType" or not documents:
+        filtered = None
+    return [query for query in (filtered, next(related, None)) if query]
+
+
+def _rank(attribute: Attribute) -> int:
+    return FILTERED.index(attribute.type)
+
+
+def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
+    return document.values[list(type_.attributes).index(attribute.name)]
+
+
+def _word(type_: Type, documents: list[Document]) -> str:
+    """A word that a search finds: the longest of the first text of some document."""
+    texts = (
+        _value(type_, document, a)
+        for document in documents
+        for a in type_.attributes.values()
+        if a.type == "string" and a.visible
+    )
+    words = (max(re.findall(r"[^\W\d_]+", text), key=len, default="") for text in texts if text)
+    return next((word for word in words if len(word) > SHORT), "")
+
+
+def _page(state: State, readable: list[Type], actor: Actor) -> Response:
     locale = state.settings.default_locale
-    count = {t.uid: len(state.snapshot.list(t, locale, PUBLISHED)) for t in readable}
+    listed = {t.uid: state.snapshot.list(t, locale, PUBLISHED) for t in readable}
+    shown = {t.uid: list(islice(listed[t.uid], EXAMPLES)) for t in readable}
+    words = (_word(t, shown[t.uid]) for t in readable)
     page = render_template(
         "start.html",
         name=state.settings.name,
         version=__version__,
         style=_STYLE,
-        types=[(t.display, _path(t), count[t.uid], t.kind == "collectionType") for t in readable],
+        types=[
+            (
+                t.display,
+                _path(t),
+                len(listed[t.uid]),
+                t.kind == "collectionType",
+                _queries(t, shown[t.uid], actor),
+            )
+            for t in readable
+        ],
+        word=next(filter(None, words), ""),
         hidden=len(state.schema.content_types) > len(readable),
     )
     return Response(
