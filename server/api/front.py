@@ -43,6 +43,7 @@ from server.api.response import (
 from server.api.serving.bodies import MAX_BODY, SMALL
 from server.auth.database.file import is_server
 from server.config.model import Settings
+from server.documents.ids import composed
 from server.errors import ClientGone, Postponed, RateLimitError
 from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
@@ -169,7 +170,7 @@ class Front:
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
         reader = Reader(state, type_, actor, v4=v4, users=users, budget=environ[BUDGET])
-        read = reader.get(params, wsgi_text(document_id) or None)
+        read = reader.get(params, composed(wsgi_text(document_id)) or None)
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
         if shown.body and len(read.body) <= LARGEST:
             cache.put(key, CachedAnswer(shown, read.users))

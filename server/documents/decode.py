@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.documents.ids import composed
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Component, empty_value, identify
@@ -133,7 +134,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
     if is_null(written):
         return otherwise
     if isinstance(written, str) and written and "/" not in written:
-        return str(written)
+        return composed(str(written))
     reading.fail(("documentId",), "a documentId is text without /", "put it in quotes or remove it")
     return otherwise
 

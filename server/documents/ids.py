@@ -3,12 +3,18 @@
 import secrets
 import threading
 import time
+import unicodedata
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _COUNTS = 36**4
 
 _lock = threading.Lock()
 _last = (0, 0)
+
+
+def composed(text: str) -> str:
+    """A name with each accent in one character, as most write it; macOS keeps some names in two (NFD)."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def id_of_name(name: str) -> str:
@@ -18,7 +24,7 @@ def id_of_name(name: str) -> str:
 
 def id_of_reference(text: str) -> str:
     """The id that a relation in a file means, which may name the document as a path: `/guides/start/`."""
-    return id_of_name(text.strip().strip("/"))
+    return composed(id_of_name(text.strip().strip("/")))
 
 
 def new_document_id() -> str:

@@ -4,13 +4,12 @@ Paths are relative to the site and use `/`, as git shows them.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from server.config.model import Settings
-from server.documents.ids import id_of_name
+from server.documents.ids import composed, id_of_name
 from server.paths import CONTENT
 from server.schema.model import Schema, Type
 
@@ -111,7 +110,7 @@ class Layout:
         if locale not in self.settings.locales:
             return None
         name, draft = _cut_draft(type_, name)
-        return Claim(type_, _normal(name), locale, draft)
+        return Claim(type_, composed(name), locale, draft)
 
     def _claim_single(self, stem: str) -> Claim | None:
         type_ = self._singles.get(stem.partition(".")[0])
@@ -126,18 +125,13 @@ class Layout:
             stem, dot, last = name.rpartition(".")
             if dot and stem and last in self.settings.locales:
                 name, locale = stem, last
-        return Claim(type_, _normal(name), locale, draft)
+        return Claim(type_, composed(name), locale, draft)
 
 
 def _cut_draft(type_: Type, name: str) -> tuple[str, bool]:
     if type_.draft_publish and name.endswith(".draft") and len(name) > len(".draft"):
         return name.removesuffix(".draft"), True
     return name, False
-
-
-def _normal(name: str) -> str:
-    """One form of accents, whatever the file system made of them."""
-    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from server.documents.ids import id_of_reference
+from server.documents.ids import composed, id_of_reference
 from server.documents.timestamps import read_date, read_time, read_timestamp
 from server.formats.scalars import MAX_DIGITS, is_null, typed
 from server.formats.tree import Plain, Tree
@@ -163,7 +163,7 @@ def _target(tree: Tree, morph: bool) -> Any:
     if isinstance(tree, dict):
         document_id, uid = tree.get("documentId"), tree.get("__type")
         if isinstance(document_id, str) and (not morph or isinstance(uid, str)):
-            return (str(uid), str(document_id)) if morph else str(document_id)
+            return (str(uid), composed(document_id)) if morph else composed(document_id)
     elif isinstance(tree, str) and not morph:
         return id_of_reference(tree)
     raise Unreadable("a mapping of __type and documentId" if morph else "a documentId")

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from server.documents.ids import composed
 from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError, GitBusyError, StorageError
 from server.index.dangling import dangling
@@ -323,4 +324,6 @@ def contested(snapshot: Snapshot) -> Iterable[Problem]:
         for other in others:
             what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
             fix = "give it another documentId or name, or remove it"
+            if other.path != first.path and composed(other.path) == composed(first.path):
+                what += ": the two names differ only in how their accents are encoded"
             yield Problem(other.path, None, what, fix, rule="duplicate-id")
