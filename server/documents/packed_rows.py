@@ -18,32 +18,35 @@ from server.problems import Problem
 from server.schema.model import Attribute, Type
 
 Row = tuple[Any, ...]
-# The lengths of rows without their texts; of the texts by column, all together and each; short columns.
-Facts = tuple[bytes, dict[int, tuple[int, bytes]], dict[int, bytes]]
+Texts = tuple[int, bytes, frozenset[int]]  # of a column: their size, where each begins, those that are null
+Facts = tuple[bytes, dict[int, Texts], dict[int, bytes]]  # lengths of rows, texts, short columns
 
 # The only classes that pickled bytes may name; all of them just hold values.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 _UNORDERED = frozenset({"json", "array", "blocks"})
 END = b"\0"  # in no document, since no text file may contain it
-_NULL = -1  # instead of the length of a text
 
 
 class PackedTexts:
     """The texts of a column in UTF-8, one behind the other, with END behind each."""
 
-    __slots__ = ("_data", "_lengths", "_starts")
+    __slots__ = ("_data", "_nulls", "_starts")
 
-    def __init__(self, data: memoryview, lengths: bytes) -> None:
-        self._data, self._lengths = data, array("i", lengths)
-        self._starts = array("I", accumulate((1 + max(n, 0) for n in self._lengths), initial=0))
+    def __init__(self, data: memoryview, starts: bytes, nulls: frozenset[int]) -> None:
+        self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
         """The texts from one position up to, not including, another; END is behind the last one as well."""
         return self._data[self._starts[first] : self._starts[last]]
 
+    def starts(self, first: int, last: int, shift: int) -> list[int]:
+        """Where each of these begins, where the first one begins at `shift`."""
+        shift -= self._starts[first]
+        return [start + shift for start in self._starts[first:last]]
+
     def text(self, i: int) -> str | None:
         """One text, None for null."""
-        if self._lengths[i] == _NULL:
+        if i in self._nulls:
             return None
         return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
 
@@ -61,7 +64,7 @@ class PackedRows:
         self,
         rows: memoryview,
         starts: Sequence[int],
-        texts: Mapping[int, tuple[memoryview, bytes]],
+        texts: Mapping[int, tuple[memoryview, bytes, frozenset[int]]],
         columns: Mapping[int, bytes],
         types: Mapping[str, Type],
     ) -> None:
@@ -74,9 +77,9 @@ class PackedRows:
         lengths, texts, columns = facts
         starts = array("I", accumulate(array("i", lengths), initial=0))
         rows, data = data[: starts[-1]], data[starts[-1] :]
-        found: dict[int, tuple[memoryview, bytes]] = {}
-        for at, (size, each) in texts.items():
-            found[at], data = (data[:size], each), data[size:]
+        found: dict[int, tuple[memoryview, bytes, frozenset[int]]] = {}
+        for at, (size, begins, nulls) in texts.items():
+            found[at], data = (data[:size], begins, nulls), data[size:]
         return cls(rows, starts, found, columns, types), data
 
     def row(self, i: int) -> Row:
@@ -115,11 +118,11 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
     dumped = dump([row[at] for at in others] for row in rows)
     texts, data = {}, [*dumped]
     for at in textual:
-        encoded = [None if row[at] is None else row[at].encode("utf-8", "surrogatepass") for row in rows]
-        lengths = array("i", [_NULL if one is None else len(one) for one in encoded])
-        column = END.join((*(one or b"" for one in encoded), b""))
-        texts[at] = (len(column), lengths.tobytes())
-        data.append(column)
+        encoded = [(row[at] or "").encode("utf-8", "surrogatepass") for row in rows]
+        starts = array("I", accumulate((len(one) + 1 for one in encoded), initial=0))
+        nulls = frozenset(i for i, row in enumerate(rows) if row[at] is None)
+        texts[at] = (starts[-1], starts.tobytes(), nulls)
+        data.append(END.join((*encoded, b"")))
     short = [at for at in others if _is_short([*type_.columns.values()][at])]
     columns = dict(zip(short, dump([row[at] for row in rows] for at in short), strict=True))
     return (array("i", map(len, dumped)).tobytes(), texts, columns), data

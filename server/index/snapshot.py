@@ -120,14 +120,14 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
     by_type: dict[str, dict[Localization, None]] = defaultdict(dict)
     for uid, document_id, locale, _ in claims:
         by_type[uid][document_id, locale] = None
-    nothing, all_claims = empty(schema), Map(claims)
-    tables = {uid: build_table(schema.types[uid], all_claims, pairs) for uid, pairs in by_type.items()}
+    nothing = empty(schema)
+    tables = {uid: build_table(schema.types[uid], claims, pairs) for uid, pairs in by_type.items()}
     media = [d for key, claiming in claims.items() if key[0] == UPLOAD for d in claiming[-1:]]
     return replace(
         nothing,
         tables={**nothing.tables, **tables},
         media=_apply_media(nothing.media, [], media),
-        claims=all_claims,
+        claims=Map(claims),
         contested=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
         number=1,
     )
@@ -166,7 +166,8 @@ def _path(document: Document) -> str:
 
 
 def _key(document: Document) -> VersionKey:
-    return (document.type.uid, document.document_id, document.locale, document.status)
+    _, document_id, locale = document.key
+    return (document.type.uid, document_id, locale, document.status)
 
 
 def _apply_claims(

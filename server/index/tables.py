@@ -116,7 +116,7 @@ class Table:
 
 
 def build_table(
-    type_: Type, claims: Map[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
+    type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
     """The table of some documents in some locales: as `apply_table` would make it, but faster."""
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
@@ -129,13 +129,13 @@ def build_table(
         slots[key] = Slots().changed([], documents)
         documents.sort(key=default_order)
         for document in documents:
-            versions[(document.document_id, *key)] = document
+            versions[(document.key[1], *key)] = document
         order[key] = Order.presorted(documents, default_order)
     return Table(Map(versions), order, slots)
 
 
 def _effective(
-    type_: Type, claims: Map[VersionKey, tuple[Document, ...]], document_id: str, locale: str
+    type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], document_id: str, locale: str
 ) -> list[Document]:
     """The versions that a document has in a locale: the published one, and the draft beside it."""
     published = claims.get((type_.uid, document_id, locale, PUBLISHED), ())[:1]

@@ -124,25 +124,26 @@ def _joined(block: SlotBlock, notes: Notes, at: int) -> Joined:
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
     """The casefolded texts of a block, from where they are packed, else from the rows."""
     parts: list[bytes | memoryview] = []
+    starts, length = array("Q"), 0
     for packed, first, last in runs:
         texts = packed.texts(at) if packed else None
         if texts:
+            starts.extend(texts.starts(first, last, length))
             parts.append(texts.between(first, last))
-        elif packed:
-            parts.extend(_encoded(packed.row(i)[at]) + END for i in range(first, last))
-        else:
-            parts.extend(
-                _encoded(document.row[at] if document else None) + END for document in block[first:last]
-            )
-    joined = _casefolded(b"".join(parts))
-    lengths = map(len, joined.split(END)[:-1])
-    return Joined(joined, array("Q", accumulate((length + 1 for length in lengths), initial=0)))
-
-
-def _casefolded(text: bytes) -> bytes:
-    if text.isascii():
-        return text.lower()
-    return text.decode("utf-8", "surrogatepass").casefold().encode("utf-8", "surrogatepass")
+            length += len(parts[-1])
+            continue
+        for i in range(first, last):
+            row = packed.row(i) if packed else document.row if (document := block[i]) else None
+            starts.append(length)
+            parts.append(_encoded(row and row[at]) + END)
+            length += len(parts[-1])
+    joined = b"".join(parts)
+    if joined.isascii():
+        starts.append(length)
+        return Joined(joined.lower(), starts)
+    folded = joined.decode("utf-8", "surrogatepass").casefold().encode("utf-8", "surrogatepass")
+    lengths = map(len, folded.split(END)[:-1])
+    return Joined(folded, array("Q", accumulate((length + 1 for length in lengths), initial=0)))
 
 
 def _encoded(value: Any) -> bytes:

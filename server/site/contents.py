@@ -104,6 +104,21 @@ class Contents:
             number=self.number,
         )
 
+    def since(self, before: "Contents") -> Record:
+        """What leads from other contents to these: a whole record where that is more than a few files."""
+        changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
+        gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
+        many = (len(changed) + len(gone)) * 8 > len(self.entries)
+        if many or self.configuration is not before.configuration:
+            return self.whole()
+        return Record(
+            {**gone, **changed},
+            git=git_change(before.git, self.git),
+            folders=self.folders,
+            unsettled=frozenset(self.unsettled),
+            writes=self.writes,
+        )
+
     @property
     def documents(self) -> list[Document]:
         """The document of every file that has one."""

@@ -37,6 +37,7 @@ Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 BLOCK = 250  # files that a core reads at a time
 NICE = 5  # by how much readers beside a server have less priority
 MANY = 1000  # so many files are worth a second core
+LARGE = 30_000_000  # bytes of a cache: while so much is read, another core can see which files there are
 
 
 @contextmanager
@@ -75,19 +76,27 @@ def load_contents(
     *,
     alone: bool = True,
     packed: bytearray | None = None,
+    cached: Callable[[Contents], None] | None = None,
 ) -> Contents:
     """The contents of the site at `root` under a configuration, on several cores.
 
     A process is `alone` where no thread but this one runs in it, so that it can be forked. To `packed`,
-    where given, all entries are added in framed blocks.
+    where given, all entries are added in framed blocks. `cached` is given what a large cache has, while
+    another core sees what has changed since.
     """
     began = time.time_ns()
     folder = cache_folder(root)
     cache = ParseCache(folder / "documents", configuration.shape) if folder else None
-    with ThreadPoolExecutor(1) as beside:  # git's processes are waited for while this one is at work
-        looking = beside.submit(look_at_git, root, GitState())
-        found = walk(root, Layout(configuration.schema, configuration.settings).roots)
+    roots = Layout(configuration.schema, configuration.settings).roots
+    apart = alone and cores > 1 and cache is not None and cache.size > LARGE
+    with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
+        looking = beside.submit(look_at_git, root, GitState())  # whose processes are waited for meanwhile
         kept = cache.load(configuration.schema.types) if cache else {}
+        if cached and apart and kept:
+            before = Contents.of(root, image_cache, configuration, GitState())
+            before.entries = {path: one.entry for path, one in kept.items()}
+            cached(before)
+        found = walked()
         git = looking.result()
     contents = Contents.of(root, image_cache, configuration, git)
     contents.folders = tuple(found.problems)
@@ -96,6 +105,16 @@ def load_contents(
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
+
+
+@contextmanager
+def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
+    """What gives a walk of some folders: begun now in a forked process, where `apart`, or made when asked."""
+    if not apart:
+        yield lambda: walk(root, folders)
+        return
+    with multiprocessing.get_context("fork").Pool(1, _end_silently) as pool:
+        yield pool.apply_async(walk, (root, folders)).get
 
 
 def _read_all(
@@ -111,7 +130,6 @@ def _read_all(
     owners = {store.owner(path, found.files.__contains__) for path in found.files}
     used, left = _sift(store, kept, owners, found.files)
     entries = {one.entry.path: one.entry for one in used}
-    renewed = [one for one in used if one is not kept[one.entry.path]]
     if cache and len(kept) - len(used) > (len(used) + len(left)) // 2:
         cache.replace([pack(used)])
     elif cache and (renewed := [one for one in used if one is not kept[one.entry.path]]):
@@ -137,26 +155,19 @@ def _read_all(
 
 
 def _sift(
-    store: Store, kept: Mapping[str, CachedEntry], paths: Iterable[str], found: Mapping[str, Signature]
+    store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
     """What is kept of some files and still right, and the paths of those that must be read."""
     used: list[CachedEntry] = []
-    left: list[str] = []
-    for path in sorted(paths):
-        one = _still_right(store, kept.get(path), path, found.get(path))
-        if one is None:
-            left.append(path)
-        else:
+    for path, known in kept.items():
+        one = _still_right(store, known, path, found[path]) if path in paths else None
+        if one is not None:
             used.append(one)
-    return used, left
+    return used, sorted(paths.difference(one.entry.path for one in used))
 
 
-def _still_right(
-    store: Store, kept: CachedEntry | None, path: str, found: Signature | None
-) -> CachedEntry | None:
+def _still_right(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
     """What is kept of a file, if that and what else it was made of are as they were."""
-    if kept is None or found is None:
-        return None
     entry = kept.entry
     if entry.derived and store.timestamps(path, found[0] / 1e9) != entry.derived:
         return None
@@ -219,6 +230,10 @@ def _begin(store: Store, nice: int = 0) -> None:
     global _store
     _store = store
     os.nice(nice)
+    _end_silently()
+
+
+def _end_silently() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 

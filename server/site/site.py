@@ -112,9 +112,13 @@ class Site:
         writes = self._journal.lock.number
         self.recover()
         with uncollected():
-            contents = load_contents(self.root, self.image_cache, configure(self.root), progress, cores)
+            root, pictures, append = self.root, self.image_cache, self._replica.append
+            configuration = configure(root)
+            contents = load_contents(
+                root, pictures, configuration, progress, cores, cached=lambda found: append(found.whole())
+            )
             contents.writes = writes
-            self._replica.append(contents.whole())
+            append(contents.since(self._contents))
             if contents.seen:
                 self._contents.seen = (self._contents.applied, contents.seen[1])
         give_back()

@@ -113,6 +113,14 @@ class ParseCache:
         self._head = b"quire parse cache %d %s\n" % (_FORMAT, _fingerprint(shape))
         self._length = 0
 
+    @property
+    def size(self) -> int:
+        """The bytes of its file."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """The entries by path, up to the first block that is damaged."""
         found: dict[str, CachedEntry] = {}

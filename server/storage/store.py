@@ -85,7 +85,7 @@ class Store:
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
         """The path whose entry a path belongs to: that of a description is the media file's."""
-        if upload_path(path) and path.endswith(DESCRIPTION):
+        if path.endswith(DESCRIPTION) and upload_path(path):
             described = path.removesuffix(DESCRIPTION)
             if exists(described):
                 return described

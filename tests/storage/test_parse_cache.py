@@ -179,3 +179,20 @@ def test_what_an_interrupted_start_has_read_is_not_read_again(
     seen.clear()
     Site(root).load(lambda done, total: seen.append(done))
     assert seen[0] >= 8  # four that were read before, and the first step
+
+
+def test_a_large_cache_is_read_while_another_core_sees_what_has_changed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.site.loading.LARGE", 0)
+    told(root, 2)
+    assert told(root, 2) == told(root)
+    (root / "content/notes/3.md").write_text("---\ntitle: Other\n---\n")
+    assert any("'Other'" in row for _, row, path in told(root, 2)[0] if path.endswith("/3.md"))
+    for i in range(4, 9):  # more than a few files, so that everything is indexed anew
+        (root / f"content/notes/{i}.md").unlink()
+    (root / "content/notes/new.md").write_text("---\ntitle: New\n---\n")
+    several = told(root, 2)
+    assert [path for _, _, path in several[0]].count("content/notes/new.md") == 1
+    cache(root).unlink()
+    assert several == told(root)

@@ -1,0 +1,18 @@
+"""A walk comes from another process as it was there."""
+
+import pickle
+from pathlib import Path
+
+from server.storage.files import Walk, walk
+
+
+def test_a_walk_is_the_same_after_it_was_sent(tmp_path: Path) -> None:
+    assert pickle.loads(pickle.dumps(Walk())) == Walk()
+    for name in ("a.md", "é.md", "b/c.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "lost").symlink_to("nowhere")
+    found = walk(tmp_path, [""])
+    assert set(found.files) == {"a.md", "é.md", "b/c.md"}
+    assert len(found.problems) == 1
+    assert pickle.loads(pickle.dumps(found)) == found
