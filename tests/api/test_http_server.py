@@ -204,7 +204,9 @@ def test_a_body_that_is_no_http_is_told_so_and_logged_nowhere(tmp_path: Path) ->
     server = Server(tmp_path)
     begun = head("PUT", "/api/notes/one", FORM, "Transfer-Encoding: chunked")
     for chunk in (b"zz\r\nhello\r\n0\r\n\r\n", b"5\r\nhelloXX\r\n0\r\n\r\n"):
-        assert server.exchange(begun + chunk).startswith(b"HTTP/1.1 400 ")
+        told, _, body = server.exchange(begun + chunk).partition(b"\r\n\r\n")
+        assert told.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(body)["error"]["name"] == "BadRequestError"
     server.connect(begun + b"5\r\nhel").close()
     assert server.ask("GET", "/api/notes/one")[0] == 200
     server.process.terminate()

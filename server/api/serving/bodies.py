@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
+from server.errors import ApiError, BadRequestError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
 SMALL = 64 * 1024  # bytes that anybody may send; of a body that is neither content nor an upload, all
@@ -33,8 +33,8 @@ class Receiver:
     async def receive(self, protocol: Any, length: int | None, most: int) -> tuple[IO[bytes], int]:
         """A body as a file at its beginning, and its length; of more than `most` bytes, only that it is more.
 
-        `length` is what the head says, None for a body in chunks. Raises ClientGone, RequestTimeoutError,
-        StorageError where the disk refuses it, BusyError where others send too much.
+        `length` is what the head says, None for a body in chunks. Raises ClientGone, BadRequestError,
+        RequestTimeoutError, StorageError where the disk refuses it, BusyError where others send too much.
         """
         if length is not None and length > most:
             return BytesIO(), length
@@ -82,7 +82,7 @@ class _Body:
 
 
 async def _chunks(protocol: Any) -> AsyncIterator[bytes]:
-    """The parts of a body as they come; what is no part of HTTP ends it with ClientGone.
+    """The parts of a body as they come; what is no part of HTTP ends it with BadRequestError.
 
     granian ends a body with an empty part, and has another one in place of an error.
     """
@@ -96,4 +96,4 @@ async def _chunks(protocol: Any) -> AsyncIterator[bytes]:
             if part:
                 yield part
     if empty > 1:
-        raise ClientGone
+        raise BadRequestError("The body breaks off, or its chunks can't be read")

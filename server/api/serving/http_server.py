@@ -150,7 +150,7 @@ class HttpServer:
             if length is None or length > SMALL:
                 most = await run(self._app.most_bytes, environ)
             body, received = await self._receiver.receive(protocol, length, most)
-        except ClientGone:  # It has left, or sends what is no part of HTTP: then it gets this.
+        except ClientGone:  # It has sent less than it said.
             protocol.response_empty(400, [("connection", "close")])
             return
         except ApiError as error:
