@@ -4,7 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -231,6 +231,14 @@ def test_a_header_with_an_underscore_is_none(server: Server) -> None:
     with server.connect(sent + form) as client:
         assert client.recv(12) == b"HTTP/1.1 200"
     assert server.title == "plain"
+
+
+def test_a_head_has_a_largest_size(server: Server) -> None:
+    for size, status in ((30_000, b"200"), (300_000, b"431")):
+        sent = head("GET", "/api/notes/one", "Connection: close", f"X-Large: {'a' * size}")
+        with server.connect() as client, suppress(ConnectionError):  # It may close before all is sent.
+            client.sendall(sent)
+            assert client.recv(12)[9:] == status
 
 
 def test_a_request_has_one_host(server: Server) -> None:

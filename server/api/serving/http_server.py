@@ -42,6 +42,7 @@ THREADS = 24  # that may wait: costly reads take up nine (server.index.budget), 
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE = 499  # the status that nobody gets
 HEAD_MS = 30_000  # how long the head of a request may take
+HEAD_BYTES = 128 * 1024  # of a head; a larger one is refused with 431
 CONNECTIONS = 4096  # of one process; more wait until one is closed
 FILES = 200  # files that a process may have open beside its connections
 WAITING = 1024  # connections that nobody has taken yet
@@ -90,7 +91,7 @@ class HttpServer:
             30,
             most_connections(),
             HTTPModes.http1,
-            HTTP1Settings(header_read_timeout=HEAD_MS),
+            HTTP1Settings(header_read_timeout=HEAD_MS, max_buffer_size=HEAD_BYTES),
             HTTP2Settings(),
             False,
             None,
