@@ -18,6 +18,7 @@ PACKAGES = (
     "index",
     "write",
     "site",
+    "history",
     "search",
     "api",
     "tools",

@@ -15,6 +15,7 @@ from server.bounded import Cache
 from server.site.site import State
 
 MAX_BYTES = 64 * 1024 * 1024
+MAX_PAST_BYTES = 16 * 1024 * 1024
 LARGEST = 4 * 1024 * 1024  # a larger answer is not kept
 LONGEST_QUERY = 200  # characters; of a longer query, a key has the digest
 OVERHEAD = 1200  # bytes; measured of an answer beside its body, its path and its query
@@ -22,8 +23,9 @@ OVERHEAD = 1200  # bytes; measured of an answer beside its body, its path and it
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# Path, query, whether in the previous format, whether with credentials, what may be seen, encoding.
-CacheKey = tuple[str, str | bytes, bool, bool, bytes, str]
+# Commit ("" for the current state), path, query, whether in the previous format, whether with credentials,
+# what may be seen, encoding.
+CacheKey = tuple[str, str, str | bytes, bool, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
@@ -55,8 +57,13 @@ def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
     return StateCache(most, _size)
 
 
-def key_of(environ: Environ, actor: Actor, *, v4: bool) -> CacheKey:
-    """All that the answer to a content read depends on, the state aside.
+def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
+    """A cache of answers from past states, which do not change."""
+    return Cache(most, _size)
+
+
+def key_of(environ: Environ, actor: Actor, commit: str = "", *, v4: bool) -> CacheKey:
+    """All that the answer to a content read depends on, the current state aside.
 
     It never says who asks, only what that one may do.
     """
@@ -64,6 +71,7 @@ def key_of(environ: Environ, actor: Actor, *, v4: bool) -> CacheKey:
     if len(query) > LONGEST_QUERY:
         query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()
     return (
+        commit,
         environ["PATH_INFO"],
         query,
         v4,
@@ -86,4 +94,4 @@ def _access_digest(everything: bool, reading: bool, permissions: frozenset[str])
 
 def _size(key: CacheKey, kept: CachedAnswer) -> int:
     body = len(kept.answer.body) if isinstance(kept.answer.body, bytes) else 0
-    return len(key[0]) + len(key[1]) + body + OVERHEAD
+    return len(key[1]) + len(key[2]) + body + OVERHEAD

@@ -12,6 +12,7 @@ from server.query import qs
 FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
 # The keys of a WSGI environ that hold the state which the request is answered from, and what it may cost.
 STATE, BUDGET = "quire.state", "quire.budget"
+COMMIT = "quire.commit"  # the key of the commit whose state the request is answered from
 REFUSED = "quire.refused"  # the key of an error that was met while the body was received
 # The keys of what the HTTP server says of the thread that answers: that it must not wait; that the request
 # was postponed, and is known to be costly; and what tells whether the client has left.

@@ -6,14 +6,16 @@ the handler; what that returns or raises comes back here.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import NoReturn, cast
 
-from server.api.cache import LARGEST, CachedAnswer, answer_cache, key_of
+from server.api.cache import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
 from server.api.cors import cors_headers, cors_vary, preflight_headers
 from server.api.environ import (
     ADMITTED,
     BUDGET,
+    COMMIT,
     COSTLY,
     FORMAT,
     GONE,
@@ -44,7 +46,8 @@ from server.api.serving.bodies import MAX_BODY, SMALL
 from server.auth.database.file import is_server
 from server.config.model import Settings
 from server.documents.ids import composed
-from server.errors import ClientGone, Postponed, RateLimitError
+from server.errors import ClientGone, ForbiddenError, Postponed, RateLimitError, ValidationError
+from server.history.past import PastStates
 from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
 from server.site.site import Site, State
@@ -57,10 +60,21 @@ PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 HEALTH = "/_health"
 # A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
+COMMIT_HEADER = "Quire-Commit"
+# What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
+IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
 UPLOADING = "/api/upload"
 OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCommit:
+    """The commit that a request is answered from; `lasting`, where the request named it in full."""
+
+    id: str
+    lasting: bool
 
 
 class Front:
@@ -70,6 +84,7 @@ class Front:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.rate_limit)
         self.cache, self.turns = answer_cache(), turns()
+        self.past, self.past_cache = PastStates(site), past_answer_cache()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request. Raises Postponed and ClientGone, where `environ` says that these may be."""
@@ -84,6 +99,8 @@ class Front:
                 raise environ.pop(REFUSED)
             if not within:
                 raise RateLimitError()
+            if COMMIT in environ or "at=" in environ.get("QUERY_STRING", ""):
+                environ[STATE] = state = self._past(environ, state)
             shown = self._answer(environ, state)
         except (Postponed, ClientGone):
             raise
@@ -94,6 +111,8 @@ class Front:
         headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
         if environ.get("wsgi.url_scheme") == "https":
             headers = (*headers, HSTS)
+        if COMMIT in environ:
+            shown, headers = _as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
             counted = without(counted, "Retry-After")
         return send(shown, environ, start_response, headers + counted if counted else headers)
@@ -155,6 +174,35 @@ class Front:
             raise Postponed(accounts=self.asks_accounts(environ))
         return _represent(self.handle(environ), environ, state)
 
+    def _past(self, environ: Environ, state: State) -> State:
+        """The state at the commit that a read names with `at`; the current one where it names none.
+
+        Raises ForbiddenError, ValidationError, ConflictError, and Postponed.
+        """
+        if COMMIT in environ:  # The request was postponed after its commit was found.
+            return self.past.answered(environ[COMMIT].id, state.settings)
+        path, params = environ["PATH_INFO"], parse_query(environ["QUERY_STRING"])
+        name = params.get("at")
+        if name is None or not (path.startswith("/api/") or path.rstrip("/") == "/search"):
+            return state
+        if environ["REQUEST_METHOD"] not in READING:
+            raise ValidationError("at is for reads; a past state can't be changed")
+        if not isinstance(name, str):
+            raise ValidationError("at must be one commit, tag, branch or time")
+        if IN_PLACE in environ and not self.past.is_kept(name):
+            raise Postponed(costly=False)
+        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        if not actor.may("history", "read"):
+            raise ForbiddenError()
+        commit = self.past.resolve(name)
+        if not self.past.is_kept(commit):
+            environ[BUDGET].take_turn()
+        past = self.past.answered(commit, state.settings)
+        environ[COMMIT] = AnsweredCommit(commit, lasting=name == commit)
+        asked = (part for part in environ["QUERY_STRING"].split("&") if not part.startswith("at="))
+        environ["QUERY_STRING"] = "&".join(asked)
+        return past
+
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
         """The answer to a read of content, as it was kept or as it is now."""
         credentials, users = environ.get("HTTP_AUTHORIZATION", ""), self.identities.user_index
@@ -164,7 +212,11 @@ class Front:
                 _postpone()
         actor = self.identities.identify(credentials, state.settings)
         v4 = is_v4(environ, state.settings)
-        key, cache = key_of(environ, actor, v4=v4), self.cache.of(state)
+        commit = environ[COMMIT].id if COMMIT in environ else ""
+        key, cache = (
+            key_of(environ, actor, commit, v4=v4),
+            self.past_cache if commit else self.cache.of(state),
+        )
         kept = cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):
             return kept.answer
@@ -180,6 +232,13 @@ class Front:
 def _counter(rate: str) -> Count | None:
     """What counts the requests of each client, where a site limits them."""
     return cast(Count, import_module("server.api.limiting").Limiter(rate).count) if rate else None
+
+
+def _as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
+    """A representation of what is the same whenever it is asked for again, if it is."""
+    if not commit.lasting or not shown.etag:
+        return shown
+    return replace(shown, headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
 
 
 def _postpone() -> NoReturn:

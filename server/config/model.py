@@ -27,6 +27,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "role": ("find", "findOne"),
     "locale": ("find",),
+    "history": ("read", "restore"),
     "content-type": ("find", "findOne"),
 }  # fmt: skip
 

@@ -97,19 +97,26 @@ class Search:
         start: int,
         limit: int,
         budget: Budget | None = None,
+        *,
+        current: bool = True,
     ) -> Results:
         """At most `limit` results from `start` on, among those that the viewer has access to.
+
+        The index is of the `current` state: in any other, every document is looked at.
 
         Raises LimitError where too much would have to be looked at, and BusyError where too many search.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
+        if not current:
+            return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
         # With a limit of its own: who waits for another turn must not hold this one.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)
         if found is None:
-            return self._scan(state, question, scope, start, limit, budget or Budget())
+            self._catalog = catalog(state, self._catalog)
+            return self._scan(self._catalog, state, question, scope, start, limit, budget or Budget())
         hits, suggestion, status = found
         documents = [(score, document_of(key, state)) for score, key in hits.best[start:]]
         counts = {Group.parse(name): count for name, count in hits.counts.items()}
@@ -200,10 +207,16 @@ class Search:
             log.debug("the search index could not be marked as damaged", exc_info=True)
 
     def _scan(
-        self, state: State, question: Question, scope: Scope, start: int, limit: int, budget: Budget
+        self,
+        known: Catalog,
+        state: State,
+        question: Question,
+        scope: Scope,
+        start: int,
+        limit: int,
+        budget: Budget,
     ) -> Results:
-        self._catalog = catalog(state, self._catalog)
-        permitted = (v for v in versions(self._catalog, state.schema.types) if scope.permits(v.group))
+        permitted = (v for v in versions(known, state.schema.types) if scope.permits(v.group))
         found, counts = scan(question, permitted, state.settings, scope.wants, budget)
         return Results(found[start : start + limit], counts, None, False, read_status(self.folder))
 

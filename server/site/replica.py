@@ -12,9 +12,12 @@ from server.config.model import Settings
 from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
 from server.site.change_log import ChangeLog
+from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.loading import give_back, uncollected
 from server.site.record import Record, decode, encode
+from server.storage.git.times import CommitTimes
+from server.storage.store import Entry
 
 SMALL = 1_000_000  # bytes of a record that takes so little time to apply that every request waits for it
 LATER_S = 2.0  # after everything was replaced, until what was before is no longer needed
@@ -39,6 +42,12 @@ class Replica:
         self._lock = threading.RLock()  # held while records are applied
         self._log: ChangeLog | None = None
         self._position = 0  # in the log, up to which all records are applied
+
+    def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
+        """The state, and what it was made of at the same time: configuration, times of commits, entries."""
+        with self._lock:
+            contents = self.contents
+            return self.state, contents.configuration, contents.git.committed, dict(contents.entries)
 
     def share(self, log: ChangeLog) -> None:
         """Have a log in common with the processes that are forked from now on."""

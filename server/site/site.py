@@ -22,7 +22,7 @@ from server.paths import FOLDER, state_folder
 from server.problems import Problem, in_order
 from server.site.change import Change, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
-from server.site.configure import configure
+from server.site.configure import Configuration, configure
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
@@ -30,11 +30,12 @@ from server.site.look import look, look_at, look_at_written, seems_changed
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work
+from server.storage.git.times import CommitTimes
 from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
 from server.storage.read import parsed, refuse_unreadable
-from server.storage.store import Store
+from server.storage.store import Entry, Store
 from server.write.context import Context
 
 __all__ = ["Change", "Site", "State"]
@@ -81,6 +82,10 @@ class Site:
     def git(self) -> Path | None:
         """The repository's folder whose HEAD and index belong to the site, or None."""
         return self._contents.git.folder
+
+    def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
+        """The state, and what it was made of at the same time: configuration, times of commits, entries."""
+        return self._replica.basis()
 
     @property
     def roots(self) -> tuple[str, ...]:

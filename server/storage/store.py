@@ -4,8 +4,9 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from server.config.model import Settings
 from server.documents.constraints import broken_within
@@ -29,13 +30,17 @@ from server.problems import Problem, Severity
 from server.schema.model import FILE_FIELDS, UPLOAD, Schema
 from server.storage.files import Signature, digest_of, signature
 from server.storage.images.cache import ImageCache
+from server.storage.images.kinds import ImageSize
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, read_media, upload_path
-from server.storage.read import decode, parse, positions_of, read_bytes, read_text, refuse_empty
+from server.storage.read import decode, parse, positions_of, read_bytes, refuse_empty
 
 log = logging.getLogger("quire")
 
 
+# What a picture is: its size, and its formats if they are made; None for what there is not.
+ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
+NO_FACTS: ImageFacts = (None, None)
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)
 Timestamps = Callable[[str, float], tuple[str, str]]
 
@@ -123,20 +128,42 @@ class Store:
         return Entry(path, found, None, (problem,))
 
     def _read_media(self, path: str) -> Entry:
-        status = os.stat(self.root / path)
-        created, updated = self.timestamps(path, status.st_mtime)
+        found, facts = signature(os.stat(self.root / path)), NO_FACTS
+        if self.image_cache:
+            facts = self.image_cache.facts(upload_path(path) or "")
+        sidecar = path + DESCRIPTION
+        if link_problem(str(self.root / sidecar), sidecar, str(self.root)):
+            return self.media_entry(path, found, facts)
+        try:
+            beside = signature(os.stat(self.root / sidecar))
+        except FileNotFoundError:
+            return self.media_entry(path, found, facts)
+        try:
+            return self.media_entry(path, found, facts, read_bytes(self.root, sidecar)[0], beside)
+        except FileNotFoundError:
+            return self.media_entry(path, found, facts)
+        except SyntaxProblem as error:
+            entry = self.media_entry(path, found, facts, b"", beside)
+            return replace(entry, problems=(syntax_problem(sidecar, error, "warning"),))
+
+    def media_entry(
+        self,
+        path: str,
+        found: Signature,
+        facts: ImageFacts,
+        described: bytes = b"",
+        beside: Signature | None = None,
+    ) -> Entry:
+        """The entry of a media file, with the text (`described`) and signature of its description."""
+        created, updated = self.timestamps(path, found[0] / 1e9)
         sidecar, positions = path + DESCRIPTION, Positions()
         description: Tree = None
-        beside: Signature | None = None
         problems: list[Problem] = []
-        try:
-            if link_problem(str(self.root / sidecar), sidecar, str(self.root)) is None:
-                beside = signature(os.stat(self.root / sidecar))
-                description = read_yaml(read_text(self.root, sidecar)[0], positions)
-            written = self.timestamps(sidecar, os.stat(self.root / sidecar).st_mtime)
+        if beside:
+            written = self.timestamps(sidecar, beside[0] / 1e9)
             created, updated = min(created, written[0]), max(updated, written[1])
-        except FileNotFoundError:
-            pass
+        try:
+            description = read_yaml(decode(described), positions)
         except SyntaxProblem as error:
             problems.append(syntax_problem(sidecar, error, "warning"))
         if not isinstance(description, dict):
@@ -146,15 +173,15 @@ class Store:
         document = read_media(
             self.schema.types[UPLOAD],
             path,
-            status.st_size,
+            found[1],
             description,
             (created, updated),
             self.settings.default_locale,
             reading,
-            *(self.image_cache.facts(upload_path(path) or "") if self.image_cache else (None, None)),
+            *facts,
         )
         problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.wrong]
-        return Entry(path, signature(status), document, tuple(problems), beside=beside)
+        return Entry(path, found, document, tuple(problems), beside=beside)
 
     def _document(self, path: str, claim: Claim, data: bytes, found: Signature) -> Entry:
         text, digest = decode(data), digest_of(data)

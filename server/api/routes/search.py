@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
+from server.api.environ import COMMIT
 from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of
@@ -46,7 +47,15 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         limit = min(limit, state.settings.max_page_size)
         if page * limit > MOST:
             raise _invalid("page", f"only the first {MOST:,} hits can be paged through")
-        found = engine.find(state, question, scope, (page - 1) * limit, limit, budget_of(request))
+        found = engine.find(
+            state,
+            question,
+            scope,
+            (page - 1) * limit,
+            limit,
+            budget_of(request),
+            current=COMMIT not in request.environ,
+        )
         index = _index(found, whole=_reads_everything(state, actor))
         finders = Finders(question, budget_of(request))
         body = _body(found, question, finders, scope, state, page, limit, index)

@@ -6,6 +6,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 
 from server.storage.git.command import git_bytes
+from server.storage.links import may_lead
 
 _FILE, _LINK = ("100644", "100755", "100664"), "120000"
 MOST_LINKS = 8  # that lead to one another
@@ -20,7 +21,7 @@ class Blob:
 
 
 def read_tree(root: Path, commit: str) -> dict[str, Blob]:
-    """The files of the site at `root` in a commit, by path. Links stand for what they lead to in the site.
+    """The files of the site at `root` in a commit, by path. Links stand for what they may lead to.
 
     Empty where git can't tell.
     """
@@ -35,9 +36,7 @@ def read_tree(root: Path, commit: str) -> dict[str, Blob]:
                 files[path] = Blob(id_, int(size))
             elif mode == _LINK:
                 links[path] = Blob(id_, int(size))
-    if links:
-        files.update(_behind_links(root, files, links))
-    return files
+    return {**files, **_behind_links(root, files, links)} if links else files
 
 
 def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blob]) -> dict[str, Blob]:
@@ -54,12 +53,13 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
             if target not in targets:
                 break
             target = targets[target]
+        if target in targets or not may_lead(path, target):
+            continue
         if target in files:
             found[path] = files[target]
-        elif target not in targets and target != ".":
-            inside = f"{target}/"
-            below = {p.removeprefix(inside): blob for p, blob in files.items() if p.startswith(inside)}
-            found.update((f"{path}/{rest}", blob) for rest, blob in below.items())
+        inside = f"{target}/"
+        below = {p.removeprefix(inside): blob for p, blob in files.items() if p.startswith(inside)}
+        found.update((f"{path}/{rest}", blob) for rest, blob in below.items())
     return found
 
 

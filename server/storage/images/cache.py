@@ -15,7 +15,7 @@ from collections.abc import Container
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from server.errors import BusyError
 from server.paths import FOLDER, UPLOADS
@@ -152,13 +152,18 @@ class ImageCache:
             self._known = {}
 
 
+def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
+    """The size of a picture, by the ending of its name; None of a file that is none."""
+    if ending.lower() not in PICTURES:
+        return None
+    measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
+    return cast(ImageSize | None, measure(file, ending))
+
+
 def _read(file: BufferedReader, ending: str) -> _Known:
     """What there is to know of an opened file."""
-    found, image_size, key = signature(os.fstat(file.fileno())), None, ""
-    if ending.lower() in PICTURES:
-        image_size = import_module("server.storage.images.measure").measure(
-            file, ending
-        )  # docs/packages.py, LAZY
+    found, key = signature(os.fstat(file.fileno())), ""
+    image_size = size_of_image(file, ending)
     if needs_formats(image_size, ending):
         file.seek(0)
         key = hashlib.file_digest(file, "sha256").hexdigest()[:32]

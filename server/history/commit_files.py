@@ -1,0 +1,146 @@
+"""The files of a commit as a site would read them from a checkout: its configuration and its entries."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from posixpath import splitext
+
+from server.errors import StorageError
+from server.paths import SETTINGS, TYPES
+from server.site.configure import Configuration, configure
+from server.site.contents import equal
+from server.storage.files import ignored, is_utf_8
+from server.storage.git.tree import Blob, read_blobs
+from server.storage.images.cache import size_of_image
+from server.storage.media import DESCRIPTION, upload_path
+from server.storage.read import MAX_BYTES
+from server.storage.store import NO_FACTS, Entry, ImageFacts, Store
+
+AT_ONCE = 32_000_000  # bytes of files that are in memory while they are read
+
+Blobs = Mapping[str, Blob]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Entries that are known already, by path, each of a file with some blob."""
+
+    blobs: Blobs
+    entries: Mapping[str, Entry]
+
+
+def configuration_files(blobs: Blobs) -> dict[str, Blob]:
+    """The files that configure a site, among all of a commit."""
+    return {p: blob for p, blob in blobs.items() if p == SETTINGS or p.startswith(f"{TYPES}/")}
+
+
+def read_configuration(root: Path, blobs: Blobs) -> Configuration:
+    """The configuration of a commit. Raises SetupError where it is broken, StorageError for a full disk.
+
+    It is read from a copy of its few files.
+    """
+    files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
+    contents = read_blobs(root, [blob.id for blob in files.values()])
+    try:
+        with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+            for path, data in zip(files, contents, strict=True):
+                copy = Path(folder, path)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(data or b"")
+            return configure(Path(folder))
+    except OSError as error:
+        raise StorageError(f"A past state can't be read: {os.strerror(error.errno or 0)}") from error
+
+
+def read_entries(store: Store, blobs: Blobs, known: Known) -> tuple[dict[str, Entry], int]:
+    """The entries of a commit's files, and how many bytes were read for them.
+
+    Those that are known of the same file under the same timestamps are taken over.
+    """
+    entries: dict[str, Entry] = {}
+    left: list[str] = []
+    for path in _paths(store, blobs):
+        found = _taken_over(store, path, blobs, known)
+        if found is None:
+            left.append(path)
+        else:
+            entries[path] = found
+    size = 0
+    for part in _parts(left, blobs):
+        read = read_blobs(store.root, [blobs[path].id for path in part])
+        for path, data in zip(part, read, strict=True):
+            entry = None if data is None else store.entry(path, data, (0, len(data), 0))
+            if entry is not None:
+                size += len(data or b"")
+                entries[path] = _kept(entry, known.entries.get(path))
+    for path in [path for path in blobs if upload_path(path)]:
+        if _is_content(path) and store.owner(path, blobs.__contains__) == path:
+            entries[path] = _kept(_media_entry(store, path, blobs, known), known.entries.get(path))
+    return entries, size
+
+
+def _paths(store: Store, blobs: Blobs) -> Iterator[str]:
+    """The documents among the files of a commit."""
+    for path, blob in blobs.items():
+        if blob.size <= MAX_BYTES and _is_content(path) and not upload_path(path) and store.claimed(path):
+            yield path
+
+
+def _is_content(path: str) -> bool:
+    return is_utf_8(path) and not any(map(ignored, path.split("/")))
+
+
+def _taken_over(store: Store, path: str, blobs: Blobs, known: Known) -> Entry | None:
+    """What is known of a file, if that is what it would be read as now."""
+    entry = known.entries.get(path)
+    if entry is None or known.blobs.get(path) != blobs[path]:
+        return None
+    if entry.document is None or any(problem.severity == "error" for problem in entry.problems):
+        return None  # It may have the document of an earlier version, which was sound.
+    return entry if entry.derived in (None, store.timestamps(path, 0)) else None
+
+
+def _kept(entry: Entry, before: Entry | None) -> Entry:
+    """An entry with the document that is known already, where that says the same."""
+    old = before.document if before else None
+    return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
+
+
+def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
+    """The paths in parts that are small enough to be in memory together."""
+    part: list[str] = []
+    size = 0
+    for path in paths:
+        if part and size + blobs[path].size > AT_ONCE:
+            yield part
+            part, size = [], 0
+        part.append(path)
+        size += blobs[path].size
+    if part:
+        yield part
+
+
+def _media_entry(store: Store, path: str, blobs: Blobs, known: Known) -> Entry:
+    blob, beside = blobs[path], blobs.get(path + DESCRIPTION)
+    facts = NO_FACTS
+    if store.image_cache and known.blobs.get(path) == blob:
+        facts = store.image_cache.facts(upload_path(path) or "")
+    elif blob.size <= MAX_BYTES:
+        facts = _facts(store.root, path, blob)
+    if beside is None or beside.size > MAX_BYTES:
+        return store.media_entry(path, (0, blob.size, 0), facts)
+    described = next(read_blobs(store.root, [beside.id])) or b""
+    return store.media_entry(path, (0, blob.size, 0), facts, described, (0, beside.size, 0))
+
+
+def _facts(root: Path, path: str, blob: Blob) -> ImageFacts:
+    """The size of a picture that is not there any more. Its formats are not made anew."""
+    ending = splitext(path)[1]
+    data = next(read_blobs(root, [blob.id]))
+    try:
+        return (size_of_image(BytesIO(data), ending), None) if data else NO_FACTS
+    except (OSError, ValueError):
+        return NO_FACTS

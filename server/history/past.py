@@ -1,0 +1,193 @@
+"""The states of a site at its commits, for whoever asks how it was (docs/history.md).
+
+A state is made from what differs to one that is known: the current state, or one that was asked for before.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from server.bounded import Cache
+from server.config.model import Settings
+from server.errors import ConflictError, SetupError, ValidationError
+from server.history.commit_files import Blobs, Known, configuration_files, read_configuration, read_entries
+from server.index.fragments import Fragments
+from server.index.snapshot import Snapshot, apply, build
+from server.index.text_search import Found
+from server.paths import cache_folder
+from server.schema.model import Schema
+from server.site.configure import Configuration
+from server.site.site import Site, State
+from server.storage.git.log import CommitLog
+from server.storage.git.refs import COMMIT_ID, commit_at, find_commit, head_commit, read_time, refs_mark
+from server.storage.git.times import CommitTimes, with_commits
+from server.storage.git.tree import read_tree
+from server.storage.store import Entry, Store
+
+MOST_BYTES = 128 * 1024 * 1024  # of states that are kept in a process, beside the current one
+SMALL_CACHE = 2 * 1024 * 1024  # of what is rendered with all that it populates, in each state
+_PER_FILE = 600  # bytes that a file takes in a state, beside its text
+_CANDIDATES = 4  # of the states that are kept, the last ones, among which the nearest is looked for
+_NAMES = 256  # names whose commit is remembered
+NO_REPOSITORY = "The site is in no git repository; run git init in its folder and commit it first"
+NO_COMMIT = "The site's git repository has no commit yet; commit it first"
+# What decides how content is read and answered. All else, such as roles and limits, is as it is today.
+OF_THEN = (
+    "name", "default_locale", "locales", "page_size", "max_page_size", "populate_with_pagination", "populate",
+    "v4",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PastState:
+    """The state of the site at a commit, what it was made of, and how many bytes it takes, about."""
+
+    commit: str
+    state: State
+    configuration: Configuration
+    known: Known
+    size: int
+
+
+class PastStates:
+    """States of a site at commits; the last that were asked for are kept. Safe to use from many threads."""
+
+    def __init__(self, site: Site, most: int = MOST_BYTES) -> None:
+        self.site = site
+        self.log = CommitLog(site.root, cache_folder(site.root))
+        self._kept: Cache[str, PastState] = Cache(most, lambda _, past: past.size)
+        self._configurations: dict[frozenset[tuple[str, str]], Configuration] = {}
+        self._answered: dict[str, tuple[PastState, Settings, State]] = {}
+        self._names: dict[str, tuple[object, str]] = {}
+        self._fragments = Fragments()  # of documents that are in no current state
+        self._lock = threading.Lock()
+
+    def resolve(self, name: str) -> str:
+        """The commit that somebody means: by an id, a tag, a branch or a time, such as `2026-11-01`.
+
+        Raises ValidationError where it means none, ConflictError in a site without commits.
+        """
+        folder = self._folder()
+        if COMMIT_ID.fullmatch(name) and self._kept.get(name):
+            return name
+        mark, known = refs_mark(folder, name), self._names.get(name)
+        if known is None or known[0] != mark:
+            if len(self._names) >= _NAMES:
+                self._names.clear()
+            known = self._names[name] = (mark, self._find(name))
+        return known[1]
+
+    def _find(self, name: str) -> str:
+        head, time = head_commit(self.site.root), read_time(name)
+        if not head:
+            raise ConflictError(NO_COMMIT)
+        commit = find_commit(self.site.root, name)
+        if not commit and time is not None:
+            commit = commit_at(self.log, head, time)
+            if not commit:
+                raise ValidationError(f'There is no commit from "{name}" or before')
+        if not commit:
+            raise ValidationError(f'"{name[:100]}" is no commit, tag, branch or time, such as 2026-11-01')
+        return commit
+
+    def is_kept(self, commit: str) -> bool:
+        """Whether the state at a commit is there, without having to be made."""
+        return self._kept.get(commit) is not None
+
+    def at(self, commit: str) -> PastState:
+        """The state at a commit. Raises ConflictError where the configuration at that commit is broken."""
+        past = self._kept.get(commit)
+        if past is not None:
+            return past
+        with self._lock:
+            past = self._kept.get(commit)
+            if past is None:
+                past = self._make(commit)
+                self._kept.put(commit, past)
+            return past
+
+    def answered(self, commit: str, today: Settings) -> State:
+        """The state at a commit as requests see it: who may do what, and how much, is as it is today."""
+        past, known = self.at(commit), self._answered.get(commit)
+        if known is None or known[0] is not past or known[1] is not today:
+            then = {name: getattr(past.state.settings, name) for name in OF_THEN}
+            state = replace(past.state, settings=replace(today, **then))
+            if len(self._answered) >= _NAMES:
+                self._answered.clear()
+            known = self._answered[commit] = past, today, state
+        return known[2]
+
+    def _folder(self) -> Path:
+        if self.site.git is None:
+            raise ConflictError(NO_REPOSITORY)
+        return self.site.git
+
+    def _make(self, commit: str) -> PastState:
+        root = self.site.root
+        blobs = read_tree(root, commit)
+        self.log.update(commit)
+        times = CommitTimes(commit, with_commits({}, self.log.before(commit)))
+        current = self._current()
+        configuration = self._configuration(commit, blobs, current)
+        base = self._base(configuration.schema, blobs, current)
+        known = base.known if base else Known({}, {})
+        store = Store(
+            root, configuration.schema, configuration.settings, times.timestamps, self.site.image_cache
+        )
+        entries, size = read_entries(store, blobs, known)
+        snapshot = self._snapshot(configuration.schema, base, entries)
+        state = State(configuration.settings, configuration.schema, snapshot)
+        size += SMALL_CACHE + _PER_FILE * len(entries)
+        return PastState(commit, state, configuration, Known(blobs, entries), size)
+
+    def _current(self) -> PastState:
+        """The current state, with the blobs of those files alone that do not differ from the last commit."""
+        state, configuration, committed, entries = self.site.basis()
+        blobs = read_tree(self.site.root, committed.commit) if committed.commit else {}
+        same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
+        return PastState(committed.commit, state, configuration, Known(same, entries), 0)
+
+    def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
+        """The configuration of a commit, with the schema of one that is known where that says the same."""
+        ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())
+        found = self._configurations.get(ids)
+        if found is None:
+            try:
+                found = read_configuration(self.site.root, blobs)
+            except SetupError as error:
+                raise ConflictError(f"The site was broken at commit {commit[:10]}: {error}") from error
+            others = (current, *(past for _, past in self._kept.items()))
+            same = (o.configuration for o in others if o.configuration.shape == found.shape)
+            if (other := next(same, None)) is not None:
+                found = replace(found, schema=other.schema)
+            if len(self._configurations) >= _NAMES:
+                self._configurations.clear()
+            self._configurations[ids] = found
+        return found
+
+    def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
+        """The state to begin with: of those with the same schema, the one that has most files in common."""
+        kept = [past for _, past in self._kept.items()][-_CANDIDATES:]
+        candidates = [past for past in (current, *kept) if past.configuration.schema is schema]
+
+        def in_common(past: PastState) -> int:
+            return sum(past.known.blobs.get(path) == blob for path, blob in blobs.items())
+
+        return max(candidates, key=in_common, default=None)
+
+    def _snapshot(self, schema: Schema, base: PastState | None, entries: Mapping[str, Entry]) -> Snapshot:
+        documents = {path: entry.document for path, entry in entries.items() if entry.document}
+        if base is not None:
+            before = {path: e.document for path, e in base.known.entries.items() if e.document}
+            removed = [document for path, document in before.items() if documents.get(path) is not document]
+            added = [document for path, document in documents.items() if before.get(path) is not document]
+            if len(removed) + len(added) <= len(documents) // 2:
+                begun = replace(base.state.snapshot, fragments=Fragments(0), found=Found(0))
+                return self._with_caches(apply(begun, removed, added))
+        return self._with_caches(build(schema, documents.values()))
+
+    def _with_caches(self, snapshot: Snapshot) -> Snapshot:
+        """A snapshot whose caches are small, beside one for the documents of all past states."""
+        shown, found = Fragments(SMALL_CACHE), Found(SMALL_CACHE)
+        return replace(snapshot, fragments=self._fragments, shown=shown, found=found)

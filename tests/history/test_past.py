@@ -1,0 +1,250 @@
+"""`?at=`: the content as it was at a commit, answered as a checkout of that commit would be."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeApi
+from tests.git import commit_all, git
+from tests.sites import STRING, Api, collection, make, relation, translated, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000003000000020802000000124c0d0a"
+    "0000000c49444154789c6360a00f00000049000100c5a1d1220000000049454e44ae426082"
+)
+SITE = "locales: {available: [en, fr]}\nsearch: {index: false}\nroles: {public: {note: [find, findOne]}}\n"
+TAGS = collection("tag", {"name": STRING})
+NOTES = collection(
+    "note",
+    {
+        "title": translated(STRING),
+        "body": {"type": "richtext"},
+        "cover": {"type": "media"},
+        "tags": relation("manyToMany", "tag"),
+    },
+    drafts=True,
+    localized=True,
+)
+FIRST = {
+    "site.yaml": SITE,
+    **TAGS,
+    **NOTES,
+    "content/tags/sea.yaml": "name: Sea\n",
+    "content/tags/fog.yaml": "name: Fog\n",
+    "content/notes/one.md": "---\ntitle: One\ntags: [sea]\ncover: a.png\n---\nThe first harbour.\n",
+    "content/notes/one.fr.md": "---\ntitle: Un\n---\n",
+    "content/notes/two.draft.md": "---\ntitle: Two\n---\nNot yet.\n",
+    "content/uploads/a.png": PNG,
+    "content/uploads/a.png.yaml": "alternativeText: A harbour\n",
+}
+READS = (
+    "/api/notes?populate=*&sort=title",
+    "/api/notes?status=draft&populate=*&sort=title",
+    "/api/notes?locale=fr&populate=*",
+    "/api/notes?filters[title][$contains]=n&pagination[withCount]=false",
+    "/api/notes/one?populate[tags][fields]=name",
+    "/api/notes/two",
+    "/api/tags?sort=updatedAt:desc&populate=*",
+    "/api/tags/sea",
+    "/api/upload/files",
+    "/api/content-type-builder/content-types",
+)
+
+
+def commit(root: Path, hour: int) -> str:
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", f"hour {hour}", at=f"2030-05-01T{hour:02d}:00:00Z")
+    return git(root, "rev-parse", "HEAD").strip()
+
+
+@pytest.fixture
+def commits(tmp_path: Path) -> list[str]:
+    """A site in which everything changes that can, commit by commit."""
+    root = tmp_path / "site"
+    write(root, FIRST)
+    commit_all(root, at="2030-05-01T00:00:00Z")
+    made = [git(root, "rev-parse", "HEAD").strip()]
+    write(root, {"content/notes/one.md": "---\ntitle: One more\ntags: [fog, sea]\n---\nThe harbour.\n"})
+    made.append(commit(root, 1))
+    git(root, "mv", "content/notes/two.draft.md", "content/notes/two.md")
+    git(root, "mv", "content/tags/fog.yaml", "content/tags/mist.yaml")
+    made.append(commit(root, 2))
+    write(root, collection("tag", {"name": STRING, "label": {"type": "string", "default": "x"}}))
+    write(root, {"content/tags/sea.yaml": "name: Sea\nlabel: wide\n"})
+    git(root, "rm", "-q", "content/uploads/a.png", "content/uploads/a.png.yaml", "content/notes/one.fr.md")
+    made.append(commit(root, 3))
+    write(root, {"content/uploads/a.png": PNG, "content/tags/sea.yaml": "name: Sea\n"})
+    write(root, {"site.yaml": SITE.replace("[en, fr]", "[fr, en]")})
+    made.append(commit(root, 4))
+    (root / "content/tags/link.yaml").symlink_to("sea.yaml")
+    write(root, {"content/notes/broken.md": "---\ntitle: [\n---\n", "content/.hidden/x.yaml": "name: x\n"})
+    made.append(commit(root, 5))
+    return made
+
+
+def serve(root: Path) -> Api:
+    return make(root, {})
+
+
+def serve_copy(root: Path, number: int = 0) -> Api:
+    """A server of a copy of a site, which knows nothing of before."""
+    copy = root.with_name(f"again{number}")
+    shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(".quire"))
+    return make(copy, {})
+
+
+def test_a_past_state_is_answered_as_a_checkout_of_it(tmp_path: Path, commits: list[str]) -> None:
+    site = serve(tmp_path / "site")
+    checkouts = []
+    for number, id_ in enumerate(commits):
+        copy = tmp_path / f"copy{number}"
+        git(tmp_path, "clone", "-q", str(tmp_path / "site"), str(copy))
+        git(copy, "checkout", "-q", id_)
+        checkouts.append((id_, serve(copy)))
+    for id_, checkout in [*checkouts, *reversed(checkouts)]:
+        for path in READS:
+            then = site.get(f"{path}{'&' if '?' in path else '?'}at={id_}")
+            wanted = checkout.get(path)
+            assert then.body == wanted.body, (commits.index(id_), path)
+            assert then.status == wanted.status
+            assert then.headers["Quire-Commit"] == id_
+    for api in (site, *(checkout for _, checkout in checkouts)):
+        api.accounts.close()
+
+
+def test_states_do_not_depend_on_those_that_were_asked_for_before(tmp_path: Path, commits: list[str]) -> None:
+    site = serve(tmp_path / "site")
+    path = "/api/notes?populate=*&sort=title&at="
+    first = {id_: site.get(path + id_).raw for id_ in commits}
+    for number, id_ in reversed([*enumerate(commits)]):
+        fresh = serve_copy(site.root, number)
+        assert fresh.get(path + id_).raw == first[id_] == site.get(path + id_).raw
+        fresh.accounts.close()
+    site.accounts.close()
+
+
+def test_what_is_not_committed_is_not_in_any_commit(tmp_path: Path, commits: list[str]) -> None:
+    site = serve(tmp_path / "site")
+    committed = site.get("/api/notes?at=HEAD&sort=title").raw
+    write(
+        site.root,
+        {
+            "content/notes/one.md": "---\ntitle: By hand\n---\n",
+            "content/notes/new.md": "---\ntitle: New\n---\n",
+        },
+    )
+    site.site.refresh()
+    assert site.put("/api/tags/sea", {"name": "Ocean"}).status == 200
+    assert site.get("/api/notes?sort=title").raw != committed
+    again = serve_copy(site.root)
+    for api in (site, again):
+        assert api.get("/api/notes?at=HEAD&sort=title").raw == committed
+        assert api.get("/api/tags/sea?at=main").data["name"] == "Sea"
+        api.accounts.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("HEAD", 5),
+        ("main", 5),
+        ("main~2", 3),
+        ("2030-05-01T02:30Z", 2),
+        ("2030-05-01", 5),
+        ("2030-05-01T00:00:00Z", 0),
+    ],
+)
+def test_a_commit_is_named_by_branch_or_time(
+    tmp_path: Path, commits: list[str], name: str, number: int
+) -> None:
+    site = serve(tmp_path / "site")
+    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == commits[number]
+    site.accounts.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing", "--all", "-x", "", "main..HEAD", "2029-01-01", "2030-99-01", "main:x"]
+)
+def test_a_name_of_no_commit_is_refused_by_name(tmp_path: Path, commits: list[str], name: str) -> None:
+    site = serve(tmp_path / "site")
+    answer = site.get(f"/api/tags?at={name}")
+    assert answer.status == 400
+    assert f'"{name}"' in answer.error["message"]
+    site.accounts.close()
+
+
+def test_a_branch_that_moves_names_another_commit(tmp_path: Path, commits: list[str]) -> None:
+    site = serve(tmp_path / "site")
+    git(site.root, "branch", "preview", commits[0])
+    assert site.get("/api/tags?at=preview").headers["Quire-Commit"] == commits[0]
+    git(site.root, "branch", "-f", "preview", commits[3])
+    assert site.get("/api/tags?at=preview").headers["Quire-Commit"] == commits[3]
+    site.accounts.close()
+
+
+def test_a_full_id_may_be_kept_for_ever_and_a_branch_not(tmp_path: Path, commits: list[str]) -> None:
+    site = serve(tmp_path / "site")
+    assert "immutable" in site.get(f"/api/tags?at={commits[1]}").headers["Cache-Control"]
+    assert "immutable" not in site.get(f"/api/tags?at={commits[1][:12]}").headers["Cache-Control"]
+    assert "immutable" not in site.get("/api/tags?at=main").headers["Cache-Control"]
+    assert "immutable" not in site.get(f"/api/tags/none?at={commits[1]}").headers.get("Cache-Control", "")
+    etag = site.get(f"/api/tags?at={commits[1]}").headers["ETag"]
+    assert site.get(f"/api/tags?at={commits[1]}", headers={"If-None-Match": etag}).status == 304
+    site.accounts.close()
+
+
+def test_the_past_takes_a_permission_of_its_own(tmp_path: Path, commits: list[str]) -> None:
+    site = serve(tmp_path / "site")
+    site.token("reader", may=["note.find", "history.read"])
+    site.token("writer", may=["note.find", "note.update", "note.readDraft"])
+    path = f"/api/notes?at={commits[0]}"
+    assert site.get(path, "reader").ids == ["one"]
+    assert [site.get(path, who).status for who in ("writer", "public")] == [403, 403]
+    assert site.get(f"{path}&status=draft", "reader").status == 403  # who may do what is as it is today
+    assert site.get(f"/api/tags?at={commits[0]}", "reader").status == 403
+    assert site.get("/api/notes?at=nothing", "public").status == 403  # nor which names there are
+    site.accounts.close()
+
+
+def test_the_past_is_searched_by_looking_at_it(tmp_path: Path, commits: list[str]) -> None:
+    site = serve(tmp_path / "site")
+    assert [hit["documentId"] for hit in site.get(f"/search?q=first&at={commits[0]}").data] == ["one"]
+    assert site.get("/search?q=first").data == []
+    site.accounts.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_the_past_can_not_be_written(tmp_path: Path, commits: list[str], method: str) -> None:
+    site = serve(tmp_path / "site")
+    path = "/api/tags" if method == "POST" else "/api/tags/sea"
+    assert site.ask(method, f"{path}?at=main", json={"data": {"name": "x"}}).status == 400
+    assert site.get("/api/tags/sea").data["name"] == "Sea"
+    site.accounts.close()
+
+
+def test_a_commit_with_a_broken_schema_says_so(tmp_path: Path, commits: list[str]) -> None:
+    root = tmp_path / "site"
+    write(root, {"content-types/note.json": "{"})
+    broken = commit(root, 6)
+    write(root, NOTES)
+    commit(root, 7)
+    site = serve(root)
+    answer = site.get(f"/api/tags?at={broken}")
+    assert answer.status == 409
+    assert "content-types/note.json" in answer.error["message"]
+    site.accounts.close()
+
+
+def test_a_site_in_no_repository_says_what_to_do(make_api: MakeApi) -> None:
+    api = make_api(FIRST)
+    answer = api.get("/api/tags?at=main")
+    assert answer.status == 409
+    assert "git init" in answer.error["message"]
+    git(api.root, "init", "-q")
+    api.site.refresh()
+    answer = api.get("/api/tags?at=main")
+    assert answer.status == 409
+    assert "commit" in answer.error["message"]
