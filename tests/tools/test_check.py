@@ -560,7 +560,7 @@ FIXED: dict[str, tuple[str, str, str]] = {
         "pictures: [ /uploads/knots.txt,content/uploads/knots.txt ]\n---\n\n\n   Text.  \n\n",
         "---\n# first\ntitle:   A   # the title\nauthor:  'nell'  # her\n"
         'authors:\n- team--ida # and\n- nell\n- "nobody"\n'
-        "pictures: [knots.txt, knots.txt]\n---\n\n\n   Text.  \n\n",
+        "pictures: [ knots.txt,knots.txt ]\n---\n\n\n   Text.  \n\n",
     ),
     "with other line ends and no end of the last line": (
         "content/pages/a.yaml",
