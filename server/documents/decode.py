@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.documents.advice.dates import timestamp_advice
+from server.documents.advice.values import advice, component_advice
 from server.documents.ids import composed
 from server.documents.readers import READERS, Unreadable
 from server.documents.timestamps import read_timestamp
@@ -73,7 +75,8 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     try:
         return READERS[kind](tree, attribute)
     except Unreadable as error:
-        reading.fail(path, f"expected {error.expected}, found {_shown(tree)}", error.fix)
+        fix = error.fix or advice(attribute, tree)
+        reading.fail(path, f"expected {error.expected}, found {_shown(tree)}", fix)
         return None
 
 
@@ -99,9 +102,7 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
 
 def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Component | None:
     if not isinstance(tree, dict):
-        reading.fail(
-            path, f"expected a mapping, found {_shown(tree)}", f"write the attributes of {type_.uid}"
-        )
+        reading.fail(path, f"expected a mapping, found {_shown(tree)}", component_advice(type_))
         return None
     warn_unknown(type_, tree, path, reading, allowed=("id", "__component"))
     values = read_attributes(type_, tree, path, reading)
@@ -118,7 +119,8 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         if uid not in attribute.components:
             likeness = 0.9 if uid in reading.types else 0.75  # The name of another component is not mistyped.
             hint = suggestion(str(uid), attribute.components, likeness)
-            fix = hint or "it takes " + ", ".join(attribute.components)
+            takes = ", ".join(attribute.components)
+            fix = hint or (f"it takes {takes}" if uid else f"write which one it is: __component: {takes}")
             what = f'the component "{uid}" has no place here' if uid else "an entry without __component"
             reading.fail((*path, i), what, fix)
             continue
@@ -135,7 +137,8 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
         return otherwise
     if isinstance(written, str) and written and "/" not in written:
         return composed(str(written))
-    reading.fail(("documentId",), "a documentId is text without /", "put it in quotes or remove it")
+    fix = "write it without /, or remove it" if isinstance(written, str) else "put it in quotes, or remove it"
+    reading.fail(("documentId",), "a documentId is text without /", fix)
     return otherwise
 
 
@@ -147,7 +150,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
     try:
         return read_timestamp(str(written))
     except ValueError:
-        fix = "write it as 2024-02-29T10:20:30Z"
+        fix = timestamp_advice(str(written))
         reading.fail((name,), f'"{written}" is no timestamp', fix, warning=True)
         return otherwise
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from server.documents.document import PUBLISHED, VALUES, Document
+from server.documents.document import PUBLISHED, VALUES, Document, column_of
+from server.documents.ids import id_of_reference
 from server.documents.readers import Unreadable, read_target
 from server.documents.values import components_at
 from server.formats.positions import KeyPath, Position, Positions, line_and_column, nearest
@@ -11,10 +12,12 @@ from server.formats.tree import Tree
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import PEOPLE, Attribute, Schema, Type
+from server.schema.naming import title_of
 from server.spelling import Suggestions
 
 Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file
 MEDIA = "media"
+MOST_TITLES = 50_000  # versions of a type, whose titles are looked at
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
@@ -25,7 +28,7 @@ def dangling(
 
     `parsed` gives the tree of a file, and the positions of everything in it.
     """
-    suggestions = Suggestions()
+    targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
         missing = [
             (attribute, path, target)
@@ -36,7 +39,7 @@ def dangling(
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
         for attribute, path, target in missing:
-            what, fix = _sentences(snapshot, suggestions, attribute, path, target)
+            what, fix = targets.sentences(attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
             line, column = line_and_column(position)
             yield Problem(document.path, line, what, fix, "warning", column, "dangling")
@@ -129,18 +132,66 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
             yield document
 
 
-def _sentences(
-    snapshot: Snapshot, suggestions: Suggestions, attribute: Attribute, path: KeyPath, target: Any
-) -> tuple[str, str]:
-    """What is wrong with a target, and how to fix it."""
-    name = ".".join(map(str, path))
-    if attribute.type == "media":
-        fix = suggestions.of(target, snapshot.media) or "add the file, or remove the path"
-        return f"{name}: there is no content/uploads/{target}", fix
-    uid, document_id = _key(attribute, target)
-    ids = (key[0] for key in snapshot.tables[uid].versions)
-    fix = suggestions.of(document_id, ids) or "fix the id, or remove it"
-    return f"{name}: {no_document(uid, document_id)}", fix
+class _Targets:
+    """The documents of a snapshot, by what a file may call them: says which were probably meant."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._titles: dict[str, dict[str, str]] = {}
+        self._suggestions = Suggestions()
+
+    def sentences(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
+        """What is wrong with a target that is not there, and how to fix it."""
+        name = ".".join(map(str, path))
+        if attribute.type == "media":
+            fix = self._listed(attribute, MEDIA, target) or self._suggestions.of(target, self._snapshot.media)
+            if "://" in target:
+                fix = "put the file into content/uploads/, and write its path there"
+            return f"{name}: there is no content/uploads/{target}", fix or "add the file, or remove the path"
+        uid, document_id = _key(attribute, target)
+        meant = self._meant(uid, document_id)
+        fix = f'did you mean "{meant}"?' if meant else self._listed(attribute, uid, document_id)
+        ids = (key[0] for key in self._snapshot.tables[uid].versions)
+        fix = fix or self._suggestions.of(document_id, ids)
+        return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
+
+    def _listed(self, attribute: Attribute, uid: str, text: str) -> str:
+        """The list that was meant by a text with several targets in it; "" where it has but one."""
+        many = attribute.multiple if attribute.type == "media" else attribute.to_many
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if len(parts) < 2:
+            parts = text.split()
+            if not all(self._meant(uid, part) for part in parts):
+                return ""
+        if len(parts) < 2 or not many:
+            return ""
+        return f"write a list: [{', '.join(self._meant(uid, part) or part for part in parts)}]"
+
+    def _meant(self, uid: str, text: str) -> str:
+        """The one document that has a text as its id or its title; "" where none has, or several do."""
+        if uid == MEDIA:
+            return text if text in self._snapshot.media else ""
+        return text if exists(self._snapshot, (uid, text)) else self._titles_of(uid).get(_folded(text), "")
+
+    def _titles_of(self, uid: str) -> dict[str, str]:
+        """By title, the one document of a type that has it; "" where several do."""
+        if uid not in self._titles:
+            titles: dict[str, str] = {}
+            documents = list(self._snapshot.tables[uid].versions.values()) if uid not in PEOPLE else []
+            type_ = self._snapshot.schema.types.get(uid)
+            name = title_of(type_) if type_ and len(documents) <= MOST_TITLES else None
+            values = column_of(documents, type_.position[name]) if type_ and name else ()
+            for document, value in zip(documents, values, strict=False):
+                title = _folded(str(value or ""))
+                if titles.setdefault(title, document.document_id) != document.document_id:
+                    titles[title] = ""
+            self._titles[uid] = titles
+        return self._titles[uid]
+
+
+def _folded(title: str) -> str:
+    """A title as a file may refer to it: in any case, with any spaces, and as ids are read."""
+    return " ".join(id_of_reference(title).casefold().split())
 
 
 def no_document(uid: str, document_id: str) -> str:

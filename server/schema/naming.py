@@ -1,12 +1,23 @@
-"""The names that generated descriptions give to types: `Article`, `SharedSeo`."""
+"""Names of types and documents: what generated descriptions call a type, and which attribute is a title."""
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from server.schema.model import BUILT_IN, ROLE, UPLOAD, USER, Schema, Type
 
 _BUILT_IN = {UPLOAD: "UploadFile", USER: "UsersPermissionsUser", ROLE: "UsersPermissionsRole"}
 _WORD = re.compile(r"[A-Za-z0-9]+")
+
+_TITLES = ("title", "name", "headline", "heading", "label")
+
+
+@lru_cache(maxsize=1000)
+def title_of(type_: Type) -> str | None:
+    """The attribute that names a document: the one its uid is made from, or one that is called a title."""
+    shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
+    targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
+    return next((name for name in (*targets, *_TITLES, *shown) if name in shown), None)
 
 
 def key_of(type_: Type) -> str:

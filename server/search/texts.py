@@ -6,7 +6,6 @@ are documents of their own. Texts in components count for the attribute that hol
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -14,6 +13,7 @@ from server.config.model import Settings
 from server.documents.document import Document
 from server.documents.values import components_in
 from server.schema.model import Attribute, Schema, Type
+from server.schema.naming import title_of
 from server.search.markup import block_texts, paragraphs
 
 MOST_CHARACTERS = 1_000_000  # of one text are searched
@@ -33,7 +33,6 @@ READERS: Mapping[str, Callable[[Any], list[str]]] = {
 # The weight of words by the type of their attribute, unless site.yaml says another (`search.weights`).
 WEIGHTS: Mapping[str, float] = {"string": 2, "text": 2, "enumeration": 2, "email": 2}
 TITLE_WEIGHT = 6.0
-_TITLES = ("title", "name", "headline", "heading", "label")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +91,6 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
 def searchable(attribute: Attribute) -> bool:
     """Whether an attribute may have text to search."""
     return attribute.visible and (attribute.type in READERS or attribute.holds_components)
-
-
-@lru_cache(maxsize=1000)
-def title_of(type_: Type) -> str | None:
-    """The attribute that names a document: the one its uid is made from, or one that is called a title."""
-    shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
-    targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
-    return next((name for name in (*targets, *_TITLES, *shown) if name in shown), None)
 
 
 def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | None) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from server.config.model import Settings
+from server.documents.advice.values import option_advice
 from server.documents.constraints import broken_within
 from server.documents.decode import (
     Mismatch,
@@ -198,7 +199,9 @@ class Store:
             unread = {wrong.path for wrong in reading.wrong}
             for at, sentence in broken_within(claim.type, values):
                 if at not in unread:
-                    reading.fail(at, sentence, warning=True, rule="option")
+                    name = str(at[0])
+                    fix = option_advice(claim.type.attributes[name], tree.get(name)) if len(at) == 1 else ""
+                    reading.fail(at, sentence, fix, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.timestamps(path, found[0] / 1e9)
         created, updated = _timestamps(tree, derived or ("", ""), reading)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.documents.advice.values import advice
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
 from server.documents.document import DRAFT, PUBLISHED
@@ -195,7 +196,8 @@ class Validator:
         try:
             return read_scalar(attribute, tree)
         except Unreadable as error:
-            self._fail(path, f"must be {error.expected}", shown(tree))
+            fix = "" if isinstance(tree, dict | list) else error.fix or advice(attribute, tree)
+            self._fail(path, f"must be {error.expected}" + (f"; {fix}" if fix else ""), shown(tree))
             return None
 
     def _component(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:

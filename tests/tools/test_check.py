@@ -385,6 +385,7 @@ def test_the_report_is_grouped_by_file(tmp_path: Path, monkeypatch: pytest.Monke
     assert re.sub(r"\d+\.\d\d s", "N s", done.stdout) == (
         "content/pages/a.md\n"
         '  3:8  ✗ count: expected a whole number, found "x, 50%: \\n"\n'
+        "         write it in digits, such as 12\n"
         '  4:1  ! "colour" is no attribute of api::page.page\n'
         "         add it to content-types/page.json or remove it\n"
         "\n"
@@ -428,7 +429,7 @@ def test_annotations_of_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = "a site%2C with%3A signs/content/pages"
     assert done.stdout.splitlines() == [
         f"::error file={path}/a.md,line=3,col=8,title=quire%3A value::"
-        'count: expected a whole number, found "x, 50%25: \\n"',
+        'count: expected a whole number, found "x, 50%25: \\n" (write it in digits, such as 12)',
         f"::warning file={path}/a.md,line=4,col=1,title=quire%3A unknown-key::"
         '"colour" is no attribute of api::page.page (add it to content-types/page.json or remove it)',
         f"::warning file={path}/b.md,line=3,col=9,title=quire%3A dangling::"
