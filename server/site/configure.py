@@ -37,6 +37,10 @@ class Configuration:
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.default_locale, settings.locales, shapes)
 
+    def says_as_much_as(self, other: "Configuration") -> bool:
+        """Whether another one was read from the same files, and says the same."""
+        return (self.mark, self.settings, self.shape) == (other.mark, other.settings, other.shape)
+
 
 def configure(root: Path) -> Configuration:
     """Read the configuration of the site at `root`. Raises SetupError where it is broken."""

@@ -1,12 +1,13 @@
 """A look at a site's files: whatever is not as it was read becomes one record.
 
 Settings, schema, files and git's history are looked at together, so that a checkout that touches all
-of them is one change. Call it under the site's write lock, with contents that no record is missing from.
+of them is one change. Call it under the site's write lock, with contents that no record is missing from;
+but for `read_anew`, which reads everything for a schema that has changed, and takes long.
 """
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.config.model import FILE
@@ -26,9 +27,10 @@ from server.site.git_state import (
 )
 from server.site.loading import cores, load_contents, uncollected
 from server.site.record import Record
-from server.storage.files import Signature, signature_of
+from server.storage.files import Signature, signature_of, walk
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
+from server.storage.parse_cache import CachedEntry, framed, pack
 from server.storage.store import Entry, Store
 
 TRIES = 5  # how often a file is read again that somebody changes while it is read
@@ -46,18 +48,42 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
     return bool(paths) or folders != contents.folders
 
 
-def look(contents: Contents, hints: Collection[str] | None, writes: int) -> Record | None:
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """Contents that were read under a schema which nobody shows yet; `packed` has their entries as bytes."""
+
+    contents: Contents
+    packed: bytearray
+
+
+def read_anew(contents: Contents) -> Anew | None:
+    """Everything under the schema that the files say now; None where that is the one of some contents.
+
+    It takes long, and needs no lock: what changes meanwhile, `look` finds.
+    """
+    configuration, _, _ = _configuration(contents)
+    if configuration is None or configuration.shape == contents.configuration.shape:
+        return None
+    root, pictures, packed = contents.root, contents.image_cache, bytearray()
+    with uncollected():
+        read = load_contents(root, pictures, configuration, cores=cores(), alone=False, packed=packed)
+    return Anew(read, packed)
+
+
+def look(
+    contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
+) -> Record | None:
     """What differs in the files: in those hinted at, or in all where None or anything else says so.
 
-    `writes` is how many writes there have been. None where nothing differs.
+    `writes` is how many writes there have been. None where nothing differs. A new schema counts only with
+    what `read_anew` has read under it; without that, everything is looked at under the one before.
     """
-    configuration, young = _configuration(contents)
+    configuration, young, settled = _configuration(contents)
+    contents.unsettled -= settled
     if configuration and configuration.shape != contents.configuration.shape:
-        root, pictures, packed = contents.root, contents.image_cache, bytearray()
-        with uncollected():
-            read = load_contents(root, pictures, configuration, cores=cores(), alone=False, packed=packed)
-        anew = read.whole()
-        return replace(anew, writes=writes, unsettled=anew.unsettled | young, packed=packed)
+        if anew and anew.contents.configuration.says_as_much_as(configuration):
+            return _replaced(anew, writes, young)
+        configuration, young = None, set()
     git = look_at_git(contents.root, contents.git)
     everything = hints is None or configuration or git_change(contents.git, git)
     found = walk_for(contents, None if everything else hints)
@@ -68,6 +94,19 @@ def look(contents: Contents, hints: Collection[str] | None, writes: int) -> Reco
     record = replace(record, unsettled=record.unsettled | young)
     same = not (record.entries or record.git or configuration)
     return None if same and (folders, writes) == (contents.folders, contents.writes) else record
+
+
+def _replaced(anew: Anew, writes: int, young: set[str]) -> Record:
+    """Everything that was read anew, with what has changed in the files since."""
+    read, packed = anew.contents, anew.packed
+    git = look_at_git(read.root, read.git)
+    paths, folders = changed(read, (), walk(read.root, read.store.layout.roots))
+    since = _read(read, git, paths | _retimed(read, git))
+    read.apply(replace(since, folders=folders, writes=writes))
+    packed += framed(pack(CachedEntry(entry, 0) for entry in since.entries.values() if entry))
+    whole = read.whole()
+    gone = {path: None for path, entry in since.entries.items() if entry is None}
+    return replace(whole, entries={**whole.entries, **gone}, unsettled=whole.unsettled | young, packed=packed)
 
 
 def look_at(contents: Contents, paths: Iterable[str]) -> Record:
@@ -83,16 +122,16 @@ def look_at_written(contents: Contents, paths: Collection[str], writes: int) -> 
     return replace(record, folders=contents.folders, writes=writes)
 
 
-def _configuration(contents: Contents) -> tuple[Configuration | None, set[str]]:
+def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
     """What site.yaml and content-types/ say now, None where that is as before; and what of it may change
-    again unnoticed.
+    again unnoticed, and what can not any more.
 
     Where they are broken, the last good configuration stays, with the problem, until they are sound.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
     if mark == before.mark and not contents.unsettled & mark.keys():
-        return None, set()
+        return None, set(), set()
     for _ in range(TRIES):
         _wait_for_writers(contents.root, before.mark.keys() | mark.keys(), missing=before.mark)
         mark, at = configuration_mark(contents.root), time.time_ns()
@@ -102,8 +141,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str]]:
         again = _configured(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
-    contents.unsettled -= mark.keys() - young
-    return (None if found == before else found), young
+    return (None if found == before else found), young, mark.keys() - young
 
 
 def _configured(root: Path, before: Configuration, mark: Mapping[str, Signature | None]) -> Configuration:

@@ -28,7 +28,8 @@ class Record:
     A `whole` record differs in everything: its entries are all that there are. `unsettled` are paths
     whose file may change again under the signature that it was read with, `folders` the problems of
     folders and links, `writes` how many writes there had been. Without a configuration or git, those
-    are as they were. `packed` has the entries as bytes, where other processes have read and packed them.
+    are as they were. `packed` has the entries as bytes, where other processes have read and packed them; of
+    a path that it has twice, the last one counts, and none where `entries` says that the file is gone.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -68,8 +69,9 @@ def decode(data: bytes, schema: Schema) -> Record:
     elif configuration:
         configuration = replace(configuration, schema=schema)
     unpacked = (kept for block in blocks_in(packed) for kept in unpack(block, schema.types))
-    found = {kept.entry.path: kept.entry for kept in unpacked}
-    made: Record = replace(plain, entries={**dict.fromkeys(gone), **found}, configuration=configuration)
+    found: dict[str, Entry | None] = {kept.entry.path: kept.entry for kept in unpacked}
+    found.update(dict.fromkeys(gone))
+    made: Record = replace(plain, entries=found, configuration=configuration)
     return made
 
 

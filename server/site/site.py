@@ -26,7 +26,7 @@ from server.site.configure import Configuration, configure
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
-from server.site.look import look, look_at, look_at_written, seems_changed
+from server.site.look import Anew, look, look_at, look_at_written, read_anew, seems_changed
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work
@@ -137,25 +137,35 @@ class Site:
         """Take over what changed in the files; `hints` are paths that may have, None is all.
 
         It is one change, of everything that was found at once. While a git command is at work it
-        waits, and what one has changed under its eyes it looks at again.
+        waits, and what one has changed under its eyes it looks at again. Where a content type has changed,
+        all documents are read before the lock is taken, and others write meanwhile.
         """
         if not self.seems_changed(hints):
             return Change()
         deadline = time.monotonic() + GIT_S
         while True:
             self._wait_for_git(deadline)
+            anew = read_anew(self._contents)
             with self._locked():
-                change = self._look(hints, patient=time.monotonic() < deadline)
-            if change is not None:
+                change = self._look(hints, anew, patient=time.monotonic() < deadline)
+            if change is not None and (anew is None or change.reloaded):
                 return change
 
-    def _look(self, hints: Collection[str] | None, *, patient: bool) -> Change | None:
+    def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
+        """Take over what changed in some files, for a write; a new schema is left to `refresh`."""
+        self._wait_for_git(deadline)
+        with self._locked():
+            self._look(hints, patient=True)
+
+    def _look(
+        self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
+    ) -> Change | None:
         """Append what differs in the files; None for one who is patient and meets a git command at work."""
         contents, writes = self._contents, self._journal.lock.number
         before = moving(contents.git)
         if patient and is_at_work(before[0]):
             return None
-        record = look(contents, None if writes != contents.writes else hints, writes)
+        record = look(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and moving(contents.git) != before:
             return None
         if record is None:
@@ -210,7 +220,7 @@ class Site:
                 left -= 1
                 if not left:
                     raise
-                self.refresh(changeset.paths)
+                self._refresh_files(changeset.paths, deadline)
             else:
                 if change and self.report:
                     self.report(change, time.perf_counter() - began)

@@ -2,9 +2,15 @@
 
 import json
 import threading
+import time
+from contextlib import closing
 from pathlib import Path
 
+from server.site.change_log import ChangeLog
+from server.site.site import Site
+from server.write.context import Context
 from tests.servers import children, free_port, get, start, stop, wait
+from tests.site.cluster import show
 from tests.sites import schema, write
 from tests.waiting import until
 
@@ -15,6 +21,43 @@ FILES: dict[str, str | bytes] = {
     "site.yaml": "roles:\n  public: {note: [find]}\nsearch: {index: false}\n",
     **{f"content/notes/{i}.md": f"---\ntitle: Note {i}\nextra: {i}\n---\n" for i in range(COUNT)},
 }
+
+
+def test_writes_go_on_while_all_documents_are_read_for_a_new_schema(tmp_path: Path) -> None:
+    """One worker reads, the other writes, by the schema before; both come to what is in the files."""
+    root = tmp_path / "site"
+    write(root, FILES)
+    with closing(ChangeLog()) as log:
+        reader, writer = Site(root), Site(root)
+        for site in (reader, writer):
+            site.load()
+            site.share(log)
+        text = "---\ntitle: By API {0}\nextra: {0}\n---\n"
+        write(root, {"content-types/note.json": schema("note", {**NOTE, "extra": "integer"})})
+        reading = threading.Thread(target=reader.refresh)
+        reading.start()
+        number, longest, before = 0, 0.0, 0
+
+        def prepare(number: int, context: Context) -> None:
+            context.changeset.put(f"content/notes/{number}.md", text.format(-number))
+            context.changeset.put(f"content/notes/new-{number}.md", text.format(number))
+            context.changeset.delete(f"content/notes/{COUNT - 1 - number}.md")
+
+        while reading.is_alive() and number < COUNT // 2:
+            number, began = number + 1, time.monotonic()
+            state, _ = writer.write(prepare, number)
+            longest = max(longest, time.monotonic() - began)
+            before += "extra" not in state.schema.subjects["note"].attributes
+            time.sleep(0.02)
+        reading.join()
+        reader.catch_up()
+        writer.catch_up()
+        fresh = Site(root)
+        fresh.load()
+        assert before > 3
+        assert longest < 3.0
+        assert show(reader.state) == show(writer.state) == show(fresh.state)
+        assert not reader.refresh()
 
 
 def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> None:
