@@ -4,12 +4,21 @@ Nothing is read but signatures, and the bytes of files that may have changed und
 """
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.contents import Contents
-from server.storage.files import Signature, Walk, digest_of, ignored, needs_walk, signature_of, walk
+from server.storage.files import (
+    Signature,
+    Walk,
+    digest_of,
+    ignored,
+    needs_walk,
+    same_files,
+    signature_of,
+    walk,
+)
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import read_bytes
 from server.storage.store import Entry
@@ -27,11 +36,11 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
 
 def changed(
     contents: Contents, hints: Collection[str], found: Walk | None
-) -> tuple[set[str], tuple[Problem, ...]]:
+) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
     """The paths whose file is not as it was read, of those hinted at or, after a walk, of all.
 
     A media file that is hinted at is one of them anyhow: the formats of a picture may be made now.
-    Returns the problems of folders and links as well, as they are now.
+    Returns the problems of folders and links as well, and where links lead, as they are now.
     """
     hinted = _seen(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -39,13 +48,14 @@ def changed(
         paths = set[str]()
         for hint in hinted:
             inside = walk(contents.root, [hint]) if (contents.root / hint).is_dir() else Walk()
-            if inside.problems:
+            if inside.problems or inside.links:
                 return changed(contents, hints, walk(contents.root, contents.store.layout.roots))
             paths |= {path for each in (hint, *inside.files) for path in (each, _beside(each))}
             if hint not in contents.entries and not (contents.root / hint).is_file():
                 paths |= {path for path in list(contents.entries) if path.startswith(hint + "/")}
-        return media | {path for path in paths if _differs(contents, path)}, contents.folders
-    return media | _differing(contents, found), tuple(found.problems)
+        differing = {path for path in same_files(paths, contents.links) if _differs(contents, path)}
+        return media | differing, contents.folders, contents.links
+    return media | _differing(contents, found), tuple(found.problems), found.links
 
 
 def _differing(contents: Contents, found: Walk) -> set[str]:

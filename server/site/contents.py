@@ -3,7 +3,7 @@
 Nothing here looks at the disk. Contents are the same in every worker that has applied the same records.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from server.storage.store import Entry, Store
 class Contents:
     """The contents of the site at `root`.
 
-    `folders` are the problems of folders and links. `unsettled` are paths whose signature alone does
-    not tell whether the file is as it was read. `writes` and `number` are those of the last record.
+    `folders` are the problems of folders and links, `links` says where links lead. `unsettled` are paths
+    whose signature alone does not tell whether the file is as it was read. `writes` and `number` are those
+    of the last record.
 
     `applied` grows with every record, before and after. `seen` has what it was, and the digest of a walk,
     when a walk found nothing that differs: while both stay the same, nothing differs.
@@ -35,6 +36,7 @@ class Contents:
     store: Store
     entries: dict[str, Entry] = field(default_factory=dict)
     folders: tuple[Problem, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     writes: int = 0
     number: int = 0
@@ -78,7 +80,8 @@ class Contents:
         for path, entry in record.entries.items():
             self._put(path, entry)
         self.unsettled |= record.unsettled
-        self.folders, self.writes, self.number = record.folders, record.writes, record.number
+        self.folders, self.links = record.folders, record.links
+        self.writes, self.number = record.writes, record.number
         self.applied += 1
 
     def _put(self, path: str, entry: Entry | None) -> None:
@@ -98,6 +101,7 @@ class Contents:
             self.configuration,
             git_change(GitState(), self.git),
             self.folders,
+            self.links,
             frozenset(self.unsettled),
             self.writes,
             whole=True,

@@ -99,7 +99,7 @@ def load_contents(
         found = walked()
         git = looking.result()
     contents = Contents.of(root, image_cache, configuration, git)
-    contents.folders = tuple(found.problems)
+    contents.folders, contents.links = tuple(found.problems), found.links
     readers = partial(_forked if alone else _beside, contents.store, cores) if cores > 1 else None
     contents.entries = _read_all(contents.store, found, cache, kept, progress, readers, packed)
     contents.unsettled = unsettled(contents.entries.values(), began)

@@ -27,7 +27,7 @@ from server.site.git_state import (
 )
 from server.site.loading import cores, load_contents, uncollected
 from server.site.record import Record
-from server.storage.files import Signature, signature_of, walk
+from server.storage.files import Signature, same_files, signature_of, walk
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.parse_cache import CachedEntry, framed, pack
@@ -44,8 +44,8 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
         return True
     if git_moved(contents.root, contents.git):
         return True
-    paths, folders = changed(contents, hints or (), walk_for(contents, hints))
-    return bool(paths) or folders != contents.folders
+    paths, folders, links = changed(contents, hints or (), walk_for(contents, hints))
+    return bool(paths) or (folders, links) != (contents.folders, contents.links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +87,23 @@ def look(
     git = look_at_git(contents.root, contents.git)
     everything = hints is None or configuration or git_change(contents.git, git)
     found = walk_for(contents, None if everything else hints)
-    paths, folders = changed(contents, hints or (), found)
+    paths, folders, links = changed(contents, hints or (), found)
     paths |= _retimed(contents, git)
     record = _read(contents, git, paths)
-    record = replace(record, configuration=configuration, folders=folders, writes=writes)
+    record = replace(record, configuration=configuration, folders=folders, links=links, writes=writes)
     record = replace(record, unsettled=record.unsettled | young)
     same = not (record.entries or record.git or configuration)
-    return None if same and (folders, writes) == (contents.folders, contents.writes) else record
+    known = (contents.folders, contents.links, contents.writes)
+    return None if same and (folders, links, writes) == known else record
 
 
 def _replaced(anew: Anew, writes: int, young: set[str]) -> Record:
     """Everything that was read anew, with what has changed in the files since."""
     read, packed = anew.contents, anew.packed
     git = look_at_git(read.root, read.git)
-    paths, folders = changed(read, (), walk(read.root, read.store.layout.roots))
+    paths, folders, links = changed(read, (), walk(read.root, read.store.layout.roots))
     since = _read(read, git, paths | _retimed(read, git))
-    read.apply(replace(since, folders=folders, writes=writes))
+    read.apply(replace(since, folders=folders, links=links, writes=writes))
     packed += framed(pack(CachedEntry(entry, 0) for entry in since.entries.values() if entry))
     whole = read.whole()
     gone = {path: None for path, entry in since.entries.items() if entry is None}
@@ -112,14 +113,15 @@ def _replaced(anew: Anew, writes: int, young: set[str]) -> Record:
 def look_at(contents: Contents, paths: Iterable[str]) -> Record:
     """What some files are now, whether or not they seem changed."""
     record = _read(contents, contents.git, paths)
-    return replace(record, folders=contents.folders, writes=contents.writes)
+    return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
 
 def look_at_written(contents: Contents, paths: Collection[str], writes: int) -> Record:
     """What the files are now that a write of this process has just put in place."""
+    paths = same_files(paths, contents.links)
     owners = {path if is_own(contents, path) else path.removesuffix(DESCRIPTION) for path in paths}
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)
-    return replace(record, folders=contents.folders, writes=writes)
+    return replace(record, folders=contents.folders, links=contents.links, writes=writes)
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:

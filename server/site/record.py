@@ -27,15 +27,17 @@ class Record:
 
     A `whole` record differs in everything: its entries are all that there are. `unsettled` are paths
     whose file may change again under the signature that it was read with, `folders` the problems of
-    folders and links, `writes` how many writes there had been. Without a configuration or git, those
-    are as they were. `packed` has the entries as bytes, where other processes have read and packed them; of
-    a path that it has twice, the last one counts, and none where `entries` says that the file is gone.
+    folders and links, `links` says where links lead, `writes` how many writes there had been. Without a
+    configuration or git, those are as they were. `packed` has the entries as bytes, where other processes
+    have read and packed them; of a path that it has twice, the last one counts, and none where `entries`
+    says that the file is gone.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
     configuration: Configuration | None = None
     git: GitChange | None = None
     folders: tuple[Problem, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
     writes: int = 0
     whole: bool = False

@@ -6,7 +6,7 @@ A link that leads elsewhere, in a circle or to nothing is a problem, and so is a
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from server.problems import Problem
-from server.storage.links import link_problem
+from server.storage.links import inner_path, link_problem
 
 SKIPPED = frozenset({"node_modules", "__pycache__"})
 
@@ -25,11 +25,15 @@ Signature = tuple[int, int, int]  # mtime in ns, size in bytes, inode
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk found: signatures by path, problems, and the folders that could not be read."""
+    """What a walk found: signatures by path, problems, and the folders that could not be read.
+
+    `links` has where each link leads, both relative to the site.
+    """
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    links: dict[str, str] = field(default_factory=dict)
 
     def digest(self) -> int:
         """The same for walks of one process, and those forked from it, that found the same files."""
@@ -97,6 +101,8 @@ def walk(root: Path, folders: Iterable[str]) -> Walk:
         if wrong:
             found.problems.append(wrong)
         elif os.path.isdir(path):
+            if os.path.islink(path):
+                _note_link(path, folder, top, found)
             _walk_folder(path, folder, (), top, found)
         elif os.path.lexists(path) and not os.path.isfile(path):
             found.problems.append(Problem(folder, None, "can't be read as a folder"))
@@ -157,7 +163,28 @@ def _link_is_sound(
             problem = Problem(shown, None, "a link that leads in a circle", "remove it")
     if problem:
         found.problems.append(problem)
-    return problem is None
+        return False
+    _note_link(entry.path, shown, top, found)
+    return True
+
+
+def _note_link(path: str, shown: str, top: str, found: Walk) -> None:
+    if target := inner_path(os.path.realpath(path), top):
+        found.links[shown] = target
+
+
+def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
+    """Some paths, where they lead, and every other path by which the same files can be reached."""
+    found = set(paths)
+    for link, target in links.items():
+        found |= {target + path.removeprefix(link) for path in found if _is_below(path, link)}
+    for link, target in links.items():
+        found |= {link + path.removeprefix(target) for path in found if _is_below(path, target)}
+    return found
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}/")
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:

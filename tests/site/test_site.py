@@ -258,3 +258,39 @@ def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_s
     thread.join()
     assert prepared == [False]
     assert titles(site)["three"] == "Three"
+
+
+@pytest.mark.parametrize("path", ["content/posts/one.md", "content/posts/link.md"])
+@pytest.mark.parametrize("how", ["edited", "replaced", "written", "removed"])
+def test_a_link_shows_what_it_leads_to_at_once(make_site: MakeSite, path: str, how: str) -> None:
+    site = make_site(POSTS)
+    (site.root / "content/posts/link.md").symlink_to("one.md")
+    site.refresh({"content/posts/link.md"})
+    assert titles(site) == {"one": "One", "two": "Two", "link": "One"}
+    text, real = "---\ntitle: New\n---\n", site.root / "content/posts/one.md"
+    if how == "written":
+        site.write(lambda _, context: context.changeset.put(path, text), None)
+    elif how == "removed":
+        real.unlink()
+        site.refresh({"content/posts/one.md"})
+        assert titles(site).keys() == {"two", "link"}  # the last good one is served
+        assert [problem.message for problem in site.problems] == ["a link to nothing"]
+        return
+    else:
+        temporary = real.with_name(".one") if how == "replaced" else real
+        temporary.write_text(text)
+        temporary.replace(real)
+        site.refresh({"content/posts/one.md"})
+    assert titles(site) == {"one": "New", "two": "Two", "link": "New"}
+    assert not site.seems_changed()
+
+
+def test_a_linked_folder_shows_what_it_leads_to_at_once(make_site: MakeSite) -> None:
+    site = make_site({**POSTS, "content/posts/more/three.md": "---\ntitle: Three\n---\n"})
+    (site.root / "content/posts/again").symlink_to("more")
+    site.refresh({"content/posts/again"})
+    before = {name for name, title in titles(site).items() if title == "Three"}
+    (site.root / "content/posts/more/three.md").write_text("---\ntitle: New\n---\n")
+    site.refresh({"content/posts/more/three.md"})
+    assert len(before) == 2
+    assert {name for name, title in titles(site).items() if title == "New"} == before
