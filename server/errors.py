@@ -84,6 +84,16 @@ def noting(found: list[SetupError]) -> Iterator[None]:
         found.append(error)
 
 
+@contextmanager
+def of_operation(number: int) -> Iterator[None]:
+    """Say in the details of an ApiError that the block raises which operation of a batch it is of."""
+    try:
+        yield
+    except ApiError as error:
+        error.details["operation"] = number
+        raise
+
+
 class ApiError(QuireError):
     """An HTTP response with an error envelope: `status`, `name`, `message`, `details`."""
 

@@ -20,6 +20,7 @@ from server.api.openapi import routes as openapi
 from server.api.response import OF_BODY, Answer, Environ, without
 from server.api.routes import (
     auth,
+    batch,
     builder,
     content,
     i18n,
@@ -67,6 +68,7 @@ def _make(site: Site, identities: Identities) -> Flask:
     app.register_blueprint(builder.blueprint(identities))
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(site, identities))
+    app.register_blueprint(batch.blueprint(site, identities))
     app.register_blueprint(uploads.blueprint(site))
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))

@@ -44,6 +44,7 @@ from server.api.response import (
 )
 from server.api.serving.bodies import MAX_BODY, SMALL
 from server.auth.database.file import is_server
+from server.auth.permissions import may_write
 from server.config.model import Settings
 from server.documents.ids import composed
 from server.errors import ClientGone, ForbiddenError, Postponed, RateLimitError, ValidationError
@@ -65,6 +66,7 @@ COMMIT_HEADER = "Quire-Commit"
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
 UPLOADING = "/api/upload"
 OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
+BATCH = "/batch"
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
 
@@ -123,10 +125,12 @@ class Front:
         Raises UnauthorizedError.
         """
         state, path = self.site.current(), environ["PATH_INFO"]
-        content = content_at(path, state.schema)
-        if content is None and path != UPLOADING and not path.startswith(f"{UPLOADING}/"):
+        content, batch = content_at(path, state.schema), path.rstrip("/") == BATCH
+        if content is None and not batch and path != UPLOADING and not path.startswith(f"{UPLOADING}/"):
             return SMALL
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        if batch:
+            return MAX_BODY if may_write(actor, state.schema.content_types) else SMALL
         if content is None:
             return state.settings.upload_limit if actor.may("upload", "upload") else 0
         action = WRITES.get(environ["REQUEST_METHOD"], "")

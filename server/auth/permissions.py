@@ -3,6 +3,7 @@
 Nothing below `narrow` asks about permissions again.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import is_
@@ -11,6 +12,7 @@ from server.errors import ForbiddenError, invalid_key
 from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
 from server.schema.model import Attribute, Schema, Type
 
+WRITE_ACTIONS = ("create", "update", "delete")
 READ_ACTIONS = ("find", "findOne", "readDraft")
 # The answer to these publication filters tells what a draft holds, so that it takes readDraft.
 ABOUT_DRAFTS = ("modified", "unmodified")
@@ -37,6 +39,11 @@ def require(actor: Actor, type_: Type, action: str) -> None:
     """Raise ForbiddenError where the actor may not do the action on a type."""
     if not actor.may(type_.singular, action):
         raise ForbiddenError()
+
+
+def may_write(actor: Actor, types: Iterable[Type]) -> bool:
+    """Whether the actor may write documents of any of some types, in any way."""
+    return any(actor.may(type_.singular, action) for type_ in types for action in WRITE_ACTIONS)
 
 
 def may_find(actor: Actor, uid: str) -> bool:

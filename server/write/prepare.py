@@ -11,10 +11,10 @@ from functools import partial
 
 from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import Document
-from server.errors import ConflictError, NotFoundError
+from server.errors import ConflictError, NotFoundError, of_operation
 from server.index.user_index import join
 from server.write.context import Context, values_of
-from server.write.request import Address, WriteRequest
+from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
 from server.write.version import require_match
 from server.write.write import Writer
@@ -38,6 +38,16 @@ def put_single(request: WriteRequest, context: Context) -> str:
 def delete(request: WriteRequest, context: Context) -> str:
     """No more files of a document in the locales of a request; returns "" where there was none."""
     return _writer(request, context).delete(_matched(request, context), request.locales)
+
+
+def batch(request: BatchRequest, context: Context) -> tuple[str, ...]:
+    """Several writes, each of which sees what those before it come to. Returns what each one returns."""
+    written = []
+    for number, (prepare, wanted) in enumerate(request.operations):
+        with of_operation(number):
+            written.append(prepare(wanted, context))
+        context = context.after()
+    return tuple(written)
 
 
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:

@@ -1,6 +1,6 @@
 """What somebody asks to have written: plain values, which say nothing of HTTP or of the site's state."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from server.auth.permissions import Actor
@@ -8,6 +8,7 @@ from server.documents.document import DRAFT, PUBLISHED
 from server.formats.tree import Tree
 from server.index.user_index import NO_USERS, UserTables
 from server.schema.model import Type
+from server.write.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,14 @@ class WriteRequest:
     if_match: str | None = None
     users: UserTables = NO_USERS
     locales: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """Several changes in one step: for each, a function of `prepare`, and the request that it gets.
+
+    `message` says what the change is about; it is the message of its commit, where the site commits.
+    """
+
+    operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]
+    message: str = ""

@@ -5,12 +5,14 @@ changed). Nothing is written here: the files are collected in a changeset, and `
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from server.config.model import Settings
 from server.documents.constraints import unique_values
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.documents.ids import new_document_id
 from server.documents.values import same_values
 from server.errors import ConflictError, ForbiddenError, NotFoundError
 from server.formats.positions import KeyPath
+from server.index.snapshot import Snapshot
 from server.schema.model import Type
 from server.write.body_values import default_of
 from server.write.context import Context, Values, values_of
@@ -20,6 +22,15 @@ from server.write.request import Address
 from server.write.shared import share
 from server.write.validate import Change, check
 from server.write.version_files import Update, free_path, write_draft, write_new, write_published
+
+
+def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
+    """The id of a single type's document, in a locale or else in any; None where there is none."""
+    status = edited_status(type_)
+    for each in (locale, *settings.locales):
+        for document in snapshot.list(type_, each, status).slice(0, 1):
+            return document.document_id
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,8 @@ class Writer:
         document_id = self._single_id(address)
         if document_id is None:
             return self.create(address, change)
+        if address.document_id not in (None, document_id):
+            raise ConflictError(f"{address.type.singular} was made meanwhile; try again")
         return self.update(replace(address, document_id=document_id), change)
 
     def base(self, address: Address) -> Document | None:
@@ -109,13 +122,7 @@ class Writer:
         return document_id
 
     def _single_id(self, address: Address) -> str | None:
-        """The id of a single type's document, in the address's locale or else in any."""
-        snapshot = self.context.snapshot
-        status = edited_status(address.type)
-        for locale in (address.locale, *self.context.settings.locales):
-            for document in snapshot.list(address.type, locale, status).slice(0, 1):
-                return document.document_id
-        return None
+        return single_id(self.context.snapshot, self.context.settings, address.type, address.locale)
 
     # --- values --------------------------------------------------------------------------------
 

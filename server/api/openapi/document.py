@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.api.openapi import services
+from server.api.openapi.batch import BATCH, batch_path
 from server.api.openapi.content import ContentPaths, answer_schemas
 from server.api.openapi.examples import examples_of
 from server.api.openapi.operations import error_responses, read
@@ -38,6 +39,7 @@ _SERVICES: Mapping[str, str] = {
     services.ACCOUNTS: "Logins, registration, passwords.",
     services.USERS: "Who there is, and what roles there are.",
     services.SITE: "What the site says of itself.",
+    BATCH: "Several writes as one.",
     SEARCH: "Ranked search across all types and locales.",
 }
 
@@ -56,6 +58,8 @@ def describe_site(state: State, actor: Actor) -> bytes:
     paths |= {path: made for path, made in Services(actor, public, limited, populated).all() if made}
     searched = search_path(actor, public, state.schema.content_types, state.settings)
     paths |= {"/search": searched} if searched else {}
+    written = batch_path(actor, public, state.schema.content_types, limited=limited)
+    paths |= {"/batch": written} if written else {}
     paths = {path: _with_reads(methods) for path, methods in paths.items()}
     components = _components(state, schemas)
     used = _reached(paths, components)

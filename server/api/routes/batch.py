@@ -1,0 +1,203 @@
+"""POST /batch: several writes of content as one, all of which are made or none (docs/batch.md)."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+from flask import Blueprint, Response, request
+
+from server.api.environ import is_v4
+from server.api.front import content_at
+from server.api.identities import Identities
+from server.api.reading import Params, Reader, Shown
+from server.api.render import dumps
+from server.api.request import answer, budget_of, read_body, state_of
+from server.api.routes.operation import WRITES, Operation, Sent, hashed, permit, read_operation
+from server.api.serving.bodies import MAX_BODY
+from server.auth.permissions import may_write
+from server.documents.ids import new_document_id
+from server.errors import (
+    ForbiddenError,
+    LimitError,
+    NotFoundError,
+    PayloadTooLargeError,
+    ValidationError,
+    of_operation,
+)
+from server.query import qs
+from server.query.parse import written_locale
+from server.schema.model import Type
+from server.site.site import Site, State
+from server.spelling import suggestion
+from server.write import prepare
+from server.write.request import BatchRequest
+from server.write.write import single_id
+
+MOST = 100  # operations
+LONGEST_MESSAGE = 10_000  # characters
+LONGEST_PATH = 40_000  # characters, with its query
+_LONGEST_NAME = 100  # characters of a word for which a similar one is looked for
+_KEYS = ("method", "path", "body", "ifMatch")
+_REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
+# What is written in another way, by the part of a path behind /api/.
+_OTHERS = {
+    "upload": "files can't be uploaded or changed in a batch",
+    "users": "users can't be written in a batch",
+    "users-permissions": "users can't be written in a batch",
+    "auth": "users can't be written in a batch",
+}
+
+
+def blueprint(site: Site, identities: Identities) -> Blueprint:
+    """The route of `/batch`."""
+    bp = Blueprint("batch", __name__)
+
+    @bp.post("/batch", strict_slashes=False)
+    def batch() -> Response:
+        state, budget = state_of(request), budget_of(request)
+        v4, actor = is_v4(request.environ, state.settings), identities.actor(request)
+        if not may_write(actor, state.schema.content_types):
+            raise ForbiddenError()
+
+        def reader_of(type_: Type) -> Reader:
+            return Reader(state, type_, actor, v4=v4, users=identities.user_index, budget=budget)
+
+        wanted, message = _read_batch(read_body(request, MAX_BODY))
+        operations = hashed(_Operations(state, reader_of).read(wanted))
+        writes = tuple((operation.prepare, operation.request) for operation in operations)
+        after, written = site.write(prepare.batch, BatchRequest(writes, message))
+        results = [_result(*each, after) for each in zip(operations, written, strict=True)]
+        return answer(dumps({"data": results}))
+
+    return bp
+
+
+def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
+    """The operations of a body, and its message. Raises ValidationError."""
+    if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
+        raise ValidationError('A batch is an object with a list "operations"')
+    _refuse_keys(body, ("operations", "message"), "A batch")
+    operations, message = body["operations"], body.get("message")
+    if not 1 <= len(operations) <= MOST:
+        raise ValidationError(f"A batch has 1 to {MOST} operations, not {len(operations):,}")
+    if message is not None and type(message) is not str:
+        raise ValidationError("message must be text")
+    if message and (len(message) > LONGEST_MESSAGE or "\0" in message):
+        raise ValidationError(f"message must have at most {LONGEST_MESSAGE:,} characters, none of them null")
+    return operations, message or ""
+
+
+def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
+    for key in found:
+        if key not in known:
+            hint = suggestion(key[:_LONGEST_NAME], known) or f"it has {', '.join(known)}"
+            raise ValidationError(f'{what} has no "{key}"; {hint}')
+
+
+@dataclass(slots=True)
+class _Operations:
+    """Reads the operations of a batch one after the other.
+
+    `ids` are those of their documents, which later ones refer to; None of one that deletes. A document that
+    is still to be made has its id already, that of a single type in `singles` by its uid. `room` is how many
+    more characters may stand for references.
+    """
+
+    state: State
+    reader_of: Callable[[Type], Reader]
+    ids: list[str | None] = field(default_factory=list)
+    singles: dict[str, str] = field(default_factory=dict)
+    room: int = MAX_BODY
+
+    def read(self, wanted: Iterable[Any]) -> list[Operation]:
+        """The operations. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
+        operations = []
+        for number, one in enumerate(wanted):
+            with of_operation(number):
+                operation = self._one(one)
+            operations.append(operation)
+            self.ids.append(operation.sent.document_id if operation.query else None)
+        return operations
+
+    def _one(self, wanted: Any) -> Operation:
+        if not isinstance(wanted, dict):
+            raise ValidationError("An operation is an object with a method and a path")
+        _refuse_keys(wanted, _KEYS, "An operation")
+        method, path, if_match = wanted.get("method"), wanted.get("path"), wanted.get("ifMatch")
+        if method not in ("POST", "PUT", "DELETE"):
+            raise ValidationError("method must be POST, PUT or DELETE")
+        if type(path) is not str or len(path) > LONGEST_PATH:
+            raise ValidationError("path must be text, such as /api/articles")
+        if if_match is not None and type(if_match) is not str:
+            raise ValidationError("ifMatch must be text: the entity tag of a document")
+        place, _, query = path.partition("?")
+        type_, document_id = self._addressed(self._filled(unquote(place)), method)
+        reader = self.reader_of(type_)
+        permit(reader, method)
+        params, body = self._filled(qs.parse(query)), self._filled(wanted.get("body"))
+        if method != "DELETE":
+            document_id = document_id or self._id_of(type_, params)
+        return read_operation(reader, Sent(method, document_id, params, body, if_match))
+
+    def _addressed(self, path: str, method: str) -> tuple[Type, str | None]:
+        """The type that a path names, and the id in it. Raises ValidationError for what no write has."""
+        endpoints = self.state.schema.endpoints
+        found = content_at(path, self.state.schema)
+        if found is None:
+            name = path.removeprefix("/api/").partition("/")[0]
+            why = _OTHERS.get(name) or suggestion(name[:_LONGEST_NAME], endpoints)
+            raise ValidationError(f"{path} can't be written: {why or 'no content type is there'}")
+        type_, document_id = found
+        single = type_.kind == "singleType"
+        methods = [m for k, m in WRITES if k == type_.kind and (single or (m == "POST") != bool(document_id))]
+        if method not in methods:
+            raise ValidationError(f"{path} can't be written by {method}; use {' or '.join(methods)}")
+        return type_, document_id or None
+
+    def _id_of(self, type_: Type, params: Params) -> str:
+        """The id of a document whose path has none: it is new, or that of a single type."""
+        if type_.kind != "singleType":
+            return new_document_id()
+        snapshot, settings = self.state.snapshot, self.state.settings
+        there = single_id(snapshot, settings, type_, written_locale(params.get("locale"), type_, settings))
+        return there or self.singles.setdefault(type_.uid, new_document_id())
+
+    def _filled(self, value: Any) -> Any:
+        """A value with the ids that texts in it refer to."""
+        if type(value) is str:
+            return _REFERENCE.sub(self._referred, value) if "{{" in value else value
+        if isinstance(value, Mapping):
+            return {key: self._filled(inner) for key, inner in value.items()}
+        return [self._filled(item) for item in value] if isinstance(value, list) else value
+
+    def _referred(self, found: re.Match[str]) -> str:
+        number = int(found[1])
+        if number >= len(self.ids):
+            raise ValidationError(f"{found[0]} refers to an operation that does not come before this one")
+        document_id = self.ids[number]
+        if document_id is None:
+            raise ValidationError(f"{found[0]} refers to an operation that deletes its document")
+        self.room -= len(document_id)
+        if self.room < 0:
+            raise PayloadTooLargeError(f"The references come to more than {MAX_BODY:,} characters")
+        return document_id
+
+
+def _result(operation: Operation, document_id: str, state: State) -> dict[str, Any]:
+    """What an operation came to: its document as it is after the whole batch.
+
+    There is no body where that is deleted, and where the answer has no room for it: it is written already.
+    """
+    try:
+        shown = operation.shown(state, document_id)
+    except (LimitError, NotFoundError):
+        shown = Shown(b"", "")
+    return {
+        "status": operation.status,
+        "documentId": document_id or None,
+        "etag": shown.etag or None,
+        "body": orjson.Fragment(shown.body) if shown.body else None,
+    }
