@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "server.commands.init", "init", "Make a site: a new one, or one from a tree of Markdown."
     ),
     "check": CommandEntry("server.commands.check", "check", "Say everything that is wrong with a site."),
+    "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file, and what refers to it."),
     "export": CommandEntry(
         "server.commands.export", "export_command", "Write the API to a folder, as static files."
     ),

@@ -35,7 +35,7 @@ def dangling(
             for attribute, path, target in _targets(
                 snapshot.schema, document.type, document.read_row()[VALUES], ()
             )
-            if not exists(snapshot, _key(attribute, target))
+            if not exists(snapshot, key_of(attribute, target))
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
         for attribute, path, target in missing:
@@ -106,7 +106,8 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
                 yield document
 
 
-def _key(attribute: Attribute, target: Any) -> Key:
+def key_of(attribute: Attribute, target: Any) -> Key:
+    """What a target of an attribute names, as `exists` takes it."""
     if attribute.type == "media":
         return MEDIA, target
     return target if isinstance(target, tuple) else (attribute.target or "", target)
@@ -128,7 +129,7 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
     """The documents that refer to some documents or media files, whether or not there are such."""
     for document in _all(snapshot):
         targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
-        if any(_key(attribute, target) in keys for attribute, _, target in targets):
+        if any(key_of(attribute, target) in keys for attribute, _, target in targets):
             yield document
 
 
@@ -148,7 +149,7 @@ class _Targets:
             if "://" in target:
                 fix = "put the file into content/uploads/, and write its path there"
             return f"{name}: there is no content/uploads/{target}", fix or "add the file, or remove the path"
-        uid, document_id = _key(attribute, target)
+        uid, document_id = key_of(attribute, target)
         meant = self._meant(uid, document_id)
         fix = f'did you mean "{meant}"?' if meant else self._listed(attribute, uid, document_id)
         ids = (key[0] for key in self._snapshot.tables[uid].versions)

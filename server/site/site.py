@@ -329,7 +329,9 @@ class Site:
 
 
 def _is_stale(contents: Contents, write: Write) -> bool:
-    """Whether a file is not as the index knows it; a description has no entry of its own."""
+    """Whether a file is not as the index knows it, which has none of descriptions and of other files."""
+    if not contents.store.claimed(write.path):
+        return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:
         return False
     entry = contents.entries.get(write.path)

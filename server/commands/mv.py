@@ -1,0 +1,67 @@
+"""`quire mv`: the command."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from server.documents.layout import ENDINGS
+from server.errors import ApiError, BusyError, SetupError, StorageError
+from server.paths import UPLOADS
+from server.site.site import Site
+from server.tools.terminal import check_site, one_line_errors, printable, site_option
+from server.write.renaming.rename import Rename, Renamed, rename
+
+
+@click.command("mv")
+@click.argument("old")
+@click.argument("new")
+@site_option
+@one_line_errors
+def mv(old: str, new: str, root: Path) -> None:
+    """Rename a document or media file, and change what refers to it.
+
+    OLD and NEW are paths of files, or TYPE/ID: quire mv article/night-ferry article/ferry-by-night. All
+    locales and drafts are renamed together, in one step, also while a server runs.
+    """
+    check_site(root)
+    site = Site(root)
+    site.load()
+    try:
+        _, renamed = site.write(rename, Rename(_inside(old, site.root), _inside(new, site.root)))
+    except (BusyError, StorageError):
+        raise
+    except ApiError as error:
+        raise SetupError(old, None, error.message, "nothing was changed") from error
+    for path in renamed.files:
+        _remove_empty(site.root, path)
+    for line in _told(renamed):
+        click.echo(printable(line))
+
+
+def _told(renamed: Renamed) -> Iterator[str]:
+    yield from (f"{before} → {after}" for before, after in renamed.files.items())
+    yield from (f"{path}: refers to it" for path in renamed.references)
+    if renamed.ids:
+        yield f"documentId: {renamed.ids[0]} → {renamed.ids[1]}"
+    elif not all(path.startswith(f"{UPLOADS}/") for path in renamed.files):
+        yield "documentId: stays, as the files say it themselves"
+
+
+def _inside(text: str, root: Path) -> str:
+    """A path relative to the site, where it is one in the current folder; anything else as it is."""
+    path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
+    known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
+    if path.startswith("..") or not known:
+        return text
+    return f"{path}/" if text.endswith("/") or (root / path).is_dir() else path
+
+
+def _remove_empty(root: Path, path: str) -> None:
+    """Remove the folders that a file was in, as long as nothing else is there."""
+    for folder in list((root / path).parents)[: path.count("/")]:
+        try:
+            folder.rmdir()
+        except OSError:
+            return

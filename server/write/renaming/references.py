@@ -1,0 +1,88 @@
+"""References in the files of documents: found by what they refer to, and written with another name."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents.document import Document
+from server.documents.readers import Unreadable, read_target
+from server.formats.scalars import is_null
+from server.formats.tree import Plain, Tree
+from server.index.dangling import MEDIA, Key, key_of, pointing
+from server.schema.model import Attribute, Schema, Type
+from server.write.context import Context
+
+_SIMPLE = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Retarget:
+    """What is referred to by another name now: its key so far, and its new documentId or media path."""
+
+    schema: Schema
+    key: Key
+    new: str
+
+    def apply(self, context: Context) -> tuple[str, ...]:
+        """Change every reference, in the files of all documents; returns their paths."""
+        changed = []
+        for document in pointing(context.snapshot, {self.key}):
+            changes = self.changes(document.type, context.tree(document))
+            if changes:
+                context.changeset.put(document.path, context.changed(document, changes))
+                changed.append(document.path)
+        return tuple(sorted(changed))
+
+    def changes(self, type_: Type, tree: Mapping[str, Tree]) -> dict[str, Any]:
+        """The attributes of a mapping that refer to it, with their new values."""
+        found = {}
+        for name, attribute in type_.attributes.items():
+            if name in tree and not attribute.derived:
+                new = self._value(attribute, tree[name])
+                if new is not tree[name]:
+                    found[name] = new
+        return found
+
+    def _value(self, attribute: Attribute, value: Tree) -> Any:
+        """The value of an attribute with what refers to it replaced; the same object where nothing does."""
+        change = self._entry if attribute.has_targets else self._component
+        if not attribute.has_targets and not attribute.holds_components:
+            return value
+        if not isinstance(value, list):
+            return change(attribute, value)
+        items = [change(attribute, item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+
+    def _component(self, attribute: Attribute, value: Tree) -> Any:
+        if not isinstance(value, dict):
+            return value
+        type_ = self.schema.types.get(str(attribute.component or value.get("__component")))
+        changes = self.changes(type_, value) if type_ else {}
+        return {**value, **changes} if changes else value
+
+    def _entry(self, attribute: Attribute, value: Tree) -> Any:
+        """One target, spelled as it was: with or without slashes around it, and in a path."""
+        if is_null(value):
+            return value
+        try:
+            if key_of(attribute, read_target(value, attribute)) != self.key:
+                return value
+        except Unreadable:
+            return value
+        if isinstance(value, dict):
+            return {**value, "documentId": self.new}
+        text = str(value)
+        name = self.key[1] if self.key[0] == MEDIA else text.strip().strip("/")
+        new = self.new.replace("--", "/") if self.key[0] != MEDIA and "/" in name else self.new
+        written = new.join(text.rpartition(name)[::2])
+        # Without quotes as before, where it needs none.
+        simple = _SIMPLE.fullmatch(written) and not is_null(Plain(written))
+        return Plain(written) if type(value) is Plain and simple else written
+
+
+def documents_of(context: Context, uid: str) -> Iterator[Document]:
+    """The documents of a type, one for each of their files."""
+    for (of_type, *_), claiming in context.snapshot.claims.items():
+        if of_type == uid:
+            yield from claiming

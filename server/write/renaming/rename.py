@@ -1,0 +1,253 @@
+"""A document or media file gets another name, and what refers to it refers to that (docs/rename.md).
+
+`rename` takes a request and a context, as `write.prepare` has it.
+"""
+
+import os
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import PurePosixPath
+
+from server.documents.document import Document
+from server.documents.ids import id_of_name
+from server.documents.layout import ENDINGS, Claim
+from server.errors import ConflictError, NotFoundError, ValidationError
+from server.formats.scalars import is_null
+from server.index.dangling import MEDIA
+from server.paths import UPLOADS
+from server.schema.model import Type
+from server.spelling import suggestion
+from server.storage.files import ignored, walk
+from server.storage.media import DESCRIPTION, mime_type, upload_path
+from server.write.context import Context
+from server.write.renaming.references import Retarget, documents_of
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """What is to be renamed: the path of a file, or `TYPE/ID`, and the same of what it is to be.
+
+    Paths are relative to the site. A new path may be a folder, with a slash at its end; before a new id, the
+    type may be left out.
+    """
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """What a rename came to: new paths by old ones, the files that refer to it, ids where they changed."""
+
+    files: Mapping[str, str]
+    references: tuple[str, ...] = ()
+    ids: tuple[str, str] | None = None
+
+
+def rename(request: Rename, context: Context) -> Renamed:
+    """Give a document or media file another name, with all its versions.
+
+    Raises NotFoundError where there is no such thing, ValidationError where it can't have that name,
+    ConflictError where something else has it, or a file of it can't be read.
+    """
+    if request.old.startswith(f"{UPLOADS}/"):
+        return _rename_media(request, context)
+    claim = context.layout.claim(request.old)
+    if claim and context.changeset.exists(request.old):
+        return _rename_file(request, claim, context)
+    return _rename_id(request, context)
+
+
+# --- media files ---------------------------------------------------------------------------------
+
+
+def _rename_media(request: Rename, context: Context) -> Renamed:
+    old, new = request.old, _into_folder(request.old, request.new)
+    before, after = str(upload_path(old)), upload_path(new)
+    media = context.snapshot.media
+    if before not in media:
+        raise NotFoundError(f"there is no {old}{_hint(before, media, f'{UPLOADS}/')}")
+    if after is None or not _is_name(after):
+        raise ValidationError(f"{new} is not below {UPLOADS}, where media files are")
+    if mime_type(new) != mime_type(old):
+        raise ValidationError(f"{new} would be {mime_type(new)}, and {old} is {mime_type(old)}")
+    files = {old: new}
+    if context.changeset.exists(old + DESCRIPTION):
+        files[old + DESCRIPTION] = new + DESCRIPTION
+    references = Retarget(context.snapshot.schema, (MEDIA, before), after).apply(context)
+    _move(context, files)
+    return Renamed(files, references)
+
+
+# --- documents -----------------------------------------------------------------------------------
+
+
+def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
+    """Rename the files that have the name of one file. A documentId that they say themselves stays."""
+    new = _into_folder(request.old, request.new)
+    if not new.endswith(ENDINGS):
+        new += PurePosixPath(request.old).suffix
+    wanted = context.layout.claim(new)
+    if wanted is None or wanted.type is not claim.type:
+        raise ValidationError(f"{new} would be no {claim.type.singular}, as {request.old} is")
+    if (wanted.locale, wanted.draft) != (claim.locale, claim.draft):
+        raise ValidationError(f"{new} would be another locale or draft than {request.old} is")
+    if PurePosixPath(new).suffix != PurePosixPath(request.old).suffix:
+        raise ValidationError(f"{new} would be of another format than {request.old} is")
+    documents = _named(context, claim)
+    pattern = context.layout.pattern_of(new)
+    files = {d.path: _path(context, d, wanted.name, pattern) for d in documents}
+    derived = [d for d in documents if not _says_id(context, d)]
+    if not derived:
+        _move(context, {**files, **_beside(context, files)})
+        return Renamed(files)
+    return _rename_documents(context, documents, files, (claim.document_id, wanted.document_id))
+
+
+def _rename_id(request: Rename, context: Context) -> Renamed:
+    """Give a document another id, and another name to its files that are named after the id."""
+    type_, old = _identified(request.old, context)
+    first = request.new.partition("/")[0]
+    other, new = _identified(request.new, context) if _type(first, context) else (type_, request.new)
+    if other is not type_:
+        raise ValidationError(f"{request.new} would be no {type_.singular}, as {request.old} is")
+    known = list(documents_of(context, type_.uid))
+    documents = [document for document in known if document.document_id == id_of_name(old)]
+    if not documents:
+        hint = _hint(id_of_name(old), {document.document_id for document in known}, f"{type_.singular}/")
+        raise NotFoundError(f'there is no {type_.singular} "{old}"{hint}')
+    files = {}
+    for document in documents:
+        claim = context.layout.claim(document.path)
+        if claim and claim.document_id == document.document_id and type_.kind != "singleType":
+            _refuse_unread(context, claim, {document.path for document in known})
+            name = new.replace("--", "/") if "/" in claim.name else new
+            files[document.path] = _path(context, document, name, context.layout.pattern_of(document.path))
+    return _rename_documents(context, documents, files, (id_of_name(old), id_of_name(new)))
+
+
+def _rename_documents(
+    context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
+) -> Renamed:
+    """Rename files whose documents get another id by it, and write that where the old one is written."""
+    old, new = ids
+    documents = list(documents)
+    type_ = documents[0].type
+    if not _is_name(new):
+        raise ValidationError(f'"{new}" can\'t be the id of a document')
+    taken = next((d for d in documents_of(context, type_.uid) if d.document_id == new), None)
+    if taken:
+        raise ConflictError(f'the {type_.singular} "{new}" is there already: {taken.path}')
+    references = Retarget(context.snapshot.schema, (type_.uid, old), new).apply(context)
+    for document in documents:
+        if document.document_id == old and (document.path not in files or _says_id(context, document)):
+            context.changeset.put(document.path, context.changed(document, {"documentId": new}))
+    _move(context, {**files, **_beside(context, files)})
+    return Renamed(files, references, ids)
+
+
+def _named(context: Context, claim: Claim) -> list[Document]:
+    """The documents in the files that have the name of a claim. Raises ConflictError where one is broken."""
+    found = {}
+    for document in documents_of(context, claim.type.uid):
+        its = context.layout.claim(document.path)
+        if its and its.name == claim.name:
+            found[document.path] = document
+    _refuse_unread(context, claim, found)
+    return list(found.values())
+
+
+def _refuse_unread(context: Context, claim: Claim, known: Container[str]) -> None:
+    """Raise ConflictError for a version with the name of a claim whose file holds no document."""
+    for locale, draft, ending in product(context.settings.locales, (False, True), ENDINGS):
+        path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
+        if path not in known and context.layout.claim(path) and context.changeset.exists(path):
+            raise ConflictError(f"{path} can't be read; fix that first")
+
+
+def _says_id(context: Context, document: Document) -> bool:
+    return not is_null(context.tree(document).get("documentId"))
+
+
+def _path(context: Context, document: Document, name: str, pattern: str | None) -> str:
+    """The path of a version under another name. Raises ValidationError where it can't have that."""
+    claim = context.layout.claim(document.path)
+    if claim is None:
+        raise ConflictError(f"{document.path} is no document any more; try again")
+    wanted = replace(claim, name=name)
+    path = context.layout.path_of(wanted, PurePosixPath(document.path).suffix, pattern)
+    if not _is_name(name) or context.layout.claim(path) != wanted:
+        raise ValidationError(f'"{name}" can\'t be the name of such a file')
+    return path
+
+
+def _beside(context: Context, files: Mapping[str, str]) -> dict[str, str]:
+    """The new paths of what lies beside documents that have a folder each: `posts/{name}/index.md`."""
+    found: dict[str, str] = {}
+    for old, new in files.items():
+        claim, pattern = context.layout.claim(old), context.layout.pattern_of(old) or ""
+        tail = pattern.partition("{name}")[2].replace("{locale}", claim.locale if claim else "")
+        if not tail.startswith("/"):
+            continue
+        folder = old.removesuffix(tail)
+        inside = walk(context.changeset.root, [folder]).files
+        others = {path.rpartition("/")[0] + "/" for path in inside if context.layout.claim(path)}
+        others.discard(f"{folder}/")
+        for path in inside:
+            if context.layout.claim(path) is None and not path.startswith(tuple(others)):
+                found[path] = new.removesuffix(tail) + path.removeprefix(folder)
+    return found
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def _type(name: str, context: Context) -> Type | None:
+    """The content type with an API id, singular or plural."""
+    types = context.snapshot.schema.content_types
+    return next((type_ for type_ in types if name in (type_.singular, type_.plural)), None)
+
+
+def _identified(text: str, context: Context) -> tuple[Type, str]:
+    """The type and id that `article/night-ferry` names. Raises NotFoundError where it names none."""
+    name, _, document_id = text.partition("/")
+    type_ = _type(name, context)
+    if type_ is None or not document_id:
+        types = [type_.singular for type_ in context.snapshot.schema.content_types]
+        hint = "" if text.startswith("content/") else _hint(name, types, "", f"/{document_id or 'ID'}")
+        raise NotFoundError(f"there is no file {text}, and no document as TYPE/ID{hint}")
+    return type_, document_id.removesuffix("/")
+
+
+def _hint(word: str, known: Iterable[str], before: str, after: str = "") -> str:
+    """`; did you mean …?`, with what stands around the word."""
+    hint = suggestion(word, known)
+    return "; " + hint.replace('"', f'"{before}', 1).replace('"?', f'{after}"?') if hint else ""
+
+
+def _into_folder(old: str, new: str) -> str:
+    """A new path; where that is a folder, the name stays."""
+    return new + PurePosixPath(old).name if new.endswith("/") else new
+
+
+def _is_name(text: str) -> bool:
+    """Whether a path can be that of content: it has no parts that are empty, hidden or lead elsewhere."""
+    parts = text.split("/")
+    return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
+
+
+def _move(context: Context, files: Mapping[str, str]) -> None:
+    """Move files, with the texts that they are to have. Raises ConflictError where something is there."""
+    changeset = context.changeset
+    texts = {path for path, _ in changeset.texts()}
+    for old, new in files.items():
+        if changeset.exists(new):
+            raise ConflictError(f"{new} is there already")
+        if os.path.islink(changeset.root / old):
+            raise ConflictError(f"{old} is a link; rename it by hand")
+        if old in texts:
+            changeset.put(new, changeset.text(old))
+        else:
+            changeset.put_file(new, changeset.root / old)
+        changeset.delete(old)

@@ -1,0 +1,94 @@
+"""`quire mv`: what it prints, which paths it takes, and that it works beside a running server."""
+
+import json
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner, Result
+
+from server.commands.cli import main
+from tests.servers import free_port, serving
+from tests.sites import STRING, collection, relation, write
+from tests.waiting import until
+
+FILES = {
+    "site.yaml": "roles: {public: {author: [find, findOne], article: [find, findOne]}}\n",
+    **collection("author", {"name": STRING}),
+    **collection("article", {"author": relation("manyToOne", "author")}),
+    "content/authors/2024/ann.md": "---\nname: Ann\n---\n",
+    "content/authors/own.md": "---\ndocumentId: q1\n---\n",
+    "content/articles/a.yaml": "author: 2024--ann   # she\n",
+    "content/uploads/a.txt": "a",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, FILES)
+    return tmp_path
+
+
+def run(root: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["mv", "--site", str(root), *arguments])
+
+
+def test_what_was_done_is_said(root: Path) -> None:
+    result = run(root, "author/2024--ann", "author/ann")
+    assert result.output.splitlines() == [
+        "content/authors/2024/ann.md → content/authors/ann.md",
+        "content/articles/a.yaml: refers to it",
+        "documentId: 2024--ann → ann",
+    ]
+    assert result.exit_code == 0
+    assert (root / "content/articles/a.yaml").read_text() == "author: ann   # she\n"
+    assert not (root / "content/authors/2024").exists()
+
+
+def test_an_id_that_stays(root: Path) -> None:
+    assert run(root, "content/authors/own.md", "content/authors/mine.md").output.splitlines() == [
+        "content/authors/own.md → content/authors/mine.md",
+        "documentId: stays, as the files say it themselves",
+    ]
+
+
+def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root / "content/authors")
+    assert run(root, "2024/ann.md", "zoe.md").exit_code == 0
+    assert (root / "content/authors/zoe.md").exists()
+    assert run(root, "../uploads/a.txt", "../uploads/b.txt").output == (
+        "content/uploads/a.txt → content/uploads/b.txt\n"
+    )
+    assert run(root, "author/zoe", "ann").exit_code == 0
+    monkeypatch.chdir(root)
+    (root / "content/authors/2025").mkdir()
+    assert run(root, "content/authors/ann.md", "content/authors/2025").exit_code == 0
+    assert (root / "content/authors/2025/ann.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("author/non", "x"), 'author/non: there is no author "non" (nothing was changed)'),
+        (("x", "y"), "x: there is no file x, and no document as TYPE/ID (nothing was changed)"),
+    ],
+)
+def test_what_is_refused_in_one_line(root: Path, arguments: tuple[str, str], message: str) -> None:
+    result = run(root, *arguments)
+    assert (result.output, result.exit_code) == (f"quire: {message}\n", 1)
+
+
+def test_a_folder_that_is_no_site(tmp_path: Path) -> None:
+    assert "this is no site" in run(tmp_path, "author/a", "author/b").output
+
+
+def test_beside_a_running_server(root: Path) -> None:
+    with serving(root, free_port()) as address:
+        assert run(root, "author/2024--ann", "author/ann").exit_code == 0
+
+        def shown() -> bool:
+            with urlopen(f"{address}/api/articles/a?populate=author", timeout=10) as answer:
+                author = json.loads(answer.read())["data"]["author"]
+            return bool(author and author["documentId"] == "ann")
+
+        until(shown)
