@@ -214,7 +214,7 @@ class Journal:
         with ExitStack() as kept:
             try:
                 for step in staged:
-                    _replace(step, done, kept)
+                    _replace(step, done, kept, self.left)
                 for folder in {step.target.parent for step in staged}:
                     sync_folder(folder)
                 for one in done:
@@ -229,11 +229,7 @@ class Journal:
             record.rename(record.with_suffix(UNDONE))
         try:
             for one in reversed(done):
-                _take_back(one)
-                if (
-                    one.holds_an_edit
-                ):  # In whose place there is a later one, made of what was there meanwhile.
-                    self.left.put_aside(one.step.aside, one.step.write.path)
+                _take_back(one, self.left)
         except OSError:
             raise _NotUndone(str(error)) from error
 
@@ -255,7 +251,7 @@ class Journal:
                 folder.rmdir()
 
 
-def _replace(step: _Staged, done: list[_Done], kept: ExitStack) -> None:
+def _replace(step: _Staged, done: list[_Done], kept: ExitStack, left: Recovery) -> None:
     """Put a step's file in place, and what was there aside; add it to `done`, its open file to `kept`."""
     step.check()  # beforehand, since its folder may be gone with it
     with opened_folder(step.target.parent) as folder:
@@ -275,7 +271,7 @@ def _replace(step: _Staged, done: list[_Done], kept: ExitStack) -> None:
             raise _conflict(step.write.path, "was removed") from error
         done.append(one)
     if one.holds_an_edit or (former and former.is_awaited):
-        _take_back(one)  # At once, since the editor may read what it has saved.
+        _take_back(one, left)  # At once, since the editor may read what it has saved.
         raise _conflict(step.write.path, "was changed")
     if former:
         former.release()
@@ -302,10 +298,16 @@ def _put(step: _Staged, folder: int) -> bool:
     return exchange(step.aside, step.target, folder)
 
 
-def _take_back(done: _Done) -> None:
-    """Let the target of a step be what it was, unless somebody has edited meanwhile what was put there."""
+def _take_back(done: _Done, left: Recovery) -> None:
+    """Let the target of a step be what it was, unless somebody has edited meanwhile what was put there.
+
+    Of two edits, one of what was there before and one of what was put there, the one in place stays, and
+    the other is put aside: to exchange them once more could take a third one away.
+    """
     step, target = done.step, done.step.target
     if link_signature(target) != step.after:
+        if done.holds_an_edit:
+            left.put_aside(step.aside, step.write.path)
         return
     with opened_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
@@ -315,9 +317,9 @@ def _take_back(done: _Done) -> None:
                 put_new(step.aside, target, folder)
         elif step.before is None:
             if take_away(target, folder, step.aside) and not is_unchanged(step.aside, step.after):
-                put_new(step.aside, target, folder)
+                left.put_aside(step.aside, step.write.path)
         elif exchange(step.aside, target, folder) and not is_unchanged(step.aside, step.after):
-            exchange(step.aside, target, folder)
+            left.put_aside(step.aside, step.write.path)
 
 
 def _take_back_without(done: _Done, folder: int) -> None:

