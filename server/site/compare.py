@@ -69,7 +69,9 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     if seen == contents.seen:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
         return {path for path in settling if _differs(contents, path, found)}
-    entries = {path: entry for path, entry in list(contents.entries.items()) if not path.startswith(unread)}
+    entries = dict(contents.entries)
+    if unread:
+        entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
     # Nearly all of them are as they were: what is sure of a document's file alone is told in one step.
     same = {
         path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
