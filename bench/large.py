@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from bench.serving import Serving, quire
 from bench.sites import WORDS
-from bench.tables import count, show, size
+from bench.tables import count, ratio, show, size
 
 WORKERS = 2
 SEARCHES = 12  # of each kind, after one that looks at every document for the first time
@@ -38,7 +38,8 @@ def measure(root: Path, articles: int) -> None:
     head = ["what nobody has asked before", "median", "longest"]
     show(f"Searching {count(articles)} articles, processor time", head, searches)
     show("Memory of all processes", ["after", "PSS", "the largest worker, resident"], [*memory, after])
-    show("A content type that changes", ["until", "time", "processor time of all"], [change])
+    head = ["until", "time", "processor time of all", "PSS after it, of that before"]
+    show("A content type that changes", head, [change])
 
 
 def _start(root: Path, kind: str) -> Row:
@@ -76,7 +77,7 @@ def _change(serving: Serving, path: Path) -> tuple[Row, Row]:
     text = path.read_text()
     changed = json.loads(text)
     changed["attributes"]["added"] = {"type": "string"}
-    used, began = _cpu(serving.pid), time.perf_counter()
+    had, used, began = _pss(serving), _cpu(serving.pid), time.perf_counter()
     path.write_text(json.dumps(changed))
     try:
         while not all(b'"added"' in serving.get("/api/articles?pagination[pageSize]=1") for _ in range(20)):
@@ -86,7 +87,7 @@ def _change(serving: Serving, path: Path) -> tuple[Row, Row]:
         seconds = time.perf_counter() - began
         _rest(serving)
         row = ["all workers show it", f"{seconds:.1f} s", f"{_cpu(serving.pid) - used:.1f} s"]
-        return row, ["a content type has changed", *_memory(serving)]
+        return [*row, ratio(_pss(serving) / had)], ["a content type has changed", *_memory(serving)]
     finally:
         path.write_text(text)
 
@@ -94,13 +95,18 @@ def _change(serving: Serving, path: Path) -> tuple[Row, Row]:
 def _rest(serving: Serving) -> None:
     """Wait until what a server does beside its answers is over, for which it has other processes."""
     time.sleep(QUIET_S)
-    while len(_processes(serving.pid)) > 1 + WORKERS:
+    while len(_processes(serving.pid)) > 2 + WORKERS:
         time.sleep(0.1)
 
 
 def _memory(serving: Serving) -> list[str]:
-    rollups = [_numbers(f"/proc/{pid}/smaps_rollup") for pid in _processes(serving.pid)]
-    return [size(sum(one["Pss"] for one in rollups) * 1024), size(max(one["Rss"] for one in rollups) * 1024)]
+    largest = max(_numbers(f"/proc/{pid}/smaps_rollup")["Rss"] for pid in _processes(serving.pid))
+    return [size(_pss(serving)), size(largest * 1024)]
+
+
+def _pss(serving: Serving) -> int:
+    """The bytes of all processes, in which those that several share count once."""
+    return sum(_numbers(f"/proc/{pid}/smaps_rollup")["Pss"] for pid in _processes(serving.pid)) * 1024
 
 
 def _numbers(path: str) -> dict[str, int]:

@@ -37,12 +37,14 @@ class Serving:
             connection.close()
 
     def memory(self) -> int:
-        """The resident bytes of the process that answers: the child, where the one started has one."""
+        """The resident bytes of the process that answers: the largest below the one started, if any."""
         listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
         rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
-        children = [row for row in rows if row[1] == self.pid]
-        found = max(children or [row for row in rows if row[0] == self.pid])
-        return found[2] * 1024
+        below = {self.pid}
+        for pid, parent, _ in sorted(rows):
+            below |= {pid} if parent in below else set()
+        found = [row[2] for row in rows if row[0] in below - {self.pid}]
+        return max(found or [row[2] for row in rows if row[0] == self.pid]) * 1024
 
 
 def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:

@@ -109,6 +109,11 @@ def children(pid: int) -> set[int]:
     return {int(child) for child in listed if is_alive(int(child))}
 
 
+def workers(pid: int) -> set[int]:
+    """The processes that answer for a server that runs as one process and those below it."""
+    return {worker for generation in children(pid) for worker in children(generation)}
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs, by /proc."""
     try:

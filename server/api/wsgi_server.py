@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import cast
@@ -19,7 +20,8 @@ from server.api.front import Front
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.response import Answer
-from server.api.serving.http_server import HttpServer
+from server.api.serving.generations import Generation
+from server.api.serving.http_server import WAITING, HttpServer
 from server.api.serving.supervisor import Supervisor
 from server.auth.database.file import database_file, is_sound
 from server.auth.session_key import session_key
@@ -30,6 +32,7 @@ from server.paths import incoming_folder
 from server.site.background.checking import checker
 from server.site.background.following import follower
 from server.site.background.scaling import scaler
+from server.site.background.thread import Background
 from server.site.change import Report
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
@@ -44,14 +47,15 @@ LEAD_AFTER_S = 0.2  # The first request is answered first: to begin to watch 10,
 SWITCH_S = 0.0005  # how long a thread computes until others have a turn, so that a write does not delay reads
 
 
-def check_port(host: str, port: int) -> None:
-    """Raise SetupError where the port can't be had."""
+def bind(host: str, port: int) -> socket.socket:
+    """A socket for a server, which does not listen yet. Raises SetupError where the port can't be had."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen()
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setblocking(False)
+        listener.bind(address)
+        return listener
     except OSError as error:
         what = error.strerror or str(error)
         raise SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port") from error
@@ -84,42 +88,73 @@ def worker_count(wanted: int | None, settings: Settings) -> int:
     return wanted or min(cores(), MOST_WORKERS)
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all processes of a server share: the log of changes, and the socket that clients connect to."""
+
+    log: ChangeLog
+    listener: socket.socket
+
+
 def serve(
-    site: Site, listen: tuple[str, int], workers: int, ready: Callable[[], None], report: Report
+    site: Site,
+    shared: Shared,
+    generation: Generation,
+    workers: int,
+    ready: Callable[[], None],
+    report: Report,
 ) -> None:
-    """Serve a loaded site until SIGTERM, SIGINT or SIGHUP, then finish what is being answered.
+    """Serve a loaded site until SIGTERM, or until another generation does; then finish what has begun.
 
     Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
     called once, and `report` of each change: of a write, in the process that wrote, and of what changed on
     disk in one process alone.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    log = ChangeLog()
-    site.share(log)
+    began, log = time.perf_counter(), shared.log
     site.report = report
     key = session_key(site.root)
     use_key(key)
     prepare_texts(site.state.snapshot)
+    if generation.number == 1:
+        site.share(log)
+        shared.listener.listen(WAITING)
+    else:
+        change = site.succeed(log)
+        report(change, time.perf_counter() - began)
+    site.replace_all = generation.ask_for_next
+    retiring = threading.Event()
 
     def work() -> None:
-        HttpServer(_start(site, log, key, ready, report), listen, partial(incoming_folder, site.root)).run()
+        app, leader = _start(site, log, key, report)
+        server = HttpServer(app, shared.listener, partial(incoming_folder, site.root))
+        threading.Thread(target=_retire, args=(retiring, leader, server), daemon=True).start()
+        generation.answers()
+        if generation.number == 1:
+            ready()
+        server.run()
 
-    Supervisor(workers, work).run()
+    Supervisor(workers, work, generation.leash, retiring.set).run()
 
 
-def _start(site: Site, log: ChangeLog, key: str, ready: Callable[[], None], report: Report) -> Front:
-    """What an answering process does before its first request; returns the WSGI app."""
+def _start(site: Site, log: ChangeLog, key: str, report: Report) -> tuple[Front, Background]:
+    """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
-    number = log.enter()
+    log.enter()
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
     follower(site).start()
-    app = make_app(site, key)
-    if number == 1:
-        ready()
-    threading.Thread(target=_lead, args=(site, log, report), name="leader", daemon=True).start()
-    return app
+    leader = Background("leader", partial(_lead, site, log, report))
+    leader.start()
+    return make_app(site, key), leader
+
+
+def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -> None:
+    """Leave everything to the next generation, once this is to be done."""
+    retiring.wait()
+    server.retire()
+    leader.stop()
 
 
 def make_app(site: Site, key: str = "") -> Front:
@@ -132,15 +167,19 @@ def make_app(site: Site, key: str = "") -> Front:
     return Front(site, identities, lambda environ: cast(Answer, handler()(environ)))
 
 
-def _lead(site: Site, log: ChangeLog, report: Report) -> None:
+def _lead(site: Site, log: ChangeLog, report: Report, stop: threading.Event) -> None:
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
-    time.sleep(LEAD_AFTER_S)
-    log.lead()
-    Watcher(site, report).start()
-    scaler(site).start()
-    checker(site, report).start()
+    if stop.wait(LEAD_AFTER_S) or not log.lead(stop):
+        return
+    working: list[Watcher | Background] = [Watcher(site, report), scaler(site), checker(site, report)]
     if site.state.settings.search_index:
-        import_module("server.search.sync").Sync(site, _tell).start()
+        working.append(import_module("server.search.sync").Sync(site, _tell))
+    for one in working:
+        one.start()
+    stop.wait()
+    for one in working:
+        one.stop()
+    log.resign()
 
 
 def _tell(line: str) -> None:

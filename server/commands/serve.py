@@ -2,6 +2,7 @@
 
 import multiprocessing
 import signal
+import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -10,10 +11,14 @@ from pathlib import Path
 
 import click
 
-from server.api.wsgi_server import check_accounts, check_port, serve, worker_count
+from server.api.serving.generations import Generation, Generations
+from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.commands.announce import Terminal
+from server.errors import SetupError
 from server.site.change import Change
-from server.site.loading import cores
+from server.site.change_log import ChangeLog
+from server.site.configure import configure
+from server.site.loading import NICE, cores
 from server.site.site import Site
 from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
 
@@ -39,23 +44,45 @@ def serve_command(
         raise click.UsageError("--quiet and --verbose exclude each other.")
     terminal = Terminal(quiet=quiet, verbose=verbose)
     check_site(root)
-    check_port(host, port)
-    began = time.perf_counter()
-    site = Site(root)
-    if unusable := check_accounts(site):
-        click.secho(f"  ✗ {unusable}; until that is repaired, nobody can log in", fg="red")
-    site.recover()
-    with progress_bar("Reading files") as progress:
-        site.load(progress, cores())
-    seconds = time.perf_counter() - began
-    count = worker_count(workers, site.state.settings)
-    if workers and count < workers:
-        click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
-    forking = multiprocessing.get_context("fork")
-    ready = forking.Event()
-    reported = (site, terminal, seconds, host, port, ready)
-    forking.Process(target=_report_ready, args=reported, daemon=True).start()
-    serve(site, (host, port), count, ready.set, partial(_report, site, terminal))
+    configure(root)  # so that what is broken is told before anything begins
+    shared = Shared(ChangeLog(), bind(host, port))
+
+    @one_line_errors
+    def first(generation: Generation) -> None:
+        began = time.perf_counter()
+        site = Site(root)
+        if unusable := check_accounts(site):
+            click.secho(f"  ✗ {unusable}; until that is repaired, nobody can log in", fg="red")
+        site.recover()
+        with progress_bar("Reading files") as progress:
+            site.load(progress, cores())
+        seconds = time.perf_counter() - began
+        count = worker_count(workers, site.state.settings)
+        if workers and count < workers:
+            click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
+        forking = multiprocessing.get_context("fork")
+        ready = forking.Event()
+        reported = (site, terminal, seconds, host, port, ready)
+        forking.Process(target=_report_ready, args=reported, daemon=True).start()
+        serve(site, shared, generation, count, ready.set, partial(_report, site, terminal))
+
+    def next_one(generation: Generation) -> None:
+        try:
+            site = Site(root)
+            site.load(cores=cores(), nice=NICE)
+        except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
+            return
+        count = worker_count(workers, site.state.settings)
+        serve(site, shared, generation, count, _nothing, partial(_report, site, terminal))
+
+    def begin(generation: Generation) -> None:
+        (first if generation.number == 1 else next_one)(generation)
+
+    sys.exit(Generations(begin, shared.log.end_lag).run())
+
+
+def _nothing() -> None:
+    """What follows when a later generation is ready."""
 
 
 def _report(site: Site, terminal: Terminal, change: Change, seconds: float) -> None:

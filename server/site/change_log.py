@@ -4,6 +4,9 @@ It is made before the workers are forked, and appended to under the site's write
 worker that has applied everything before. Reading takes no lock. Records stand in two segments, of
 which the older is given up when the newer is full; each segment but the first begins with a
 checkpoint, a record of everything, so that a worker that comes late, or falls behind, can begin there.
+
+Where other workers take the place of all that there are, they begin with a record of everything, too. Those
+that are about to end may lag behind it for a while, in which no write is answered.
 """
 
 import fcntl
@@ -14,11 +17,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 
 SEGMENT = 32 * 1024 * 1024  # bytes of records after which the next segment begins
 PAUSE_S = 0.1
-_END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _BASES = range(6)  # numbers in the shared memory
-_NUMBERS = 7
+LAGGARDS_S = 0.01  # between two looks whether any may lag
+LAG_NS = 2_000_000_000  # how long workers that are replaced may answer from the state before
+PATIENCE_NS = 30_000_000_000  # after that, until they no longer expect to be replaced
+# Numbers in the shared memory.
+_END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _BASES = range(9)
+_NUMBERS = 10
 _FRAME = struct.Struct("=Q?")  # how long a record is, and whether it is a checkpoint
 _NOWHERE = 2**64 - 1
 _LEAD, _START = 0, 1  # the bytes of a file that are locked
@@ -33,6 +41,7 @@ class ChangeLog:
         self._numbers = memoryview(self._memory).cast("Q")
         self._numbers[_BASES + 1] = _NOWHERE
         self._segments = [_anonymous_file(), _anonymous_file()]
+        self._note = _anonymous_file()
         # Locks of this kind belong to a process: they are not inherited, and end with it.
         self._locks = _anonymous_file()
 
@@ -45,6 +54,25 @@ class ChangeLog:
     def demanded(self) -> int:
         """Up to which position everybody must have applied the records before answering."""
         return self._numbers[_DEMANDED]
+
+    @property
+    def newest(self) -> int:
+        """The number of the last record."""
+        return self._numbers[_NEWEST]
+
+    @newest.setter
+    def newest(self, number: int) -> None:
+        self._numbers[_NEWEST] = number
+
+    @property
+    def note(self) -> bytes:
+        """What workers have left to those that take their place (`server.site.handover`)."""
+        return os.pread(self._note, os.fstat(self._note).st_size, 0)
+
+    @note.setter
+    def note(self, note: bytes) -> None:
+        os.ftruncate(self._note, 0)
+        os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
         """Append a record; returns the position behind it. Call it under the site's write lock.
@@ -62,6 +90,35 @@ class ChangeLog:
         if demanded:
             self._numbers[_DEMANDED] = end
         return end
+
+    def begin_anew(self, record: bytes, *, lag: bool) -> int:
+        """Append a record of everything, from which workers begin that replace all others; see `append`.
+
+        These others may `lag` behind it while they end. Returns the position behind it.
+        """
+        self._numbers[_LAG_UNTIL] = time.monotonic_ns() + LAG_NS if lag else 0
+        self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
+        self._begin(1 - self._numbers[_ACTIVE], record, checkpoint=False)
+        if not lag:
+            self._numbers[_DEMANDED] = self.end
+        return self.end
+
+    def may_lag(self, position: int, patience: int = 0) -> bool:
+        """Whether a worker that is at a position need apply nothing, since another one takes its place.
+
+        `patience` is for how many nanoseconds more it expects so.
+        """
+        numbers = self._numbers
+        return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
+
+    def wait_for_laggards(self) -> None:
+        """Wait until no worker may lag any more."""
+        while time.monotonic_ns() < self._numbers[_LAG_UNTIL]:
+            time.sleep(LAGGARDS_S)
+
+    def end_lag(self) -> None:
+        """Tell that the workers that were replaced have ended."""
+        self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
         """The position now, and the records since another one.
@@ -92,28 +149,37 @@ class ChangeLog:
         finally:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START)
 
-    def lead(self) -> None:
-        """Wait until no other worker leads, then lead for as long as this process lives."""
-        while True:
+    def lead(self, stop: Event | None = None) -> bool:
+        """Wait until no other worker leads, then lead until this one resigns or ends; False if stopped."""
+        stop = stop or Event()
+        while not stop.is_set():
             try:
                 fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LEAD)
-                return
+                return True
             except OSError:
-                time.sleep(PAUSE_S)
+                stop.wait(PAUSE_S)
+        return False
+
+    def resign(self) -> None:
+        """Let another worker lead."""
+        fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _LEAD)
 
     def close(self) -> None:
         """Let go of the memory and the files."""
         self._numbers.release()
         self._memory.close()
-        for descriptor in (*self._segments, self._locks):
+        for descriptor in (*self._segments, self._note, self._locks):
             os.close(descriptor)
 
-    def _begin(self, segment: int, checkpoint: bytes) -> int:
-        """Begin a segment with a checkpoint. Whoever still reads what stood there notices."""
+    def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
+        """Begin a segment with a record of everything. Whoever still reads what stood there notices.
+
+        Who has read all before skips it where it is a checkpoint, which says nothing new.
+        """
         base = self.end
         self._numbers[_BASES + segment] = _NOWHERE
         os.ftruncate(self._segments[segment], 0)
-        end = self._put(segment, base, checkpoint, checkpoint=True, base=base)
+        end = self._put(segment, base, record, checkpoint=checkpoint, base=base)
         self._numbers[_CHECKPOINT] = end - base
         self._numbers[_BASES + segment] = base
         self._numbers[_ACTIVE] = segment

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -35,6 +36,7 @@ Progress = Callable[[int, int], None]  # (files read, files in all)
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
 BLOCK = 250  # files that a core reads at a time
+LOOK_S = 0.5  # how often a reader looks whether the process that asked for it has ended
 NICE = 5  # by how much readers beside a server have less priority
 MANY = 1000  # so many files are worth a second core
 LARGE = 30_000_000  # bytes of a cache: while so much is read, another core can see which files there are
@@ -75,14 +77,15 @@ def load_contents(
     cores: int = 1,
     *,
     alone: bool = True,
+    nice: int = 0,
     packed: bytearray | None = None,
     cached: Callable[[Contents], None] | None = None,
 ) -> Contents:
     """The contents of the site at `root` under a configuration, on several cores.
 
-    A process is `alone` where no thread but this one runs in it, so that it can be forked. To `packed`,
-    where given, all entries are added in framed blocks. `cached` is given what a large cache has, while
-    another core sees what has changed since.
+    A process is `alone` where no thread but this one runs in it, so that it can be forked; then its readers
+    have a priority that is by `nice` lower. To `packed`, where given, all entries are added in framed blocks.
+    `cached` is given what a large cache has, while another core sees what has changed since.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -100,8 +103,9 @@ def load_contents(
         git = looking.result()
     contents = Contents.of(root, image_cache, configuration, git)
     contents.folders, contents.links = tuple(found.problems), found.links
-    readers = partial(_forked if alone else _beside, contents.store, cores) if cores > 1 else None
-    contents.entries = _read_all(contents.store, found, cache, kept, progress, readers, packed)
+    readers = partial(_forked, nice=nice) if alone else _beside
+    begin = partial(readers, contents.store, cores) if cores > 1 else None
+    contents.entries = _read_all(contents.store, found, cache, kept, progress, begin, packed)
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
@@ -195,9 +199,9 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
         yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
 
 
-def _forked(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
+def _forked(store: Store, cores: int, parts: list[list[str]], nice: int) -> Iterator[tuple[bytes, bytes]]:
     """Read parts in forked processes, which have the store as it is here: nothing is sent but paths."""
-    with multiprocessing.get_context("fork").Pool(cores, _begin, (store,)) as pool:
+    with multiprocessing.get_context("fork").Pool(cores, _begin, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)
 
 
@@ -234,8 +238,15 @@ def _begin(store: Store, nice: int = 0) -> None:
 
 
 def _end_silently() -> None:
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    os._exit(1)
 
 
 def _read_in_child(paths: list[str]) -> tuple[bytes, bytes]:

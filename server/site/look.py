@@ -56,13 +56,20 @@ class Anew:
     packed: bytearray
 
 
+def reshaped(contents: Contents) -> Configuration | None:
+    """What site.yaml and content-types/ say now, where everything must be read anew for it; else None."""
+    configuration, _, _ = _configuration(contents)
+    same = configuration is None or configuration.shape == contents.configuration.shape
+    return None if same else configuration
+
+
 def read_anew(contents: Contents) -> Anew | None:
     """Everything under the schema that the files say now; None where that is the one of some contents.
 
     It takes long, and needs no lock: what changes meanwhile, `look` finds.
     """
-    configuration, _, _ = _configuration(contents)
-    if configuration is None or configuration.shape == contents.configuration.shape:
+    configuration = reshaped(contents)
+    if configuration is None:
         return None
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
     with uncollected():

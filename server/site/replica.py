@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from server.config.model import Settings
 from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
-from server.site.change_log import ChangeLog
+from server.site.change import Change
+from server.site.change_log import PATIENCE_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
+from server.site.handover import note_of, read_note
 from server.site.loading import give_back, uncollected
 from server.site.record import Record, decode, encode
 from server.storage.git.times import CommitTimes
@@ -51,13 +53,36 @@ class Replica:
 
     def share(self, log: ChangeLog) -> None:
         """Have a log in common with the processes that are forked from now on."""
+        log.newest = self.contents.number
         self._log, self._position = log, log.end
+
+    def succeed(self, log: ChangeLog) -> Change:
+        """Let what this process has read be the next record in a log, and share it (`ChangeLog.begin_anew`).
+
+        Call it under the site's write lock. Returns what that changes for people who watch.
+        """
+        change, same_roles = read_note(log.note, self.contents)
+        self.contents.number = log.newest + 1
+        log.begin_anew(encode(self.contents.whole()), lag=same_roles)
+        self.share(log)
+        return change
+
+    def leave_note(self) -> None:
+        """Tell those that will take the place of all workers what has been shown so far."""
+        if self._log is not None:
+            self._log.note = note_of(self.contents)
 
     def current(self) -> State:
         """The state, with every record in it that some process may have answered from."""
-        if self._log is not None and self._log.demanded > self._position:
+        log = self._log
+        if log is not None and log.demanded > self._position and not log.may_lag(self._position):
             self.catch_up()
         return self.state
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another process is about to take the place of this one, which then need not catch up."""
+        return self._log is not None and self._log.may_lag(self._position, PATIENCE_NS)
 
     def catch_up(self) -> None:
         """Apply the records that other processes have appended."""
@@ -80,12 +105,18 @@ class Replica:
             position = self._append(self._log, record) if self._log else self._position
             self._apply([record])
             self._position = position
+        if self._log:
+            self._log.wait_for_laggards()
 
     def _append(self, log: ChangeLog, record: Record) -> int:
         data = encode(record)
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= SMALL or settings.roles != self.state.settings.roles
-        return log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
+        if record.configuration:
+            log.note = b""  # What it says of roles may be wrong now.
+        position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
+        log.newest = record.number
+        return position
 
     def _decoded(self, data: Iterable[bytes]) -> list[Record]:
         """Records from their bytes; each may bring the schema of those that follow."""

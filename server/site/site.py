@@ -26,7 +26,7 @@ from server.site.configure import Configuration, configure
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
-from server.site.look import Anew, look, look_at, look_at_written, read_anew, seems_changed
+from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work
@@ -46,6 +46,7 @@ TRIES = 4  # how often a write is prepared again because somebody changed a file
 GIT_S = 30.0  # how long a look waits for git commands that are at work
 WRITE_GIT_S = 15.0  # how long a write does
 PAUSE_S = 0.01
+LARGE = 5000  # files: a site of so many is read anew by another process, not by one that answers
 LONG_S = 0.05  # of processor time: a change that takes more is never prepared under the lock
 _OVERTAKEN = "Others changed the site each time that this write was ready; try again"
 
@@ -69,6 +70,7 @@ class Site:
         self.image_cache = ImageCache(self.root)
         self._journal = Journal(self.root, self.root / FOLDER)
         self.report: Report | None = None  # is told of the writes of this process
+        self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
         self._loaded = False
         configuration = configure(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
@@ -106,11 +108,11 @@ class Site:
             found.update(entry.problems)
         return in_order(found)
 
-    def load(self, progress: Progress | None = None, cores: int = 1) -> None:
+    def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
         """Read the whole site, on several cores. Raises SetupError for a broken site.yaml or schema.
 
         It reads without the lock, which would keep others from writing for long, and looks again
-        where somebody wrote meanwhile.
+        where somebody wrote meanwhile. By `nice` the readers' priority is lower.
         """
         with suppress(OSError):
             state_folder(self.root)  # where the lock is, if the site can be written to
@@ -120,7 +122,13 @@ class Site:
             root, pictures, append = self.root, self.image_cache, self._replica.append
             configuration = configure(root)
             contents = load_contents(
-                root, pictures, configuration, progress, cores, cached=lambda found: append(found.whole())
+                root,
+                pictures,
+                configuration,
+                progress,
+                cores,
+                nice=nice,
+                cached=lambda found: append(found.whole()),
             )
             contents.writes = writes
             append(contents.since(self._contents))
@@ -138,13 +146,16 @@ class Site:
 
         It is one change, of everything that was found at once. While a git command is at work it
         waits, and what one has changed under its eyes it looks at again. Where a content type has changed,
-        all documents are read before the lock is taken, and others write meanwhile.
+        all documents are read before the lock is taken, and others write meanwhile: of a large site, by a
+        process that replaces this one.
         """
         if not self.seems_changed(hints):
             return Change()
         deadline = time.monotonic() + GIT_S
         while True:
             self._wait_for_git(deadline)
+            if self._leaves_all():
+                return Change()
             anew = read_anew(self._contents)
             with self._locked():
                 change = self._look(hints, anew, patient=time.monotonic() < deadline)
@@ -176,6 +187,8 @@ class Site:
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
         """Whether `refresh` would find something, as far as can be told without the write lock."""
+        if self._replica.is_replaced:
+            return False
         self._replica.catch_up()
         contents = self._contents
         return self._journal.lock.number != contents.writes or seems_changed(contents, hints)
@@ -301,6 +314,36 @@ class Site:
     def catch_up(self) -> None:
         """Take over what other processes found or wrote."""
         self._replica.catch_up()
+
+    def follow(self) -> None:
+        """Do the same, unless another process is about to take the place of this one."""
+        if not self._replica.is_replaced:
+            self._replica.catch_up()
+
+    def succeed(self, log: ChangeLog) -> Change:
+        """Share a log with processes that this one replaces: what it has loaded is the next record there.
+
+        They are then replaced by processes that are forked from this one. Returns what that changes for
+        people who watch.
+        """
+        deadline = time.monotonic() + GIT_S
+        while True:
+            self.refresh()  # what takes long, before the lock is taken
+            self._wait_for_git(deadline)
+            with self._locked():
+                looked = self._look(None, patient=time.monotonic() < deadline)
+                if looked is not None and reshaped(self._contents) is None:
+                    return self._replica.succeed(log)
+
+    def _leaves_all(self) -> bool:
+        """Ask for processes that read a large site anew and replace this one, where that is to be done."""
+        large = self.replace_all is not None and len(self._contents.entries) >= LARGE
+        if not large or reshaped(self._contents) is None:
+            return False
+        self._replica.leave_note()
+        if self.replace_all:
+            self.replace_all()
+        return True
 
     @property
     def _contents(self) -> Contents:

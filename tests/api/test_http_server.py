@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
-from tests.servers import children, free_port, start, stop, wait
+from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import until
 
@@ -81,7 +81,7 @@ class Server:
     @property
     def memory(self) -> int:
         """The largest that the worker has been, in bytes."""
-        (worker,) = children(self.process.pid)
+        (worker,) = workers(self.process.pid)
         status = Path(f"/proc/{worker}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
@@ -445,7 +445,7 @@ def test_costly_requests_do_not_keep_others_waiting(large: Server) -> None:
 
 
 def test_nothing_more_is_done_for_clients_that_have_left(large: Server) -> None:
-    (worker,) = children(large.process.pid)
+    (worker,) = workers(large.process.pid)
 
     def processor_time() -> int:
         fields = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()

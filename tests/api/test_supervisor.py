@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import ROOT, children, free_port, get, is_alive, start, wait
+from tests.servers import ROOT, free_port, get, is_alive, start, wait, workers
 from tests.sites import schema, write
 from tests.waiting import until
 
@@ -35,7 +35,7 @@ class Server:
 
     @property
     def workers(self) -> set[int]:
-        return children(self.process.pid)
+        return workers(self.process.pid)
 
     @property
     def deaths(self) -> list[str]:
@@ -124,7 +124,7 @@ def test_a_supervisor_that_is_killed_leaves_no_worker_behind(server: Server) -> 
     server.process.kill()
     server.process.wait(5)
     until(lambda: not any(map(is_alive, workers)), 6)
-    assert server.is_free()
+    until(server.is_free)
 
 
 def test_workers_that_can_not_live_are_tried_less_and_less_often() -> None:

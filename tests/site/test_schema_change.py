@@ -9,7 +9,7 @@ from pathlib import Path
 from server.site.change_log import ChangeLog
 from server.site.site import Site
 from server.write.context import Context
-from tests.servers import children, free_port, get, start, stop, wait
+from tests.servers import children, free_port, get, start, stop, wait, workers
 from tests.site.cluster import show
 from tests.sites import schema, write
 from tests.waiting import until
@@ -91,7 +91,7 @@ def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> 
         stopped.set()
         reader.join()
         assert not failed
-        assert not any(children(worker) for worker in children(process.pid))  # no process stays behind
+        assert not any(children(worker) for worker in workers(process.pid))  # no process stays behind
         assert log.read_text().count("a content type changed") == 2
     finally:
         stopped.set()

@@ -14,7 +14,7 @@ import pytest
 from server.site.site import Change
 from server.site.watch import Watcher
 from tests.git import commit_all, git
-from tests.servers import children, free_port, get, start, stop, wait
+from tests.servers import free_port, get, start, stop, wait, workers
 from tests.sites import Api, make, schema, write
 from tests.waiting import until
 
@@ -427,7 +427,7 @@ def test_files_that_the_system_can_not_watch_are_looked_at(tmp_path: Path) -> No
         assert log.read_text().count("the system can't watch files") == 1
         lift = ["nsenter", f"--target={process.pid}", "--user", "--preserve-credentials"]
         subprocess.run([*lift, "sh", "-c", f"echo 100 >{limit}"], check=True)
-        (worker,) = children(process.pid)
+        (worker,) = workers(process.pid)
         until(lambda: "inotify" in str([os.readlink(fd) for fd in Path(f"/proc/{worker}/fd").iterdir()]), 10)
         (root / "content/posts/one.md").write_text("---\ntitle: Reported\n---\n")
         until(lambda: b'"Reported"' in shown(), 10)

@@ -20,7 +20,7 @@ from server.auth.session_key import session_key
 from server.auth.sessions import Sessions
 from server.auth.users import Users
 from tests.git import git
-from tests.servers import children, free_port, start, stop, wait
+from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import until
 
@@ -64,7 +64,7 @@ class Server:
     @property
     def workers(self) -> set[int]:
         """The processes that answer."""
-        return children(self.process.pid)
+        return workers(self.process.pid)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from server.site.site import Site
 from server.storage.files import signature_of
 from server.storage.journal import Journal, Write
 from server.write.context import Context
-from tests.servers import children, free_port, serving, start, wait
+from tests.servers import children, free_port, serving, start, wait, workers
 from tests.sites import Api, make, schema, write
 from tests.torture import SEED
 
@@ -186,7 +186,7 @@ def send(port: int, token: str, path: str, data: dict[str, Any], method: str = "
 
 def kill_server(process: subprocess.Popen[str]) -> None:
     """Kill a server and its workers; one of them may end while they are listed."""
-    for pid in (process.pid, *children(process.pid)):
+    for pid in (process.pid, *children(process.pid), *workers(process.pid)):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

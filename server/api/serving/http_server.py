@@ -13,9 +13,12 @@ is kept. So this module, and no other, uses what they are made of (docs/architec
 
 import asyncio
 import logging
+import os
 import resource
 import signal
+import socket
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -45,6 +48,7 @@ HEAD_MS = 30_000  # how long the head of a request may take
 HEAD_BYTES = 128 * 1024  # of a head; a larger one is refused with 431
 CONNECTIONS = 4096  # of one process; more wait until one is closed
 FILES = 200  # files that a process may have open beside its connections
+RETIRE_S = 0.4  # how long clients are told that their connections close, before they are closed
 WAITING = 1024  # connections that nobody has taken yet
 _NO_TLS: tuple[Any, ...] = (False, None, None, None, "tls1.3", None, [], False)
 _ENVIRON: Environ = {
@@ -61,29 +65,45 @@ _ENVIRON: Environ = {
 
 
 class HttpServer:
-    """Serves an app at an address. `folder` makes the folder that large bodies are received in."""
+    """Serves an app on a socket that listens, and that other processes may share.
 
-    def __init__(self, app: Front, address: tuple[str, int], folder: Callable[[], Path]) -> None:
-        self._app, self._address = app, address
+    `folder` makes the folder that large bodies are received in.
+    """
+
+    def __init__(self, app: Front, listener: socket.socket, folder: Callable[[], Path]) -> None:
+        self._app, self._listener = app, listener
+        self._retiring = False
         self._receiver = Receiver(folder)
         self._pool = ThreadPoolExecutor(THREADS, "answer")
         # Apart from all others, who can then be answered where a database elsewhere says nothing.
         self._asking = ThreadPoolExecutor(THREADS, "ask")
         self._working: set[asyncio.Task[None]] = set()
+        self._stop = _granian.WorkerSignal()
 
     def run(self) -> None:
         """Serve until SIGTERM, then answer what has begun to arrive."""
         asyncio.run(self._serve())
 
+    def retire(self) -> None:
+        """Let clients take their next requests to another process, then end as with SIGTERM.
+
+        Those that ask again and again learn from an answer that their connection closes; it is the
+        others' that are closed while they send nothing.
+        """
+        self._retiring = True
+        time.sleep(RETIRE_S)
+        self._stop.set()
+
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        ended, stop = asyncio.Event(), _granian.WorkerSignal()
+        ended, stop = asyncio.Event(), self._stop
         stop.add_cb(lambda: self._loop.call_soon_threadsafe(ended.set))
         self._loop.add_signal_handler(signal.SIGTERM, stop.set)
         make: Any = _granian.RSGIWorker
+        make_socket: Any = _granian.SocketHolder
         worker = make(
             1,
-            (_granian.ListenerSpec(*self._address, WAITING), None),
+            (None, make_socket(os.dup(self._listener.fileno()), False, WAITING)),
             None,
             1,
             512,
@@ -174,6 +194,8 @@ class HttpServer:
             begun: list[Any] = []
             body = self._app(environ, lambda *told: begun.extend(told))
             status, headers = int(begun[0][:3]), begun[1]
+            if self._retiring:
+                headers = [*headers, ("connection", "close")]
             if isinstance(body, FilePart) and body.start < body.end:
                 protocol.response_file_range(status, headers, str(body.path), body.start, body.end)
             else:

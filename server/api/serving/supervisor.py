@@ -21,6 +21,7 @@ log = logging.getLogger("quire")
 
 PAUSES_S = (0, 1, 2, 4, 8, 16, 30)  # until the next worker starts, by how many before it ended early
 SOON_S = 60.0  # a worker that ran for so long has not ended early
+RETIRING_S = 600.0  # how long workers that others have replaced may take for that
 GRACE_S = 4.0  # how long workers may take to finish what they have begun to answer
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
@@ -37,21 +38,36 @@ class _Place:
 
 
 class Supervisor:
-    """Runs `work` in each of `count` processes until a signal ends them all."""
+    """Runs `work` in each of `count` processes until a signal ends them all.
 
-    def __init__(self, count: int, work: Callable[[], None]) -> None:
-        self._work = work
+    It can have a `leash` (`generations`), on which it is told to retire: each worker then calls `retire`, and
+    ends when it has answered what it has begun. It ends when the other side of the leash closes.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        work: Callable[[], None],
+        leash: int | None = None,
+        retire: Callable[[], None] | None = None,
+    ) -> None:
+        self._work, self._leash, self._retire = work, leash, retire
         self._places = [_Place(number) for number in range(1, count + 1)]
-        self._lifeline = os.pipe()  # nothing is ever written to it: it closes when the supervisor ends
+        # A worker reads from it that it is to retire; it closes when the supervisor ends.
+        self._lifeline = os.pipe()
 
     def run(self) -> None:
         """Keep the workers alive until SIGTERM, SIGINT or SIGHUP, then end them.
 
         They get SIGTERM and GRACE_S to finish what they have begun; with a second signal they end at once.
         """
-        with _signals() as arrived:
+        with arriving_signals(self._leash) as arrived:
             while not any(number in ENDING for number in arrived(self._begin())):
                 self._reap()
+                if self._leash is not None and _readable(self._leash):
+                    if os.read(self._leash, 1):
+                        self._wait_for_retired(arrived)
+                    break
             self._signal(signal.SIGTERM)
             deadline = time.monotonic() + GRACE_S
             while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -61,6 +77,15 @@ class Supervisor:
             self._signal(signal.SIGKILL)
             for place in self._living():
                 os.waitpid(place.pid, 0)
+
+    def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
+        """Let all workers retire, and wait until they have ended or a signal arrives."""
+        os.write(self._lifeline[1], b"." * len(self._living()))
+        deadline = time.monotonic() + RETIRING_S
+        while self._living() and (left := deadline - time.monotonic()) > 0:
+            if any(number in ENDING for number in arrived(left)) or (self._leash and _readable(self._leash)):
+                return
+            self._reap(ending=True)
 
     def _begin(self) -> float | None:
         """Fork the workers that are due; returns after how many seconds the next one is, None for never."""
@@ -107,7 +132,8 @@ class Supervisor:
                 signal.signal(number, action)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             os.close(self._lifeline[1])
-            threading.Thread(target=_end_with, args=(self._lifeline[0],), daemon=True).start()
+            lifeline = self._lifeline[0]
+            threading.Thread(target=_heed, args=(lifeline, self._retire), daemon=True).start()
             self._work()
             status = 0
         except BaseException:
@@ -131,7 +157,7 @@ class Supervisor:
             if not ending:
                 when = f"in {pause} s" if pause else "now"
                 log.error(
-                    "worker %d (process %d) %s; another begins %s", place.number, pid, _why(status), when
+                    "worker %d (process %d) %s; another begins %s", place.number, pid, why(status), when
                 )
 
     def _living(self) -> list[_Place]:
@@ -147,7 +173,7 @@ def _pause(place: _Place) -> int:
     return PAUSES_S[min(place.deaths, len(PAUSES_S)) - 1]
 
 
-def _why(status: int) -> str:
+def why(status: int) -> str:
     """How a process ended, by what `waitpid` says of it."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
@@ -160,9 +186,10 @@ def _why(status: int) -> str:
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[float | None], bytes]]:
+def arriving_signals(beside: int | None = None) -> Iterator[Callable[[float | None], bytes]]:
     """Hand out the signals that arrive: the function waits up to so many seconds, and returns their numbers.
 
+    It returns earlier where there is something to read from a descriptor `beside`.
     A signal that whoever started the server wants ignored (nohup) stays ignored.
     """
     reader, writer = os.pipe()
@@ -175,7 +202,7 @@ def _signals() -> Iterator[Callable[[float | None], bytes]]:
     signal.set_wakeup_fd(writer)
 
     def arrived(seconds: float | None) -> bytes:
-        select.select([reader], [], [], seconds)
+        select.select([reader] if beside is None else [reader, beside], [], [], seconds)
         try:
             return os.read(reader, 1024)
         except BlockingIOError:
@@ -195,9 +222,17 @@ def _do_nothing(*_: object) -> None:
     """What a signal does that is read from the wakeup descriptor."""
 
 
-def _end_with(lifeline: int) -> None:
-    """End this process when the other end of a pipe closes: at first gently, then however it is."""
-    os.read(lifeline, 1)
+def _readable(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])
+
+
+def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
+    """Retire when a pipe says so. End when its other end closes: at first gently, then however it is."""
+    if os.read(lifeline, 1) and retire:
+        retire()
+        closed = select.poll()
+        closed.register(lifeline, 0)  # What is left to read is for other workers.
+        closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_S)
     os._exit(1)

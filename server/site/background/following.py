@@ -20,7 +20,7 @@ def follower(site: Site) -> Background:
 def _follow(site: Site, stop: Event) -> None:
     while not stop.wait(PAUSE_S):
         try:
-            site.catch_up()
+            site.follow()
         except Exception:
             log.exception("a change could not be taken over; the last good state is served")
             stop.wait(RETRY_S)

@@ -1,0 +1,218 @@
+"""Generations of workers: each is forked from a process that has loaded the site, and shares its memory.
+
+What changes a large site as a whole is read anew by another process, from which the next generation is
+forked; when that answers, the one before ends. So it is read once, and held in memory once. The process
+that all descend from loads nothing: what it had, it would keep in memory for ever.
+"""
+
+import logging
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from server.api.serving.supervisor import ENDING, GRACE_S, PAUSES_S, SOON_S, arriving_signals, why
+
+log = logging.getLogger("quire")
+
+MARGIN_S = 2.0  # how much longer a generation may take to end than its workers
+_NEWS = struct.Struct("=cI")  # what a process has to say, and of which generation it is
+_WANTED, _ANSWERS = b"w", b"a"
+RETIRE = b"r"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What a generation knows of itself: its number, from 1, and its connections to the first process.
+
+    On `leash` it is told to retire; it ends when the other side closes.
+    """
+
+    number: int
+    leash: int
+    news: int
+
+    def answers(self) -> None:
+        """Tell that a worker of this generation answers: those of the one before may end."""
+        self._tell(_ANSWERS)
+
+    def ask_for_next(self) -> None:
+        """Ask for another generation; while one is made, that does nothing."""
+        self._tell(_WANTED)
+
+    def _tell(self, what: bytes) -> None:
+        with suppress(OSError):  # Who does not read any more has ended.
+            os.write(self.news, _NEWS.pack(what, self.number))
+
+
+@dataclass(slots=True)
+class _Process:
+    """The process of a generation, and the end of its leash."""
+
+    number: int
+    pid: int
+    leash: int
+    began: float = field(default_factory=time.monotonic)
+
+
+class Generations:
+    """Runs `serve` in a process for each generation, until a signal ends them all.
+
+    `ended` is called when a generation that was replaced has ended.
+    """
+
+    def __init__(self, serve: Callable[[Generation], None], ended: Callable[[], None]) -> None:
+        self._serve, self._ended = serve, ended
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        self._current: _Process | None = None  # the one that answers
+        self._next: _Process | None = None  # the one that is being made
+        self._retired: list[_Process] = []
+        self._number = 0
+        self._wanted = True  # the next one
+        self._due = 0.0  # when the next one may be made
+        self._failures = 0
+
+    def run(self) -> int:
+        """Serve; returns the status to end with: that of the first generation where it can't begin."""
+        with arriving_signals(self._read) as arrived:
+            while True:
+                wait = self._begin()
+                if any(number in ENDING for number in arrived(wait)):
+                    return self._end(arrived)
+                self._hear()
+                status = self._reap()
+                if status is not None:
+                    return status
+
+    def _begin(self) -> float | None:
+        """Fork the next generation if it is due; returns after how many seconds it is."""
+        if not self._wanted or self._next is not None:
+            return None
+        left = self._due - time.monotonic()
+        if left > 0:
+            return left
+        self._wanted = False  # It may be again, before this one answers: then what it reads is late already.
+        try:
+            self._next = self._fork()
+        except OSError as error:
+            self._fail(f"can't begin: {error.strerror}")
+            return self._begin()
+        return None
+
+    def _fork(self) -> _Process:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        self._number += 1
+        reader, writer = os.pipe()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            pid = os.fork()
+            if not pid:
+                self._run_generation(Generation(self._number, reader, self._write), before, writer)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(reader)
+        return _Process(self._number, pid, writer)
+
+    def _run_generation(self, generation: Generation, mask: set[int | signal.Signals], leash: int) -> None:
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            # These reach all processes; the first tells the others.
+            for number in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            # No function of Python: a process forked from this one may get SIGTERM before it could call that,
+            # and whoever has sent it would wait for ever.
+            for number in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            for descriptor in (leash, self._read, *(process.leash for process in self._processes())):
+                os.close(descriptor)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            self._serve(generation)
+            status = 0
+        except SystemExit as error:
+            status = error.code if isinstance(error.code, int) else 1
+        except BaseException:
+            log.exception("the site can't be served")
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(status)
+
+    def _hear(self) -> None:
+        """Do what the generations ask for."""
+        while True:
+            try:
+                told = os.read(self._read, _NEWS.size)
+            except BlockingIOError:
+                return
+            what, number = _NEWS.unpack(told)
+            if what == _WANTED and self._current and number == self._current.number:
+                self._wanted = True
+            elif what == _ANSWERS and self._next and number == self._next.number:
+                if self._current:
+                    os.write(self._current.leash, RETIRE)
+                    self._retired.append(self._current)
+                    self._failures = 0
+                self._current, self._next, self._wanted = self._next, None, False
+
+    def _reap(self) -> int | None:
+        """Take note of generations that have ended; returns the status of the first if it could not begin."""
+        for process in self._processes():
+            pid, status = os.waitpid(process.pid, os.WNOHANG)
+            if not pid:
+                continue
+            os.close(process.leash)
+            if process in self._retired:
+                self._retired.remove(process)
+                self._ended()
+            elif process is self._next:
+                self._next = None
+                if process.number == 1:
+                    code = os.waitstatus_to_exitcode(status)
+                    return code if code >= 0 else 1
+                if status or self._current is None:
+                    self._fail(f"(process {pid}) {why(status)}")
+            else:
+                self._current = None
+                early = time.monotonic() - process.began < SOON_S
+                self._failures = self._failures if early else 0
+                self._fail(f"(process {pid}) {why(status)}")
+        return None
+
+    def _fail(self, what: str) -> None:
+        """Tell of a generation that could not begin or go on; another one begins after a pause."""
+        self._failures += 1
+        pause = PAUSES_S[min(self._failures, len(PAUSES_S) - 1)]
+        log.error("the process that loads the site for the workers %s; another begins in %d s", what, pause)
+        self._wanted, self._due = True, time.monotonic() + pause
+
+    def _processes(self) -> list[_Process]:
+        return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
+
+    def _end(self, arrived: Callable[[float | None], bytes]) -> int:
+        """End all generations; with a second signal at once."""
+        self._signal(signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_S + MARGIN_S
+        while self._processes() and (left := deadline - time.monotonic()) > 0:
+            if any(number in ENDING for number in arrived(left)):
+                self._signal(signal.SIGTERM)
+            self._bury()
+        self._signal(signal.SIGKILL)
+        return 0
+
+    def _bury(self) -> None:
+        gone = [process for process in self._processes() if os.waitpid(process.pid, os.WNOHANG)[0]]
+        self._retired = [process for process in self._retired if process not in gone]
+        self._current = None if self._current in gone else self._current
+        self._next = None if self._next in gone else self._next
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in self._processes():
+            os.kill(process.pid, number)
