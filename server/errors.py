@@ -19,6 +19,8 @@
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
         ├── PreconditionError    412  If-Match names another version than the current one
+        │   ├── UnknownVersionError 412  what it names can't be merged with: nobody knows what it was
+        │   └── OverlapError     412  what it names can't be merged with: others have changed the same
         ├── PayloadTooLargeError 413
         ├── RateLimitError       429
         ├── StorageError         507  the disk or the permissions of a file refuse it
@@ -211,6 +213,18 @@ class PreconditionError(ApiError):
     """The document is not in the version that the request was made for."""
 
     status, name, default = 412, "PreconditionFailedError", "The document was changed meanwhile"
+
+
+class UnknownVersionError(PreconditionError):
+    """The version that the request was made for is not known any more, so that it can't be merged."""
+
+    default = "The document was changed meanwhile, and the version that If-Match names is not known any more"
+
+
+class OverlapError(PreconditionError):
+    """The request changes what others have changed since the version that it was made for."""
+
+    default = "The document was changed meanwhile, where this changes it as well"
 
 
 class StorageError(ApiError):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from server.config.model import Settings
+from server.documents.document import Document
 from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
 from server.site.change import Change
@@ -98,15 +99,19 @@ class Replica:
                 self._apply(self._decoded(data))
             self._position = position  # Set last: other threads wait for this position.
 
-    def append(self, record: Record) -> None:
-        """Append a record and apply it; call it under the site's write lock, having caught up."""
+    def append(self, record: Record) -> list[Document]:
+        """Append a record and apply it; call it under the site's write lock, having caught up.
+
+        Returns the documents that it takes away and adds, none where it replaces everything.
+        """
         record = replace(record, number=self.contents.number + 1)
         with self._lock:
             position = self._append(self._log, record) if self._log else self._position
-            self._apply([record])
+            changed = self._apply([record])
             self._position = position
         if self._log:
             self._log.wait_for_laggards()
+        return changed
 
     def _append(self, log: ChangeLog, record: Record) -> int:
         data = encode(record)
@@ -131,10 +136,13 @@ class Replica:
             records.append(record)
         return records
 
-    def _apply(self, records: list[Record]) -> None:
-        """Apply records one after the other, and show what they come to as one state."""
+    def _apply(self, records: list[Record]) -> list[Document]:
+        """Apply records one after the other, and show what they come to as one state.
+
+        Returns the documents that are taken away and added.
+        """
         snapshot, whole = self.state.snapshot, records[0].whole
-        removed, added = ([], []) if whole else self.contents.changes(records)
+        removed, added = self.contents.changes(records) if not whole else (list[Document](), list[Document]())
         if removed or added:
             snapshot = apply(snapshot, removed, added)
         for record in records:
@@ -149,3 +157,4 @@ class Replica:
                 later.start()
         if snapshot is not self.state.snapshot or configuration.settings != self.state.settings:
             self.state = State(configuration.settings, configuration.schema, snapshot)
+        return [*removed, *added]

@@ -27,6 +27,7 @@ from server.site.contents import Contents
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
+from server.site.record import Record
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work
@@ -35,6 +36,7 @@ from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
 from server.storage.read import parsed, refuse_unreadable
+from server.storage.recent_versions import RecentVersions
 from server.storage.store import Entry, Store
 from server.write.context import Context
 
@@ -69,6 +71,7 @@ class Site:
         self.started = now()
         self.image_cache = ImageCache(self.root)
         self._journal = Journal(self.root, self.root / FOLDER)
+        self._recent = RecentVersions(self.root)
         self.report: Report | None = None  # is told of the writes of this process
         self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
         self._loaded = False
@@ -182,7 +185,7 @@ class Site:
         if record is None:
             return Change()
         change = change_of(contents, record)
-        self._replica.append(record)
+        self._append(record)
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
@@ -252,7 +255,8 @@ class Site:
         state, began = self.state, time.thread_time()
         timestamps = self._contents.git.committed.timestamps
         store = Store(self.root, state.schema, state.settings, timestamps)
-        context = Context(state.snapshot, state.settings, store, changeset, now())
+        recent = partial(self._recent.find, state.schema)
+        context = Context(state.snapshot, state.settings, store, changeset, now(), recent)
         result = prepare(request, context)
         for path, text in changeset.texts():
             refuse_unreadable(path, text)
@@ -275,8 +279,16 @@ class Site:
         self._journal.commit(writes, self._refuse_beside_git)
         record = look_at_written(contents, {write.path for write in writes}, self._journal.lock.number)
         change = change_of_write(contents, record, writes)
-        self._replica.append(record)
+        self._append(record)
         return change
+
+    def _append(self, record: Record) -> None:
+        """Append a record, and keep the versions that it replaces: a client may have read them.
+
+        Those that it adds are kept as well, since they may be replaced while no server runs.
+        """
+        changed = self._replica.append(record)
+        self._recent.keep((d for d in changed if d.type.uid.startswith("api::")), self.state.schema)
 
     def scale(self, path: str) -> State:
         """Make the formats of a picture that has none yet. Returns the state that shows them."""

@@ -1,7 +1,7 @@
 """What a change is prepared with: the site as it is, and the files as they are to be."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -27,11 +27,16 @@ MOST_FILES = 1000  # that one write changes: those of a document, and of others 
 TOO_MANY_FILES = f"This changes more than {MOST_FILES:,} files; relate fewer documents at once"
 
 
+def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """One change's view of the site: what there is, the files that will be, and its timestamp `now`.
 
     `touched` are the paths of the files that the change has set or removed, with the document that each held.
+    `recent` gives the versions of a document in a locale that there were before, the newest first.
     """
 
     snapshot: Snapshot
@@ -39,6 +44,7 @@ class Context:
     store: Store
     changeset: Changeset
     now: str
+    recent: Callable[[Type, str, str], Iterable[Document]] = _none
     touched: dict[str, Document | None] = field(default_factory=dict)
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with its text
 

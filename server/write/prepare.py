@@ -2,10 +2,12 @@
 
 Each function takes a request and a context, puts the changed files into `context.changeset`, and
 returns the document's id. `site.write` calls it, and again, with a new context, where somebody else
-changed the site meanwhile. All raise PreconditionError where `If-Match` names another version, and
-ValidationError for data that the schema does not have or allow.
+changed the site meanwhile. All raise PreconditionError where `If-Match` names another version and the
+change is not to be merged with those made since, or can't be, and ValidationError for data that the schema
+does not have or allow.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -14,10 +16,13 @@ from server.documents.document import Document
 from server.errors import ConflictError, NotFoundError, of_operation
 from server.index.user_index import join
 from server.write.context import Context, values_of
+from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
-from server.write.version import require_match
+from server.write.version import is_named, require_match
 from server.write.write import Writer
+
+Prepare = Callable[[WriteRequest, Context], str]
 
 
 def create(request: WriteRequest, context: Context) -> str:
@@ -50,16 +55,29 @@ def batch(request: BatchRequest, context: Context) -> tuple[str, ...]:
     return tuple(written)
 
 
+def noting_merge(prepare: Prepare) -> Callable[[WriteRequest, Context], tuple[str, bool]]:
+    """A function that returns as well whether the change was merged with those of others."""
+    return lambda request, context: (
+        prepare(request, context),
+        request.merge and _earlier(request, _address(request, context), context) is not None,
+    )
+
+
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     """Which version a request changes, and how."""
-    address = _matched(request, context)
+    address = _address(request, context)
+    earlier = _earlier(request, address, context) if request.merge else None
+    if earlier is None:
+        _require_match(request, address, context)
+    writer = _writer(request, context)
+    base = earlier or writer.base(address)
     snapshot = join(context.snapshot, request.users)
     actor = request.actor
     settings = context.settings
     locales = tuple(dict.fromkeys((settings.default_locale, *settings.locales)))
     validator = Validator(snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor))
-    base = _writer(request, context).base(address)
-    return address, validator.change(address.type, request.data, values_of(base) if base else None)
+    change = validator.change(address.type, request.data, values_of(base) if base else None)
+    return address, rebase(request, writer, change, earlier) if earlier else change
 
 
 def _writer(request: WriteRequest, context: Context) -> Writer:
@@ -69,13 +87,35 @@ def _writer(request: WriteRequest, context: Context) -> Writer:
 
 def _matched(request: WriteRequest, context: Context) -> Address:
     """The address of a request under the schema that there is now, where its `If-Match` is met."""
+    address = _address(request, context)
+    _require_match(request, address, context)
+    return address
+
+
+def _require_match(request: WriteRequest, address: Address, context: Context) -> None:
+    shown = not address.draft or may_read_drafts(request.actor, address.type)
+    require_match(request.if_match, _current(address, context), tell=shown)
+
+
+def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
+    """The version that a change was made from, where it is to be merged with what others have changed since.
+
+    None where the change is of the current version, and where nothing may be told of that.
+    """
+    current = _current(address, context)
+    told = not address.draft or may_read_drafts(request.actor, address.type)
+    if request.if_match is None or current is None or not told or is_named(request.if_match, current):
+        return None
+    return earlier_version(request.if_match, current, address, context)
+
+
+def _address(request: WriteRequest, context: Context) -> Address:
+    """The address of a request under the schema that there is now."""
     type_ = context.snapshot.schema.types.get(request.address.type.uid)
     if type_ is None:
         raise NotFoundError()
     address = replace(request.address, type=type_)
     _require_fit(address, context)
-    shown = not address.draft or may_read_drafts(request.actor, type_)
-    require_match(request.if_match, _current(address, context), tell=shown)
     return address
 
 

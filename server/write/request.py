@@ -1,11 +1,13 @@
 """What somebody asks to have written: plain values, which say nothing of HTTP or of the site's state."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from server.auth.permissions import Actor
-from server.documents.document import DRAFT, PUBLISHED
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.formats.tree import Tree
+from server.index.snapshot import Snapshot
 from server.index.user_index import NO_USERS, UserTables
 from server.schema.model import Type
 from server.write.context import Context
@@ -26,10 +28,20 @@ class Address:
         return DRAFT if self.draft else PUBLISHED
 
 
+Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
+
+
+def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
+    """Nothing of a version, whatever is asked for."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
     """A change of one version: the `data` of the body, and the `If-Match` that the version must meet.
 
+    With `merge`, a change of a version that it does not meet is merged with what others have changed since.
+    `show` says what the actor may see of some attributes of a version, where that can't be done.
     The actor may relate to what it may find; whether it may write at all has been asked before.
     `users` are those who can be related to. A deletion is of all `locales`.
     """
@@ -40,6 +52,8 @@ class WriteRequest:
     if_match: str | None = None
     users: UserTables = NO_USERS
     locales: tuple[str, ...] = ()
+    merge: bool = False
+    show: Show = show_nothing
 
 
 @dataclass(frozen=True, slots=True)

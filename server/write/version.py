@@ -43,10 +43,14 @@ def require_match(wanted: str | None, document: Document | None, *, tell: bool =
         return
     if document is None:
         raise PreconditionError("There is no such document any more", {"version": None} if tell else {})
-    current = version_of(document)
+    if not is_named(wanted, document):
+        raise PreconditionError(details={"version": version_of(document)} if tell else {})
+
+
+def is_named(wanted: str, document: Document) -> bool:
+    """Whether a version of a document is one of those that `If-Match` names."""
     if wanted.strip() == "*":
-        return
+        return True
     # A weak tag, W/"…", keeps what stands before its quote, so that it names no version.
     named = (tag.strip().strip('"').partition(".")[0] for tag in wanted.split(","))
-    if current not in named:
-        raise PreconditionError(details={"version": current} if tell else {})
+    return version_of(document) in named

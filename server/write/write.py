@@ -50,7 +50,7 @@ class Writer:
         """A new document; returns its id."""
         document_id = address.document_id or new_document_id()
         defaults = {a.name: default_of(a) for a in address.type.attributes.values()}
-        values = self._merged(address.type, document_id, defaults, change)
+        values = self.merged(address.type, document_id, defaults, change)
         self._check(address, document_id, values, change, lambda _: True)
         path = free_path(self.context, address, document_id, values)
         write_new(self.context, address, document_id, values, path)
@@ -76,6 +76,13 @@ class Writer:
         published, draft = self.context.versions(address.type, document_id or "", address.locale)
         return (published if self.blind and not address.draft else draft) or published
 
+    def replaced(self, address: Address) -> list[Document]:
+        """The versions that an update of a document replaces; the last is the one that it begins with."""
+        published, draft = self.context.versions(address.type, address.document_id or "", address.locale)
+        if address.draft:
+            return [found for found in (draft or published,) if found]
+        return [found for found in (published, None if self.blind else draft) if found]
+
     def update(self, address: Address, change: Change) -> str:
         """New values for a version of a document that exists in some locale; NotFoundError else."""
         document_id = address.document_id or ""
@@ -89,7 +96,7 @@ class Writer:
         if base is None:
             raise ForbiddenError()  # All of it is a draft, which would be published unseen.
         old = values_of(base)
-        new = self._merged(address.type, document_id, old, change)
+        new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
         # All that is published is checked. Nothing is told of a draft that may not be read.
         publishes = address.type.draft_publish and not address.draft
@@ -98,7 +105,7 @@ class Writer:
         write = write_draft if address.draft else write_published
         write(self.context, Update(published, draft, base, new))
         if apart:
-            values = self._merged(address.type, document_id, values_of(apart), change)
+            values = self.merged(address.type, document_id, values_of(apart), change)
             write_draft(self.context, Update(published, apart, apart, values))
         before = old if address.draft or published is None else values_of(published)
         changed = {n: v for n, v in new.items() if not (same_values(v, old[n]) and same_values(v, before[n]))}
@@ -126,7 +133,7 @@ class Writer:
 
     # --- values --------------------------------------------------------------------------------
 
-    def _merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
+    def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
         """The values after a change; relations of the other side keep none of their own."""
         new = {**old, **change.values}
         for name, links in change.links.items():
@@ -180,7 +187,7 @@ class Writer:
         values = {a.name: default_of(a) for a in attributes}
         theirs = values_of(other)
         values.update({name: theirs[name] for name in shared})
-        values = self._merged(address.type, document_id, values, change)
+        values = self.merged(address.type, document_id, values, change)
         self._check(address, document_id, values, change, lambda _: True)
         draft = address.draft and not address.type.draft_key  # The file itself says that it is one.
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)

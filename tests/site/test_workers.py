@@ -266,3 +266,26 @@ def test_a_key_of_sessions_that_is_deleted_counts_in_all_workers_until_the_next_
     for _ in range(8 * WORKERS):
         assert server.send("GET", "/api/notes/a", Authorization=f"Bearer {token}")[0] == 403
     assert not (server.root / ".quire/jwt.key").exists()
+
+
+def test_every_worker_knows_the_versions_that_others_replaced_also_after_a_kill(server: Server) -> None:
+    tag = server.send("GET", "/api/notes/a")[2]
+    merging = {"If-Match": tag, "Prefer": "merge"}
+    assert server.send("PUT", "/api/notes/a", {"title": "new"})[0] == 200
+    for _ in range(2 * WORKERS):
+        status, body, _ = server.send("PUT", "/api/notes/a", {"count": 5}, **merging)
+        assert (status, body["data"]["title"], body["data"]["count"]) == (200, "new", 5)
+    os.killpg(server.process.pid, signal.SIGKILL)
+    server.process.wait()
+    server.process = start(server.root, server.port, "--workers=1")
+    wait(server.process, server.port)
+    try:
+        status, body, _ = server.send("PUT", "/api/notes/a", {"count": 5}, **merging)
+        assert (status, body["data"]["title"], body["data"]["count"]) == (200, "new", 5)
+        status, body, _ = server.send("PUT", "/api/notes/a", {"title": "other"}, **merging)
+        assert (status, [row["attribute"] for row in body["error"]["details"]["conflicts"]]) == (
+            412,
+            ["title"],
+        )
+    finally:
+        stop(server.process)

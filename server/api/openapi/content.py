@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.api.openapi.operations import WRITE, answer, json_content, operation
+from server.api.openapi.operations import TAG, WRITE, answer, json_content, operation
 from server.api.openapi.types import TypeSchemas, ref
 from server.api.openapi.values import JsonSchema
 from server.auth.permissions import Actor
@@ -13,6 +13,10 @@ from server.schema.model import Type
 Examples = Callable[
     [Type], Mapping[str, Any]
 ]  # a type → examples of a document by name: `plain` and `populated`
+MERGED = {
+    "schema": {"const": "merge"},
+    "description": "The change was merged with those that others have made since.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,8 @@ class ContentPaths:
             f"update{name}",
             f"Change a {type_.singular}: what the body does not name keeps its value, null clears it"
             + (", and where there is no document it is made" if what == "document" else ""),
-            answers=shown,
-            parameters=[*self._writing(type_), _shared("ifMatch")],
+            answers={200: {**shown[200], "headers": {"ETag": TAG, "Preference-Applied": MERGED}}},
+            parameters=[*self._writing(type_), _shared("ifMatch"), _shared("prefer")],
             body=self._body(type_, f"{name}Change"),
             errors=(*WRITE, 404, 412),
         )

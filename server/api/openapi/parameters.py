@@ -71,6 +71,14 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     yield "documentId", _path("documentId", "The id of the document, the same in every locale.")
     yield "ifMatch", _header("If-Match", "The `ETag` of the version to change; 412 where there is another.")
     yield (
+        "prefer",
+        _header(
+            "Prefer",
+            "`merge`: where `If-Match` names an earlier version, the change is merged with those made since; "
+            "412 with `details.conflicts` where they overlap.",
+        ),
+    )
+    yield (
         "ifNoneMatch",
         _header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
     )

@@ -1,6 +1,7 @@
 """Writes of content: collections, documents and single types (spec.md 4.3). `server.api.front` reads them."""
 
 from flask import Blueprint, Response, current_app, request
+from werkzeug.http import parse_list_header
 
 from server.api.environ import is_v4
 from server.api.identities import Identities
@@ -11,6 +12,7 @@ from server.api.serving.bodies import MAX_BODY
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
 from server.schema.model import Type
 from server.site.site import Site
+from server.write.prepare import noting_merge
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
 REFUSING = ("users.refuse_role",)  # endpoints that refuse every request: `Allow` does not list their methods
@@ -62,8 +64,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def write(reader: Reader, document_id: str | None = None) -> Response:
         permit(reader, request.method)
         [operation] = hashed([read_operation(reader, _sent(document_id))])
-        state, written = site.write(operation.prepare, operation.request)
-        return _answer(operation.shown(state, written), operation.status)
+        state, (written, merged) = site.write(noting_merge(operation.prepare), operation.request)
+        return _answer(operation.shown(state, written), operation.status, merged=merged)
 
     @bp.route("/<path:rest>", methods=METHODS)
     def nothing_else(rest: str) -> Response:
@@ -100,13 +102,22 @@ def _methods_of(path: str) -> tuple[str, ...]:
 
 def _sent(document_id: str | None) -> Sent:
     body = None if request.method == "DELETE" else read_body(request, MAX_BODY)
-    return Sent(request.method, document_id, parameters(request), body, request.headers.get("If-Match"))
+    if_match = request.headers.get("If-Match")
+    return Sent(request.method, document_id, parameters(request), body, if_match, merge=prefers("merge"))
 
 
-def _answer(shown: Shown, status: int) -> Response:
+def prefers(name: str) -> bool:
+    """Whether the request states a preference (RFC 7240), whatever value or parameters it has."""
+    stated = parse_list_header(request.headers.get("Prefer", ""))
+    return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
+
+
+def _answer(shown: Shown, status: int, *, merged: bool) -> Response:
     if status == 204:
         return Response(status=status)
     response = answer(shown.body, status)
+    if merged:
+        response.headers["Preference-Applied"] = "merge"
     if shown.etag:
         response.headers["ETag"] = shown.etag
     return response

@@ -1,15 +1,21 @@
 """A write of content as a value, permitted and read: the same for a request and for a part of a batch."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from server.api.reading import Params, Reader, Shown
+from server.api.render import Renderer
 from server.auth.permissions import may_read_drafts, require
-from server.documents.document import DRAFT
+from server.documents.document import DRAFT, Document
 from server.errors import ValidationError
+from server.index.fragments import Fragments
+from server.index.snapshot import Snapshot
 from server.query.ast import Query
 from server.query.parse import deleted_locales, read_status, written_locale
+from server.schema.model import Attribute, Schema, Type
 from server.site.site import State
 from server.write import prepare
 from server.write.context import Context
@@ -38,6 +44,7 @@ class Sent:
     params: Params
     body: Any = None
     if_match: str | None = None
+    merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,15 @@ def _change(reader: Reader, sent: Sent) -> WriteRequest:
     locale = written_locale(sent.params.get("locale"), reader.type, reader.state.settings)
     draft = read_status(sent.params.get("status")) == DRAFT and reader.type.draft_publish
     address = Address(reader.type, sent.document_id, locale, draft)
-    return WriteRequest(address, reader.actor, read_data(sent.body), sent.if_match, reader.user_tables())
+    return WriteRequest(
+        address,
+        reader.actor,
+        read_data(sent.body),
+        sent.if_match,
+        reader.user_tables(),
+        merge=sent.merge and sent.method == "PUT",
+        show=partial(_shown_values, reader, draft=draft),
+    )
 
 
 def _deletion(reader: Reader, sent: Sent) -> WriteRequest:
@@ -107,3 +122,44 @@ def _deletion(reader: Reader, sent: Sent) -> WriteRequest:
     locales = deleted_locales(params.get("locale"), reader.type, reader.state.settings)
     address = Address(reader.type, sent.document_id, locales[0], draft=False)
     return WriteRequest(address, reader.actor, if_match=sent.if_match, locales=locales)
+
+
+def _shown_values(
+    reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
+) -> Mapping[str, Any]:
+    """Some attributes of a version, by name, as its reader is shown them with everything in them populated.
+
+    Those that nobody is shown, and relations to what the actor may not find, are left out. `draft`: the
+    documents that it relates to are shown as drafts.
+    """
+    # What is rendered here is not asked for again.
+    snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
+    state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
+    params = {
+        "fields": [name for name in names if type_.attributes[name].selectable],
+        "populate": _populate(snapshot.schema, type_, names),
+        **({"status": "draft"} if draft else {}),
+    }
+    reader = replace(reader, type=type_, state=state)
+    query = reader.query(params)
+    selection = replace(query.selection, fields=query.selection.fields or ())
+    rendered = json.loads(Renderer(reader.view(query), v4=reader.v4).document(document, selection))
+    values: Mapping[str, Any] = rendered.get("attributes", {}) if reader.v4 else rendered
+    return {name: values[name] for name in names if name in values}
+
+
+def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, Any]:
+    return {
+        name: _inside(schema, type_.attributes[name]) for name in names if type_.attributes[name].populatable
+    }
+
+
+def _inside(schema: Schema, attribute: Attribute) -> Any:
+    """What of an attribute is populated: of components everything, of other documents themselves."""
+    if attribute.type == "component":
+        inner = schema.types[attribute.component or ""]
+        return {"populate": _populate(schema, inner, inner.attributes)}
+    if attribute.type == "dynamiczone":
+        inside = ((uid, schema.types[uid]) for uid in attribute.components)
+        return {"on": {uid: {"populate": _populate(schema, t, t.attributes)} for uid, t in inside}}
+    return "true"

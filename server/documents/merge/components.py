@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from itertools import product
 
-from server.documents.values import Component, same_values
+from server.documents.values import Component, is_empty, same_values
 
 MANY = 10_000  # so many pairs of components are not compared any more: their order decides
 
@@ -37,8 +37,11 @@ def places_in(
         if found[at] is None and (places := same.get(repr(component))):
             take(at, places.popleft())
     for left, places_left in _gaps(found, free):
-        for at, place in _likely(base, later, left, places_left):
+        for at, place in _likely(base, later, left, places_left, common=0):
             take(at, place)
+    unknown = [at for at, place in enumerate(found) if place is None]
+    for at, place in _likely(base, later, unknown, sorted(free), common=1):  # moved, and changed
+        take(at, place)
     return found
 
 
@@ -61,21 +64,29 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
 
 
 def _likely(
-    base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int]
+    base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
 ) -> list[tuple[int, int]]:
-    """Pairs of one kind: those first that have most values in common, then those at the same place."""
+    """Pairs of one kind that have so many values in common, or more.
+
+    Those that have most in common are taken first, of these those that are at the same place.
+    """
     if len(left) * len(places) > MANY:
-        pairs = [(0, 0, i, i) for i in range(min(len(left), len(places)))]
+        pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
     else:
         pairs = [
             (-_common(later[left[i]], base[places[k]]), abs(i - k), i, k)
             for i, k in product(range(len(left)), range(len(places)))
         ]
     chosen: list[tuple[int, int]] = []
-    for _, _, i, k in sorted(pairs):
+    taken: set[tuple[str, int]] = set()
+    for shared, _, i, k in sorted(pairs):
         at, place = left[i], places[k]
-        taken = any(at == other or place == there for other, there in chosen)
-        if not taken and later[at].type is base[place].type:
+        if (
+            -shared >= common
+            and later[at].type is base[place].type
+            and not taken & {("at", at), ("in", place)}
+        ):
+            taken |= {("at", at), ("in", place)}
             chosen.append((at, place))
     return chosen
 
@@ -84,4 +95,5 @@ def _common(one: Component, other: Component) -> int:
     """How many values two components have in common."""
     if one.type is not other.type:
         return 0
-    return sum(same_values(a, b) for a, b in zip(one.values, other.values, strict=True))
+    pairs = zip(one.values, other.values, strict=True)
+    return sum(same_values(a, b) for a, b in pairs if not is_empty(a))

@@ -1,0 +1,151 @@
+"""The versions of documents that were replaced lately, so that a change made from one can be merged.
+
+A client names the version that it has read by an entity tag alone, so that the values are kept here: in
+.quire/cache/versions/, which only its owner may read, in a folder for the newer ones and one for those
+before. When the newer one is full, it takes the place of the older. What a crash cuts off is not found.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from struct import Struct
+from typing import BinaryIO
+
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
+
+from server import __version__
+from server.documents.document import Document
+from server.documents.packed_rows import dump, load
+from server.paths import cache_folder
+from server.schema.model import Schema, Type
+
+BYTES = 32 * 1024 * 1024  # of values after which a folder is full
+VERSIONS = 20_000  # after which it is full as well
+LARGEST = 4 * 1024 * 1024  # bytes of a version that is kept
+PART = 1000  # versions that are written at a time, if they are not more than LARGEST
+_ROW = Struct("=16sQQQ")  # whose version it is, where its values are in the data, how long, their checksum
+
+
+class RecentVersions:
+    """The recent versions of one site. Call `keep` under the site's write lock."""
+
+    def __init__(self, root: Path, most_bytes: int = BYTES, most: int = VERSIONS) -> None:
+        self.root, self.most_bytes, self.most = root, most_bytes, most
+
+    def keep(self, documents: Iterable[Document], schema: Schema) -> None:
+        """Add the versions that are of content types, as far as the disk takes them."""
+        with suppress(OSError):
+            for part in _parts(documents, schema):
+                self._append(part)
+
+    def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
+        """The versions of a document in a locale that were read under the same schema, the newest first."""
+        key = _key(type_, document_id, locale, schema)
+        for folder in self._folders():
+            with suppress(OSError):
+                index, data = (folder / "index").read_bytes(), (folder / "data").open("rb")
+                with data:
+                    for row in reversed(list(_rows(index, key))):
+                        yield from _read(data, row, type_, schema)
+
+    def _folders(self) -> tuple[Path, ...]:
+        """The folder of the newer versions, and that of the older."""
+        cache = cache_folder(self.root)
+        return (cache / "versions", cache / "versions.before") if cache else ()
+
+    def _append(self, part: list[tuple[bytes, bytes]]) -> None:
+        """Write some versions. Raises OSError."""
+        folders = self._folders()
+        if not folders:
+            return
+        newer, older = folders
+        newer.mkdir(mode=0o700, exist_ok=True)
+        if self._is_full(newer):
+            shutil.rmtree(older, ignore_errors=True)
+            newer.rename(older)
+            newer.mkdir(mode=0o700)
+        with _opened(newer / "data") as data, _opened(newer / "index") as index:
+            start = os.fstat(data).st_size
+            os.pwrite(data, b"".join(block for _, block in part), start)
+            rows = []
+            for key, block in part:
+                rows.append(_ROW.pack(key, start, len(block), xxh3_64_intdigest(block)))
+                start += len(block)
+            # Where a row was cut off, the next one takes its place.
+            os.pwrite(index, b"".join(rows), os.fstat(index).st_size // _ROW.size * _ROW.size)
+
+    def _is_full(self, folder: Path) -> bool:
+        with suppress(FileNotFoundError):
+            versions = os.stat(folder / "index").st_size // _ROW.size
+            return versions >= self.most or os.stat(folder / "data").st_size >= self.most_bytes
+        return False
+
+
+def _parts(documents: Iterable[Document], schema: Schema) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Versions to be written at a time: for each, whose it is, and its values."""
+    part: list[tuple[bytes, bytes]] = []
+    size = 0
+    for document in documents:
+        if not document.type.uid.startswith("api::"):
+            continue
+        [block] = dump([(document.read_row(), document.status, document.path)])
+        if len(block) > LARGEST:
+            continue
+        part.append((_key(document.type, document.document_id, document.locale, schema), block))
+        size += len(block)
+        if len(part) >= PART or size >= LARGEST:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
+    return xxh3_128_digest(repr((_shape(type_, schema), document_id, locale)).encode(errors="surrogatepass"))
+
+
+@lru_cache(maxsize=64)
+def _shape(type_: Type, schema: Schema) -> bytes:
+    """What stands for the columns of a type, and of the components in it: a version has values for these."""
+    found: dict[str, str] = {}
+    waiting = [type_.uid]
+    while waiting:
+        uid = waiting.pop()
+        if uid not in found:
+            attributes = schema.types[uid].attributes
+            found[uid] = repr(dict(attributes))
+            waiting += [name for a in attributes.values() for name in (a.component, *a.components) if name]
+    return xxh3_128_digest(repr((__version__, type_.uid, sorted(found.items()))).encode())
+
+
+def _rows(index: bytes, key: bytes) -> Iterator[tuple[int, int, int]]:
+    """Of the rows of an index that have a key: the start, the length and the checksum of the values."""
+    at = index.find(key)
+    while at >= 0:
+        if at % _ROW.size == 0 and at + _ROW.size <= len(index):
+            _, start, length, checksum = _ROW.unpack_from(index, at)
+            yield start, length, checksum
+        at = index.find(key, at + 1)
+
+
+def _read(data: BinaryIO, row: tuple[int, int, int], type_: Type, schema: Schema) -> Iterator[Document]:
+    """The version of a type that a row of the index leads to, where it is whole."""
+    start, length, checksum = row
+    data.seek(start)
+    block = data.read(min(length, LARGEST))
+    if xxh3_64_intdigest(block) == checksum:
+        with suppress(ValueError):
+            values, status, path = load(block, schema.types)
+            yield Document(type_, values, status, path)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

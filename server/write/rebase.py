@@ -1,0 +1,114 @@
+"""A change of a version that others have changed since → the same change of what is there now.
+
+What the change and the others have changed is merged (`documents.merge`). What overlaps is refused, and
+told as far as the caller may see it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from server.documents.document import Document
+from server.documents.merge.merge import Conflict, merge
+from server.documents.values import same_values
+from server.errors import OverlapError, UnknownVersionError, ValidationError
+from server.schema.model import Type
+from server.storage.git.merge_file import merge_text
+from server.write.context import Context, Values, values_of
+from server.write.faults import error_of
+from server.write.relation_input import Links, Target
+from server.write.request import Address, WriteRequest
+from server.write.validate import Change
+from server.write.version import is_named, version_of
+from server.write.write import Writer
+
+Targets = tuple[Target, ...]
+SIDES = ("base", "ours", "theirs")
+
+
+def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
+    """The version of a document that `If-Match` names, as a GET of the address once showed it.
+
+    Raises UnknownVersionError where that is not known.
+    """
+    for document in _shown_before(current, address, context):
+        if is_named(if_match, document):
+            return document
+    raise UnknownVersionError(details={"version": version_of(current)})
+
+
+def _shown_before(current: Document, address: Address, context: Context) -> Iterator[Document]:
+    """The versions that a GET of an address may have shown: of a draft also what was published."""
+    published, _ = context.versions(current.type, current.document_id, current.locale)
+    recent = context.recent(current.type, current.document_id, current.locale)
+    for document in (*filter(None, [published]), *recent):
+        if document.status == address.status:
+            yield document
+        elif address.draft:
+            yield document.as_draft()
+
+
+def rebase(request: WriteRequest, writer: Writer, change: Change, earlier: Document) -> Change:
+    """A change of an earlier version, as one of what the address holds now.
+
+    Raises OverlapError for what others have changed as well, and ValidationError for what can't be read.
+    """
+    if change.faults:
+        raise error_of(list(change.faults))
+    type_, base = earlier.type, values_of(earlier)
+    address = replace(request.address, type=type_, document_id=earlier.document_id)
+    values, current, by_id = writer.merged(type_, earlier.document_id, base, change), earlier, True
+    replaced = writer.replaced(address)
+    for current in replaced:
+        found = merge(type_, base, values, values_of(current), merge_text, by_id=by_id)
+        if found.conflicts:
+            versions = (earlier, earlier.with_values(values), current)
+            shown = replaced[0].as_draft() if address.draft else replaced[0]
+            details = _overlapping(request, writer.context, found.conflicts, versions)
+            raise OverlapError(details={"version": version_of(shown), "conflicts": details})
+        values, by_id = found.values or values, False  # Only a body has ids of the earlier version.
+    return _as_change(change, type_, values, values_of(current))
+
+
+def _as_change(change: Change, type_: Type, values: Values, current: Values) -> Change:
+    """The change that leads from the values of the current version to others."""
+    own = {name: a for name, a in type_.attributes.items() if not a.derived}
+    changed = {name for name in own if not same_values(values[name], current[name])} | {*change.values}
+    links = dict(change.links)
+    for name in (changed | links.keys()) & own.keys():
+        attribute = own[name]
+        if attribute.type == "relation" and not _leads_to(
+            links.get(name, Links()), current[name], values[name], to_many=attribute.to_many
+        ):
+            links[name] = Links(set=values[name])
+    kept = {name: values[name] for name in changed if own[name].type != "relation"}
+    return replace(change, values=kept, links=links)
+
+
+def _leads_to(links: Links, current: Targets, wanted: Targets, *, to_many: bool) -> bool:
+    """Whether a change of a relation, as the body says it, comes to what is wanted."""
+    try:
+        return links.apply(current, to_many=to_many) == wanted
+    except ValidationError:  # It names a place next to what is no longer there.
+        return False
+
+
+def _overlapping(
+    request: WriteRequest,
+    context: Context,
+    conflicts: Iterable[Conflict],
+    versions: tuple[Document, Document, Document],
+) -> list[dict[str, Any]]:
+    """What all three sides have in each attribute that two have changed, as far as the caller may see it."""
+    paths: dict[str, list[list[str]]] = {}
+    for conflict in conflicts:
+        paths.setdefault(str(conflict.path[0]), []).append([str(part) for part in conflict.path])
+    shown = [request.show(context.snapshot, version, paths.keys()) for version in versions]
+    rows: list[dict[str, Any]] = []
+    for name, inside in paths.items():
+        row: dict[str, Any] = {"attribute": name}
+        if all(name in side for side in shown):
+            sides = {side: values[name] for side, values in zip(SIDES, shown, strict=True)}
+            row |= {"paths": inside, **sides}
+        rows.append(row)
+    return rows
