@@ -14,9 +14,11 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from server.documents.document import Document
 from server.documents.layout import Layout
 from server.formats.tree import SyntaxProblem
 from server.paths import cache_folder
@@ -39,6 +41,7 @@ BLOCK = 250  # files that a core reads at a time
 LOOK_S = 0.5  # how often a reader looks whether the process that asked for it has ended
 NICE = 5  # by how much readers beside a server have less priority
 MANY = 1000  # so many files are worth a second core
+MOST_REPLACED = 10_000  # documents that are told of whose files have changed while no server ran
 LARGE = 30_000_000  # bytes of a cache: while so much is read, another core can see which files there are
 
 
@@ -79,13 +82,15 @@ def load_contents(
     alone: bool = True,
     nice: int = 0,
     packed: bytearray | None = None,
-    cached: Callable[[Contents], None] | None = None,
+    cached: Callable[[Contents], object] | None = None,
+    replaced: list[Document] | None = None,
 ) -> Contents:
     """The contents of the site at `root` under a configuration, on several cores.
 
     A process is `alone` where no thread but this one runs in it, so that it can be forked; then its readers
     have a priority that is by `nice` lower. To `packed`, where given, all entries are added in framed blocks.
     `cached` is given what a large cache has, while another core sees what has changed since.
+    To `replaced`, where given, documents are added that the parse cache has and the files no longer say.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -106,6 +111,8 @@ def load_contents(
     readers = partial(_forked, nice=nice) if alone else _beside
     begin = partial(readers, contents.store, cores) if cores > 1 else None
     contents.entries = _read_all(contents.store, found, cache, kept, progress, begin, packed)
+    if replaced is not None:
+        replaced.extend(islice(_replaced(kept, contents.entries), MOST_REPLACED))
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
@@ -119,6 +126,14 @@ def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[C
         return
     with multiprocessing.get_context("fork").Pool(1, _end_silently) as pool:
         yield pool.apply_async(walk, (root, folders)).get
+
+
+def _replaced(kept: Mapping[str, CachedEntry], entries: Mapping[str, Entry]) -> Iterator[Document]:
+    """The documents of what is kept whose files are gone, or have been read anew."""
+    for path, one in kept.items():
+        document, entry = one.entry.document, entries.get(path)
+        if document is not None and (entry is None or entry.document is not document):
+            yield document
 
 
 def _read_all(

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from server.documents.document import Document
 from server.documents.ids import composed
 from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError, GitBusyError, StorageError
@@ -119,19 +120,14 @@ class Site:
         """
         with suppress(OSError):
             state_folder(self.root)  # where the lock is, if the site can be written to
-        writes = self._journal.lock.number
+        writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
         with uncollected():
             root, pictures, append = self.root, self.image_cache, self._replica.append
             configuration = configure(root)
+            show = lambda found: append(found.whole())  # noqa: E731
             contents = load_contents(
-                root,
-                pictures,
-                configuration,
-                progress,
-                cores,
-                nice=nice,
-                cached=lambda found: append(found.whole()),
+                root, pictures, configuration, progress, cores, nice=nice, cached=show, replaced=replaced
             )
             contents.writes = writes
             append(contents.since(self._contents))
@@ -139,6 +135,9 @@ class Site:
                 self._contents.seen = (self._contents.applied, contents.seen[1])
         give_back()
         self._loaded = True
+        if replaced:
+            with suppress(OSError, BusyError), self._journal.writing():
+                self._recent.keep(replaced, self.state.schema)
         if self._journal.lock.number != writes:
             self.refresh()
 
@@ -283,12 +282,8 @@ class Site:
         return change
 
     def _append(self, record: Record) -> None:
-        """Append a record, and keep the versions that it replaces: a client may have read them.
-
-        Those that it adds are kept as well, since they may be replaced while no server runs.
-        """
-        changed = self._replica.append(record)
-        self._recent.keep((d for d in changed if d.type.uid.startswith("api::")), self.state.schema)
+        """Append a record, and keep the versions before and after it, which clients may have read."""
+        self._recent.keep(self._replica.append(record), self.state.schema)
 
     def scale(self, path: str) -> State:
         """Make the formats of a picture that has none yet. Returns the state that shows them."""

@@ -269,6 +269,17 @@ def test_a_version_is_known_through_a_restart(api: Api) -> None:
     assert (merged.data["title"], merged.data["count"], merged.data["data"]) == ("Two", 9, 3)
 
 
+def test_a_change_while_no_server_ran_is_merged(api: Api) -> None:
+    tag = tag_of(restarted(api))  # as it was when the server started
+    (api.root / "content/pages/one.json").write_text(json.dumps({**stored(api), "title": "Two"}))
+    again = restarted(api)
+    assert merge(again, tag, {"count": 2}).data["title"] == "Two"
+    tag = tag_of(again)  # as the server has written it
+    (api.root / "content/pages/one.json").write_text(json.dumps({**stored(api), "title": "Three"}))
+    merged = merge(restarted(api), tag, {"data": 3})
+    assert (merged.data["title"], merged.data["count"], merged.data["data"]) == ("Three", 2, 3)
+
+
 def test_a_version_that_is_not_known_is_refused_in_words(api: Api) -> None:
     edit(api, title="Two")
     for tag in ('"0"', '"0123456789abcdef0123456789abcdef.0"'):
