@@ -31,9 +31,11 @@ from server.api.routes import (
     uploads,
     users,
 )
+from server.api.routes.history import blueprint as history
 from server.api.serving.bodies import MAX_BODY
 from server.api.serving.file_part import FilePart
 from server.errors import HTTP_NAMES
+from server.history.past import PastStates
 from server.site.site import Site
 
 if TYPE_CHECKING:
@@ -45,17 +47,18 @@ _TOLD = ("Allow", "Content-Range", "Retry-After")  # the headers of werkzeug's e
 def create_app(site: Site, accounts: "Accounts") -> Flask:
     """The app of a loaded site, all of it loaded. `wsgi_app` is where requests come in."""
     identities = Identities(site.root, site.state.settings, accounts)
-    app = _make(site, identities)
-    app.wsgi_app = Front(site, identities, partial(_handle, app))  # type: ignore[method-assign]
+    past = PastStates(site)
+    app = _make(site, identities, past)
+    app.wsgi_app = Front(site, identities, partial(_handle, app), past)  # type: ignore[method-assign]
     return app
 
 
-def handler(site: Site, identities: Identities) -> Callable[[Environ], Answer]:
+def handler(site: Site, identities: Identities, past: PastStates) -> Callable[[Environ], Answer]:
     """What answers a request by the handler of its path. It raises what that raises."""
-    return partial(_handle, _make(site, identities))
+    return partial(_handle, _make(site, identities, past))
 
 
-def _make(site: Site, identities: Identities) -> Flask:
+def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
@@ -72,6 +75,7 @@ def _make(site: Site, identities: Identities) -> Flask:
     app.register_blueprint(uploads.blueprint(site))
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
+    app.register_blueprint(history.blueprint(site, identities, past))
     app.register_blueprint(start_page.blueprint(identities))
 
     @app.get(HEALTH)

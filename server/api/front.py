@@ -82,11 +82,11 @@ class AnsweredCommit:
 class Front:
     """A WSGI app: it reads content itself, and leaves the rest to the handlers (`server.api.app`)."""
 
-    def __init__(self, site: Site, identities: Identities, handle: Handle) -> None:
+    def __init__(self, site: Site, identities: Identities, handle: Handle, past: PastStates) -> None:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.rate_limit)
         self.cache, self.turns = answer_cache(), turns()
-        self.past, self.past_cache = PastStates(site), past_answer_cache()
+        self.past, self.past_cache = past, past_answer_cache()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request. Raises Postponed and ClientGone, where `environ` says that these may be."""

@@ -27,6 +27,7 @@ from server.auth.database.file import database_file, is_sound
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError
+from server.history.past import PastStates
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
 from server.site.background.checking import checker
@@ -163,8 +164,9 @@ def make_app(site: Site, key: str = "") -> Front:
     `key` is that of its sessions, where it is known.
     """
     identities = Identities(site.root, site.state.settings, key=key)
-    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities))
-    return Front(site, identities, lambda environ: cast(Answer, handler()(environ)))
+    past = PastStates(site)
+    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past))
+    return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past)
 
 
 def _lead(site: Site, log: ChangeLog, report: Report, stop: threading.Event) -> None:

@@ -6,7 +6,6 @@ A state is made from what differs to one that is known: the current state, or on
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from server.bounded import Cache
 from server.config.model import Settings
@@ -68,7 +67,9 @@ class PastStates:
 
         Raises ValidationError where it means none, ConflictError in a site without commits.
         """
-        folder = self._folder()
+        folder = self.site.git
+        if folder is None:
+            raise ConflictError(NO_REPOSITORY)
         if COMMIT_ID.fullmatch(name) and self._kept.get(name):
             return name
         mark, known = refs_mark(folder, name), self._names.get(name)
@@ -79,9 +80,7 @@ class PastStates:
         return known[1]
 
     def _find(self, name: str) -> str:
-        head, time = head_commit(self.site.root), read_time(name)
-        if not head:
-            raise ConflictError(NO_COMMIT)
+        head, time = self.require_commits(), read_time(name)
         commit = find_commit(self.site.root, name)
         if not commit and time is not None:
             commit = commit_at(self.log, head, time)
@@ -118,10 +117,14 @@ class PastStates:
             known = self._answered[commit] = past, today, state
         return known[2]
 
-    def _folder(self) -> Path:
+    def require_commits(self) -> str:
+        """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
         if self.site.git is None:
             raise ConflictError(NO_REPOSITORY)
-        return self.site.git
+        head = head_commit(self.site.root)
+        if not head:
+            raise ConflictError(NO_COMMIT)
+        return head
 
     def _make(self, commit: str) -> PastState:
         root = self.site.root

@@ -35,8 +35,8 @@ def find_commit(root: Path, name: str) -> str:
     return ""
 
 
-def read_time(text: str) -> float | None:
-    """The time, in seconds since 1970, that a text names: a date is the end of that day, in UTC.
+def read_time(text: str, *, end: bool = True) -> float | None:
+    """The time, in seconds since 1970, that a text names: of a date, the end or the beginning in UTC.
 
     None for a text that names none.
     """
@@ -46,7 +46,9 @@ def read_time(text: str) -> float | None:
     day, clock, zone = found.groups()
     try:
         at = datetime.fromisoformat(f"{day}T{clock or '00:00'}{'+00:00' if zone in (None, 'Z') else zone}")
-        return (at if clock else at + timedelta(days=1, microseconds=-1)).astimezone(UTC).timestamp()
+        return (
+            (at if clock or not end else at + timedelta(days=1, microseconds=-1)).astimezone(UTC).timestamp()
+        )
     except (ValueError, OverflowError):
         return None
 

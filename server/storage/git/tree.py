@@ -20,14 +20,14 @@ class Blob:
     size: int
 
 
-def read_tree(root: Path, commit: str) -> dict[str, Blob]:
-    """The files of the site at `root` in a commit, by path. Links stand for what they may lead to.
+def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
+    """The files of the site at `root` in a commit, by path; of some paths alone where these are given.
 
-    Empty where git can't tell.
+    Links stand for what they may lead to. Empty where git can't tell.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
-    printed = git_bytes(root, "ls-tree", "-r", "-z", "--long", commit) or b""
+    printed = git_bytes(root, "ls-tree", "-r", "-z", "--long", commit, "--", *paths) or b""
     for line in printed.decode(errors="surrogateescape").split("\0"):
         about, _, path = line.partition("\t")
         if path:
@@ -64,7 +64,10 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """What is in some blobs, in their order; None for one that is not there, as in a partial clone."""
+    """What is in some blobs, in their order; None for one that is not there, as in a partial clone.
+
+    An id may also be `COMMIT:./PATH`, without a newline in it.
+    """
     wanted = list(ids)
     if not wanted:
         return
@@ -73,7 +76,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     for _ in wanted:
         end = data.find(b"\n", at)
         head = data[at:end].split() if end >= 0 else []
-        if len(head) != 3:  # "ID missing"
+        if len(head) != 3 or head[1] != b"blob":  # "ID missing"
             at = end + 1 if end >= 0 else len(data)
             yield None
             continue

@@ -1,0 +1,155 @@
+"""The history of one document as JSON: its versions, how two differ, where each value is from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flask import Response, request
+
+from server.api.render import dumps
+from server.api.request import answer, budget_of
+from server.api.response import CALLER
+from server.auth.permissions import Actor, may_read_drafts
+from server.documents.document import DRAFT, PUBLISHED
+from server.errors import ForbiddenError, ValidationError
+from server.history.blame import MOST_VERSIONS, Blame, blame
+from server.history.differences import (
+    Values,
+    changed_attributes,
+    differences,
+    read_values,
+    values_of,
+    visible_attributes,
+)
+from server.history.past import PastStates
+from server.history.versions import Version, date_of
+from server.query.parse import read_status, written_locale
+from server.schema.model import Attribute, Type
+from server.site.site import Site, State
+from server.storage.git.log import Commit
+from server.storage.git.tree import read_blobs, read_tree
+from server.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whose history is asked for, by whom, and in which state of the site."""
+
+    state: State
+    actor: Actor
+    type: Type
+    document_id: str
+    versions: list[Version]
+    store: Store
+    params: Mapping[str, Any]
+
+    @property
+    def attributes(self) -> list[Attribute]:
+        """The attributes whose past the actor may see."""
+        return visible_attributes(self.type, self.actor)
+
+    def of_one_file(self) -> tuple[str, str, list[Version]]:
+        """The locale and status that one version is asked for in, and the versions of those."""
+        locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
+        status = read_status(self.params.get("status"))
+        if status == DRAFT and not may_read_drafts(self.actor, self.type):
+            raise ForbiddenError()
+        found = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
+        return locale, status, found
+
+
+def entry(
+    version: Version, values: tuple[Values | None, Values | None], one: Asked, site: Site
+) -> dict[str, Any]:
+    """One version as an entry of the list, with the values before and after it."""
+    commit = version.commit
+    unread = any(
+        path and said is None for path, said in zip((version.before, version.path), values, strict=True)
+    )
+    return {
+        **commit_of(commit, date_of(version, site.root)),
+        "message": commit.message if commit else None,
+        "locale": version.locale,
+        "status": version.status,
+        "action": version.action,
+        "attributes": None if unread else changed_attributes(one.attributes, *values),
+    }
+
+
+def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
+    """What is said of a commit wherever it is named; nothing but the date of what is not committed."""
+    author = {"name": commit.author, "email": commit.email} if commit else None
+    return {"commit": commit.id if commit else None, "author": author, "date": date}
+
+
+def _diff(one: Asked, past: PastStates) -> Response:
+    """How the version at one commit differs from that at another, or from the files as they are now."""
+    locale, status, versions = one.of_one_file()
+    names = {name: one.params.get(name) for name in ("from", "to")}
+    if any(name is not None and not isinstance(name, str) for name in names.values()):
+        raise ValidationError("from and to must be a commit, tag, branch or time")
+    to = past.resolve(str(names["to"])) if names["to"] else ""
+    since = past.resolve(str(names["from"])) if names["from"] else _before_last(versions, past)
+    before, after = values_at(one, since) if since else None, values_at(one, to)
+    found = differences(one.attributes, before, after, one.actor)
+    data = {
+        name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
+        for name, d in found.items()
+    }
+    meta = {"from": since or None, "to": to or None, "locale": locale, "status": status}
+    return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
+
+
+def _before_last(versions: list[Version], past: PastStates) -> str:
+    """The commit before the last change of a file; "" where it was its first."""
+    return versions[0].parent if versions else past.require_commits()
+
+
+def values_at(one: Asked, commit: str) -> Values | None:
+    """The values of a version at a commit, or, without one, as its file says them now."""
+    locale, status, _ = one.of_one_file()
+    paths = {path for v in one.versions for path in (v.path, v.before) if path}
+    claims = {path: one.store.layout.claim(path) for path in paths}
+    fitting = sorted(
+        p for p, c in claims.items() if c and (c.locale, DRAFT if c.draft else PUBLISHED) == (locale, status)
+    )
+    if not fitting:
+        document = one.state.snapshot.get(one.type, one.document_id, locale, status)
+        fitting = [document.path] if document else []
+    root = one.store.root
+    if not commit:
+        for path in fitting:
+            if (root / path).is_file():
+                return read_values(one.store, path, (root / path).read_bytes())
+        return None
+    for path, blob in read_tree(root, commit, fitting).items():
+        data = next(read_blobs(root, [blob.id]))
+        if data is not None:
+            return read_values(one.store, path, data)
+    return None
+
+
+def _blame(one: Asked, past: PastStates) -> Response:
+    """Which commit each attribute, and each line of a text, is from."""
+    locale, status, versions = one.of_one_file()
+    versions = versions[:MOST_VERSIONS]
+    values = [after for _, after in values_of(one.store, versions)]
+    oldest_first = reversed([*zip(versions, values, strict=True)])
+    found = blame(one.attributes, oldest_first, budget_of(request))
+    root = one.store.root
+    data = {name: _blamed(each, root) for name, each in found.items()}
+    meta = {"locale": locale, "status": status}
+    return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
+
+
+def _blamed(found: Blame, root: Path) -> dict[str, Any]:
+    said = commit_of(found.version.commit, date_of(found.version, root))
+    if not found.lines:
+        return said
+    lines = [{"text": text, **commit_of(v.commit, date_of(v, root))} for text, v in found.lines]
+    return {**said, "lines": lines}
+
+
+# What can be read of a version, by the last part of the path.
+READS = {"diff": _diff, "blame": _blame}

@@ -1,0 +1,155 @@
+"""What changed in a document: the values of its versions, and how two of them differ.
+
+All versions are read under the schema of today, so that attributes keep their names; what does not fit
+it any more has no value.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from server.auth.permissions import Actor, may_find
+from server.documents.decode import Reading, read_attributes, read_own_id
+from server.documents.encode import encode
+from server.documents.keys import gather, with_name
+from server.documents.values import Component, components_in, is_empty, same_values
+from server.formats.tree import SyntaxProblem
+from server.history.versions import Version
+from server.schema.model import Attribute, Type
+from server.storage.git.tree import read_blobs
+from server.storage.read import decode, parse
+from server.storage.store import Store
+
+Values = Mapping[str, Any]
+LONG = 200_000  # characters: of longer texts no lines are compared
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one attribute differs: its values, and the lines of a text that has several."""
+
+    before: Any
+    after: Any
+    lines: list[str] | None = None
+
+
+def visible_attributes(type_: Type, actor: Actor) -> list[Attribute]:
+    """The attributes whose past somebody may see."""
+    return [attribute for attribute in type_.attributes.values() if is_visible(attribute, actor)]
+
+
+def is_visible(attribute: Attribute, actor: Actor) -> bool:
+    """Whether somebody may see the past of an attribute: none that is private, secret, stored elsewhere, or
+    about documents that they may not find.
+    """
+    if attribute.private or attribute.derived or attribute.type == "password":
+        return False
+    return attribute.type != "relation" or not attribute.target or may_find(actor, attribute.target)
+
+
+def read_values(store: Store, path: str, data: bytes) -> Values | None:
+    """The values of a document in a file's bytes, by attribute; None where they can't be read."""
+    claim = store.layout.claim(path)
+    if claim is None:
+        return None
+    try:
+        said = parse(path, decode(data), claim.type.body)
+    except SyntaxProblem:
+        return None
+    tree = gather(claim.type, with_name(claim.type, claim.name, said))
+    reading = Reading(store.schema.types)
+    reading.seed = "\0".join((claim.type.uid, read_own_id(tree, claim.document_id, reading), claim.locale))
+    values = read_attributes(claim.type, tree, (), reading)
+    return dict(zip(claim.type.attributes, values, strict=True))
+
+
+def values_of(store: Store, versions: Iterable[Version]) -> Iterator[tuple[Values | None, Values | None]]:
+    """The values before and after each of some versions; None where there is no file that can be read."""
+    versions = list(versions)
+    names: list[tuple[str, str]] = []
+    for version in versions:
+        names.append((version.before, _name(version.parent, version.before)))
+        names.append((version.path, _name(version.commit.id if version.commit else "", version.path)))
+    ids = [id_ for _, id_ in names if id_]
+    blobs = dict(zip(ids, read_blobs(store.root, ids), strict=True))
+    read = iter(names)
+    for _ in versions:
+        (before, old), (after, new) = next(read), next(read)
+        yield _read(store, before, old, blobs), _read(store, after, new, blobs)
+
+
+def _name(commit: str, path: str) -> str:
+    """What git calls a file of a commit; "" for one that it has no name for."""
+    return f"{commit}:./{path}" if commit and path and "\n" not in path else ""
+
+
+def _read(store: Store, path: str, name: str, blobs: Mapping[str, bytes | None]) -> Values | None:
+    data = blobs.get(name) if name else _on_disk(store.root, path)
+    return None if data is None else read_values(store, path, data)
+
+
+def _on_disk(root: Path, path: str) -> bytes | None:
+    try:
+        return (root / path).read_bytes() if path else None
+    except OSError:
+        return None
+
+
+def changed_attributes(
+    attributes: Iterable[Attribute], before: Values | None, after: Values | None
+) -> list[str]:
+    """The names of the attributes that differ between two versions, of which one may not exist."""
+    return [a.name for a in attributes if not _is_same(a, before, after)]
+
+
+def differences(
+    attributes: Iterable[Attribute], before: Values | None, after: Values | None, actor: Actor
+) -> dict[str, Difference]:
+    """How two versions differ, by attribute, as somebody may see it."""
+    found = {}
+    for attribute in attributes:
+        if not _is_same(attribute, before, after):
+            old, new = (shown(attribute, (said or {}).get(attribute.name), actor) for said in (before, after))
+            found[attribute.name] = Difference(old, new, unified(old, new))
+    return found
+
+
+def _is_same(attribute: Attribute, before: Values | None, after: Values | None) -> bool:
+    old, new = ((values or {}).get(attribute.name) for values in (before, after))
+    return same_values(old, new) or (is_empty(old) and is_empty(new))
+
+
+def shown(attribute: Attribute, value: Any, actor: Actor) -> Any:
+    """A value as JSON: relations as documentIds, media as paths, and of components what may be seen."""
+    if is_empty(value):
+        return None
+    if attribute.holds_components:
+        made = [_component(component, actor) for component in components_in(value)]
+        return made if attribute.to_many else made[0]
+    return plain(encode(attribute, value))
+
+
+def _component(component: Component, actor: Actor) -> dict[str, Any]:
+    inner = zip(component.type.attributes.values(), component.values, strict=True)
+    made = {a.name: shown(a, value, actor) for a, value in inner if is_visible(a, actor)}
+    return {"__component": component.type.uid, **made}
+
+
+def plain(tree: Any) -> Any:
+    """A tree as values of JSON alone."""
+    if isinstance(tree, dict):
+        return {str(key): plain(value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [plain(value) for value in tree]
+    return str(tree) if isinstance(tree, str) else tree
+
+
+def unified(old: Any, new: Any) -> list[str] | None:
+    """The lines of a unified diff of two texts; None where there are no lines to tell apart."""
+    texts = [text if isinstance(text, str) else "" for text in (old, new)]
+    if not any("\n" in text for text in texts) or sum(map(len, texts)) > LONG:
+        return None
+    before, after = (text.split("\n") for text in texts)
+    return [line.rstrip("\n") for line in difflib.unified_diff(before, after, lineterm="")][2:]

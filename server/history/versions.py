@@ -1,0 +1,175 @@
+"""The versions of a document in git: which commits changed which of its files, through renames.
+
+A file is followed back from where it is now, and from every path that stood for the document before.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from server.documents.document import DRAFT, PUBLISHED
+from server.documents.layout import Claim, Layout
+from server.documents.timestamps import from_seconds
+from server.schema.model import Schema, Type
+from server.site.site import Site, State
+from server.storage.git.log import Commit, CommitLog, FileChange
+from server.storage.git.refs import head_commit
+from server.storage.git.tree import read_tree
+from server.storage.git.uncommitted import changed_paths
+
+ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # of a commit's change of a file; else "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One change of one file of a document: by a commit, or, without one, not committed yet.
+
+    `path` is where the file was after it, "" where it was deleted; `before` where it was until then, "" where
+    it is new. `parent` is the commit before, "" for the first.
+    """
+
+    commit: Commit | None
+    parent: str
+    path: str
+    before: str
+    locale: str
+    status: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """All commits of HEAD, the newest first, and the paths that each document ever had."""
+
+    head: str
+    schema: Schema
+    commits: tuple[Commit, ...]
+    claims: dict[str, Claim]  # by path
+    paths: dict[tuple[str, str], set[str]]  # by the type's uid and the documentId that the path says
+
+
+class Versions:
+    """The versions of all documents of a site. Safe to use from many threads."""
+
+    def __init__(self, site: Site, log: CommitLog) -> None:
+        self.site, self.log = site, log
+        self._timeline: Timeline | None = None
+        self._lock = threading.Lock()
+
+    def timeline(self, state: State) -> Timeline:
+        """What the commits of HEAD are, as of now."""
+        head = head_commit(self.site.root)
+        known = self._timeline
+        if known is not None and known.head == head and known.schema is state.schema:
+            return known
+        with self._lock:
+            if head:
+                self.log.update(head)
+            commits = tuple(self.log.before(head)) if head else ()
+            layout = Layout(state.schema, state.settings)
+            claims: dict[str, Claim] = {}
+            paths: dict[tuple[str, str], set[str]] = {}
+            for path in {path for commit in commits for path in _paths(commit.changes)}:
+                claim = layout.claim(path)
+                if claim is not None:
+                    claims[path] = claim
+                    paths.setdefault((claim.type.uid, claim.document_id), set()).add(path)
+            self._timeline = Timeline(head, state.schema, commits, claims, paths)
+            return self._timeline
+
+    def of(self, state: State, type_: Type, document_id: str) -> list[Version]:
+        """The versions of a document, the newest first, those that are not committed before all others."""
+        timeline = self.timeline(state)
+        current = set(self._current_paths(state, type_, document_id))
+        paths = current | timeline.paths.get((type_.uid, document_id), set())
+        layout = Layout(state.schema, state.settings)
+        claim = partial(_claim, timeline, layout)
+        found = [*self._uncommitted(state, timeline, paths, claim)]
+        followed = set(paths)
+        for commit in timeline.commits:
+            for change in commit.changes:
+                if change.path in followed:
+                    found.append(_version(commit, change, claim(change.path), claim(change.before)))
+                    if change.status == "R":
+                        followed.add(change.before)
+                elif change.status == "R" and change.before in followed:
+                    gone = FileChange("D", change.before)
+                    found.append(_version(commit, gone, claim(change.before), None))
+        return [version for version in found if version.locale]
+
+    def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
+        """Whether the site has some version of a document now; without `drafts`, one that is published."""
+        return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
+
+    def single_id(self, state: State, type_: Type) -> str:
+        """The id of a single type's document, as it is or was; "" where there was never one."""
+        ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
+        earlier = (id_ for uid, id_ in self.timeline(state).paths if uid == type_.uid)
+        return next(chain(ids, earlier), "")
+
+    def _current_paths(
+        self, state: State, type_: Type, document_id: str, *, drafts: bool = True
+    ) -> Iterator[str]:
+        for locale in dict.fromkeys((state.settings.default_locale, *state.settings.locales)):
+            for status in (PUBLISHED, DRAFT) if drafts else (PUBLISHED,):
+                for document in state.snapshot.claims.get((type_.uid, document_id, locale, status), ()):
+                    yield document.path
+
+    def _uncommitted(
+        self, state: State, timeline: Timeline, paths: Iterable[str], claim: "partial[Claim | None]"
+    ) -> Iterator[Version]:
+        """The changes of files that are in no commit yet."""
+        root = self.site.root
+        paths = sorted(paths)
+        if not timeline.head:
+            return
+        committed, changed = read_tree(root, timeline.head, paths), changed_paths(root, paths)
+        for path in paths:
+            there, known = (root / path).is_file(), path in committed
+            if (not known and not there) or (known and path not in changed):
+                continue
+            letter = "M" if known and there else "A" if there else "D"
+            yield _version(None, FileChange(letter, path), claim(path), None, parent=timeline.head)
+
+
+def _claim(timeline: Timeline, layout: Layout, path: str) -> Claim | None:
+    if not path:
+        return None
+    return timeline.claims.get(path) or layout.claim(path)
+
+
+def _paths(changes: Iterable[FileChange]) -> Iterator[str]:
+    for change in changes:
+        yield change.path
+        if change.before:
+            yield change.before
+
+
+def _version(
+    commit: Commit | None, change: FileChange, claim: Claim | None, before: Claim | None, parent: str = ""
+) -> Version:
+    where = claim or before
+    if commit is not None:
+        parent = commit.parents[0] if commit.parents else ""
+    return Version(
+        commit,
+        parent,
+        "" if change.status == "D" else change.path,
+        "" if change.status == "A" else change.before or change.path,
+        where.locale if where else "",
+        DRAFT if where and where.draft else PUBLISHED,
+        ACTIONS.get(change.status, "update"),
+    )
+
+
+def date_of(version: Version, root: Path) -> str | None:
+    """When a version was committed, or its file written where it is in no commit; None where that is gone."""
+    if version.commit is not None:
+        return from_seconds(version.commit.authored)
+    try:
+        return from_seconds((root / version.path).stat().st_mtime) if version.path else None
+    except OSError:
+        return None

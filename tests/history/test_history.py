@@ -1,0 +1,364 @@
+"""/history: what git says of a document, and an earlier version back again."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeApi
+from tests.git import git
+from tests.sites import STRING, Api, collection, component, make, relation, translated, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+SITE = "locales: {available: [en, fr]}\nsearch: {index: false}\n"
+SCHEMA = {
+    **component("page.quote", {"text": STRING, "secret": {"type": "string", "private": True}}),
+    **collection("tag", {"name": STRING}),
+    **collection("home", {"title": STRING}, single=True),
+    **collection(
+        "note",
+        {
+            "title": translated({"type": "string", "required": True}),
+            "body": translated({"type": "richtext"}),
+            "hidden": {"type": "string", "private": True},
+            "tags": relation("manyToMany", "tag"),
+            "cover": {"type": "media"},
+            "quote": {"type": "component", "component": "page.quote"},
+            "day": {"type": "date"},
+        },
+        drafts=True,
+        localized=True,
+    ),
+}
+CONTENT = {
+    "site.yaml": SITE,
+    "content/tags/sea.yaml": "name: Sea\n",
+    "content/home.yaml": "title: Welcome\n",
+    "content/uploads/a.txt": "a\n",
+    "content/notes/one.md": (
+        "---\ntitle: One\nhidden: no\ntags: [sea]\ncover: a.txt\nday: 2024-05-01\n"
+        "quote:\n  text: Said\n  secret: s\n---\nFirst line.\n\nLast line.\n"
+    ),
+    "content/notes/one.fr.md": "---\ntitle: Un\n---\n",
+}
+
+
+def commit(root: Path, hour: int, message: str, author: str = "Ada <ada@x.org>") -> str:
+    git(root, "add", "-A")
+    at = f"2030-05-01T{hour:02d}:00:00Z"
+    git(root, "commit", "-qm", message, f"--author={author}", f"--date={at}", at=at)
+    return git(root, "rev-parse", "HEAD").strip()
+
+
+def text(api: Api) -> str:
+    return api.read("content/notes/one.md")
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    write(tmp_path, {**SCHEMA, **CONTENT})
+    git(tmp_path, "init", "-q", "-b", "main")
+    commit(tmp_path, 0, "Begin")
+    made = make(tmp_path, {})
+    yield made
+    made.accounts.close()
+
+
+def brief(answer: Any) -> list[tuple[Any, ...]]:
+    return [(e["message"], e["locale"], e["status"], e["action"], e["attributes"]) for e in answer.data]
+
+
+def test_a_document_has_the_commits_that_changed_its_files(api: Api) -> None:
+    write(api.root, {"content/notes/one.md": text(api).replace("First line", "A line")})
+    second = commit(api.root, 1, "Say a line\n\nWith reasons.", "Bo <bo@x.org>")
+    write(
+        api.root,
+        {"content/notes/one.fr.md": "---\ntitle: Une\n---\n", "content/notes/one.draft.md": text(api)},
+    )
+    commit(api.root, 2, "Translate")
+    write(api.root, {"content/tags/sea.yaml": "name: Ocean\n"})
+    commit(api.root, 3, "Another document")
+    found = api.get("/history/notes/one")
+    every = ["title", "body", "tags", "cover", "quote", "day"]
+    assert brief(found) == [
+        ("Translate", "en", "draft", "create", every),
+        ("Translate", "fr", "published", "update", ["title"]),
+        ("Say a line\n\nWith reasons.", "en", "published", "update", ["body"]),
+        ("Begin", "fr", "published", "create", ["title"]),
+        ("Begin", "en", "published", "create", every),
+    ]
+    assert found.data[2]["commit"] == second
+    assert found.data[2]["author"] == {"name": "Bo", "email": "bo@x.org"}
+    assert found.data[2]["date"] == "2030-05-01T01:00:00.000Z"
+    assert [e["message"] for e in api.get("/history/notes/one?locale=fr").data] == ["Translate", "Begin"]
+    assert [e["locale"] for e in api.get("/history/notes/one?status=draft").data] == ["en"]
+    page = api.get("/history/notes/one?page=2&pageSize=2")
+    assert brief(page) == brief(found)[2:4]
+    assert page.body["meta"]["pagination"] == {"page": 2, "pageSize": 2, "pageCount": 3, "total": 5}
+
+
+def test_what_is_not_committed_is_the_first_entry(api: Api) -> None:
+    assert api.put("/api/notes/one", {"title": "Two"}).status == 200
+    first, *others = api.get("/history/notes/one?locale=en").data
+    assert (first["commit"], first["author"], first["action"]) == (None, None, "update")
+    assert first["attributes"] == ["title"]
+    assert len(others) == 1
+    created = api.post("/api/notes", {"title": "New"}).data["documentId"]
+    assert brief(api.get(f"/history/notes/{created}")) == [
+        (None, "en", "published", "create", ["title"]),
+    ]
+
+
+def test_history_goes_through_renames(api: Api) -> None:
+    git(api.root, "mv", "content/notes/one.md", "content/notes/uno.md")
+    commit(api.root, 1, "Rename")
+    write(api.root, {"content/notes/uno.md": api.read("content/notes/uno.md").replace("One", "Uno")})
+    commit(api.root, 2, "Retitle")
+    api.site.refresh()
+    assert [(e["message"], e["action"], e["attributes"]) for e in api.get("/history/notes/uno").data] == [
+        ("Retitle", "update", ["title"]),
+        ("Rename", "rename", []),
+        ("Begin", "create", ["title", "body", "tags", "cover", "quote", "day"]),
+    ]
+
+
+def test_a_deleted_document_still_has_a_history(api: Api) -> None:
+    assert api.ask("DELETE", "/api/notes/one?locale=*").status == 204
+    commit(api.root, 1, "Delete")
+    assert [(e["message"], e["action"]) for e in api.get("/history/notes/one?locale=en").data] == [
+        ("Delete", "delete"),
+        ("Begin", "create"),
+    ]
+    assert api.get("/history/notes/never").status == 404
+    assert api.get("/history/nothing/one").status == 404
+
+
+def test_versions_differ_by_attribute_and_line(api: Api) -> None:
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    write(api.root, {"content/notes/one.md": text(api).replace("Last", "Another").replace("[sea]", "[]")})
+    second = commit(api.root, 1, "Change")
+    lines = ["@@ -1,3 +1,3 @@", " First line.", " ", "-Last line.", "+Another line."]
+    change = {
+        "body": {
+            "from": "First line.\n\nLast line.",
+            "to": "First line.\n\nAnother line.",
+            "lines": lines,
+        },
+        "tags": {"from": ["sea"], "to": None},
+    }
+    for query in ("", f"?from={first}", f"?from={first}&to={second}", f"?from={first[:10]}&to=main"):
+        assert api.get(f"/history/notes/one/diff{query}").data == change, query
+    back = api.get(f"/history/notes/one/diff?from={second}&to={first}").data
+    assert back["tags"] == {"from": None, "to": ["sea"]}
+    assert api.get("/history/notes/one/diff?from=HEAD").data == {}
+    assert api.put("/api/notes/one", {"title": "By hand"}).status == 200
+    assert api.get("/history/notes/one/diff").data == {"title": {"from": "One", "to": "By hand"}}
+    assert api.get("/history/notes/one/diff?from=nothing").status == 400
+    assert api.get("/history/notes/one/diff?locale=fr&from=main").data == {}
+
+
+def test_every_attribute_and_line_has_its_commit(api: Api) -> None:
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    write(api.root, {"content/notes/one.md": text(api).replace("Last", "Another").replace("One", "Two")})
+    second = commit(api.root, 1, "Change", "Bo <bo@x.org>")
+    write(api.root, {"content/notes/one.md": text(api).replace("Two", "Three")})
+    found = api.get("/history/notes/one/blame").data
+    assert found["day"]["commit"] == first
+    assert (found["title"]["commit"], found["title"]["author"]) == (None, None)
+    assert found["body"]["commit"] == second
+    assert [(line["text"], line["commit"]) for line in found["body"]["lines"]] == [
+        ("First line.", first),
+        ("", first),
+        ("Another line.", second),
+    ]
+    assert found["body"]["lines"][2]["author"] == {"name": "Bo", "email": "bo@x.org"}
+
+
+def test_the_whole_site_has_a_history(api: Api) -> None:
+    write(
+        api.root,
+        {"content/tags/fog.yaml": "name: Fog\n", "content/notes/one.fr.md": "---\ntitle: Une\n---\n"},
+    )
+    second = commit(api.root, 1, "Two documents", "Bo <bo@x.org>")
+    write(api.root, {"README.md": "nothing that is a document\n"})
+    commit(api.root, 2, "No document")
+    newest, first = api.get("/history").data
+    assert (newest["commit"], newest["count"], first["message"]) == (second, 2, "Begin")
+    assert newest["documents"] == [
+        {"type": "note", "documentId": "one", "locale": "fr", "status": "published", "action": "update"},
+        {"type": "tag", "documentId": "fog", "locale": "en", "status": "published", "action": "create"},
+    ]
+    for query, count in {
+        "since=2030-05-01": 2, "since=2030-05-01T00:30Z": 1, "since=2031-01-01": 0, "since=HEAD~1": 0,
+        "since=HEAD~2": 1, "author=bo": 1, "author=BO@x.org": 1, "author=bo@x": 0, "type=tag": 2,
+        "type=home": 1, "type=homes": 1,
+    }.items():  # fmt: skip
+        assert len(api.get(f"/history?{query}").data) == count, query
+    assert api.get("/history?since=nothing").status == 400
+    assert api.get("/history?since[x]=1").status == 400
+
+
+def test_a_single_type_needs_no_id(api: Api) -> None:
+    write(api.root, {"content/home.yaml": "title: Hello\n"})
+    commit(api.root, 1, "Greet")
+    api.site.refresh()
+    assert [e["message"] for e in api.get("/history/home").data] == ["Greet", "Begin"]
+    assert api.get("/history/home/diff").data == {"title": {"from": "Welcome", "to": "Hello"}}
+    assert api.get("/history/home/blame").data["title"]["author"]["name"] == "Ada"
+    assert api.ask("POST", "/history/home/restore", json={"at": "HEAD~1"}).data["title"] == "Welcome"
+    assert api.read("content/home.yaml").startswith("title: Welcome\n")
+
+
+# --- restore -----------------------------------------------------------------------------------------
+
+
+def test_a_version_is_restored_whole_or_in_some_attributes(api: Api) -> None:
+    before = text(api)
+    changes = {"title": "Two", "body": "Other.\n", "tags": [], "cover": None, "quote": None, "day": None}
+    assert api.put("/api/notes/one", changes).status == 200
+    commit(api.root, 1, "Change all")
+    answer = api.ask(
+        "POST", "/history/notes/one/restore?populate=*", json={"at": "HEAD~1", "fields": ["body", "day"]}
+    )
+    assert (answer.data["title"], answer.data["body"], answer.data["day"]) == (
+        "Two",
+        "First line.\n\nLast line.",
+        "2024-05-01",
+    )
+    answer = api.ask("POST", "/history/notes/one/restore?populate=*", json={"at": "HEAD~1"})
+    assert answer.data["title"] == "One"
+    assert [tag["documentId"] for tag in answer.data["tags"]] == ["sea"]
+    assert answer.data["cover"]["name"] == "a.txt"
+    assert answer.data["quote"]["text"] == "Said"
+    assert answer.headers["ETag"]
+    said = [line for line in text(api).splitlines() if not line.startswith("updatedAt")]
+    assert set(before.splitlines()) <= {*said, "  secret: s"}
+    assert api.get("/api/notes/one?fields=title").data["title"] == "One"
+
+
+def test_a_deleted_document_is_restored_under_its_id(api: Api) -> None:
+    assert api.ask("DELETE", "/api/notes/one?locale=*").status == 204
+    commit(api.root, 1, "Delete")
+    answer = api.ask("POST", "/history/notes/one/restore", json={"at": "2030-05-01T00:30Z"})
+    assert (answer.status, answer.data["documentId"], answer.data["title"]) == (201, "one", "One")
+
+
+def test_a_restored_version_is_validated_as_any_write(api: Api) -> None:
+    assert api.put("/api/notes/one", {"tags": []}).status == 200
+    assert api.ask("DELETE", "/api/tags/sea").status == 204
+    commit(api.root, 1, "No sea")
+    before = text(api)
+    answer = api.ask("POST", "/history/notes/one/restore", json={"at": "HEAD~1"})
+    assert answer.status == 400
+    assert "sea" in answer.text
+    assert text(api) == before
+
+
+NOTHING_TO_RESTORE: list[Any] = [
+    None,
+    [],
+    {},
+    {"at": 1},
+    {"at": "nothing"},
+    {"at": "--all"},
+    {"at": "main", "fields": []},
+    {"at": "main", "fields": ["none"]},
+    {"at": "main", "fields": ["hidden"]},
+    {"at": "main", "fields": "title"},
+]
+
+
+@pytest.mark.parametrize("body", NOTHING_TO_RESTORE)
+def test_a_body_that_names_nothing_to_restore_is_refused(api: Api, body: Any) -> None:
+    before = text(api)
+    assert api.ask("POST", "/history/notes/one/restore", json=body).status == 400
+    assert text(api) == before
+
+
+# --- who may see it ----------------------------------------------------------------------------------
+
+
+def test_history_takes_its_permission_beside_that_of_the_type(api: Api) -> None:
+    tokens = {
+        "reader": "note.find history.read",
+        "finder": "note.find note.readDraft",
+        "blind": "tag.find history.read",
+        "restorer": "note.find note.update history.read history.restore",
+        "updater": "note.find note.update history.read",
+        "only": "note.find history.read history.restore",
+    }
+    for name, may in tokens.items():
+        api.token(name, may=may.split())
+    for path in ("", "/diff", "/blame"):
+        statuses = [
+            api.get(f"/history/notes/one{path}", who).status
+            for who in ("reader", "finder", "blind", "public")
+        ]
+        assert statuses == [200, 403, 403, 403], path
+    body = {"at": "main", "fields": ["title"]}
+    for who, status in {"restorer": 200, "updater": 403, "only": 403, "public": 403}.items():
+        assert api.ask("POST", "/history/notes/one/restore", who, json=body).status == status, who
+    assert [c["documents"] for c in api.get("/history?type=note", "blind").data] == []
+    assert {d["type"] for c in api.get("/history", "reader").data for d in c["documents"]} == {"note"}
+
+
+def test_nothing_is_told_of_drafts_and_values_that_may_not_be_read(api: Api) -> None:
+    write(api.root, {"content/notes/two.draft.md": "---\ntitle: Secret plan\n---\n"})
+    write(
+        api.root,
+        {
+            "content/notes/one.md": text(api)
+            .replace("hidden: no", "hidden: yes")
+            .replace("secret: s", "secret: t")
+        },
+    )
+    commit(api.root, 1, "Hide")
+    api.site.refresh()
+    api.token("reader", may=["note.find", "history.read"])
+    assert api.get("/history/notes/two", "reader").status == 404
+    assert api.get("/history/notes/one?status=draft", "reader").data == []
+    assert api.get("/history/notes/one/diff?status=draft", "reader").status == 403
+    documents = [d for c in api.get("/history", "reader").data for d in c["documents"]]
+    assert "two" not in {d["documentId"] for d in documents}
+    for path in ("", "/diff", "/diff?from=HEAD~1", "/blame"):
+        said = api.get(f"/history/notes/one{path}").text
+        assert "secret" not in said, path
+        assert "hidden" not in said, path
+    assert "tags" not in api.get("/history/notes/one", "reader").text
+
+
+# --- sites without a history -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["", "/notes/one", "/notes/one/diff", "/notes/one/blame", "/home"])
+def test_a_site_without_commits_says_what_to_do(make_api: MakeApi, path: str) -> None:
+    api = make_api({**SCHEMA, **CONTENT})
+    assert "git init" in api.get(f"/history{path}").error["message"]
+    git(api.root, "init", "-q")
+    api.site.refresh()
+    answer = api.get(f"/history{path}")
+    assert (answer.status, "commit" in answer.error["message"]) == (409, True)
+    assert api.ask("POST", "/history/notes/one/restore", json={"at": "main"}).status == 409
+
+
+def test_odd_commits_do_no_harm(api: Api) -> None:
+    (api.root / "content/notes/one.md").write_bytes(b"\xff\xfe broken")
+    git(api.root, "add", "-A")
+    git(
+        api.root,
+        "-c",
+        "i18n.commitEncoding=ISO-8859-1",
+        "commit",
+        "-qm",
+        "caf\udce9".encode("utf-8", "surrogateescape").decode("latin-1"),
+    )
+    write(api.root, {"content/notes/one.md": "---\ntitle: [\n---\n"})
+    commit(api.root, 3, "Broken")
+    write(api.root, {"content/notes/one.md": "---\ntitle: Sound\n---\n"})
+    commit(api.root, 4, "Sound again")
+    found = api.get("/history/notes/one?locale=en")
+    assert [e["attributes"] for e in found.data][:3] == [None, None, None]
+    assert api.get("/history/notes/one/blame").data["title"]["author"]["name"] == "Ada"
