@@ -15,6 +15,7 @@ from server.schema.mistyped import TOP, mistyped_key
 from server.schema.model import (
     ATTRIBUTE_TYPES,
     BUILT_IN,
+    CUSTOM_FIELD,
     DATED,
     FILE_FIELDS,
     MIRROR,
@@ -321,7 +322,7 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
     at = ("attributes", name)
     data = _section(file, *at)
     kind = data.get("type")
-    if kind == "customField":
+    if kind == CUSTOM_FIELD:
         kind = CUSTOM_FIELDS.get(str(data.get("customField")), "json")
     if kind not in ATTRIBUTE_TYPES:
         hint = suggestion(str(kind), ATTRIBUTE_TYPES)

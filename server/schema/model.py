@@ -26,6 +26,8 @@ class AttributeType:
     text: bool = False
 
 
+CUSTOM_FIELD = "customField"  # The type of an attribute that a plugin of Strapi defines.
+
 ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
     row.name: row
     for row in (

@@ -23,7 +23,7 @@ from server.formats.tree import SyntaxProblem
 from server.formats.yaml.reader import read_yaml
 from server.paths import TYPES
 from server.schema.load import read_content_types
-from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, Schema
+from server.schema.model import ATTRIBUTE_TYPES, BUILT_IN, CUSTOM_FIELD, USER, Schema
 from server.storage.document_text import changed_text
 from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
@@ -83,6 +83,22 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
             }
             found[uids[uid]] = clean
     return found
+
+
+def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
+    """Note the attributes that a project has added to users and that are not stored with documents."""
+    found: Mapping[str, Shape] = next(
+        (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
+    )
+    for name, attribute in found.items():
+        target = str(attribute.get("target"))
+        if name in BUILT_IN[USER].attributes or name in _ADDED or name.startswith("strapi_"):
+            continue
+        if attribute.get("type") != "relation" or not _UID.fullmatch(target):
+            notes.add(USER, f'"{name}" was added to users; accounts have no such attribute here')
+        elif not attribute.get("inversedBy") and not attribute.get("mappedBy"):
+            other = uids.get(target, target)
+            notes.add(USER, f'"{name}" is one-way; make it two-way there, and {other} has it here')
 
 
 # The types of the parts of a schema; all else is checked as in any schema file.
@@ -206,7 +222,7 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 def _unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
     """Why Quire can't have an attribute, to follow its name; "" if it can."""
     kind, target = attribute.get("type"), attribute.get("target")
-    if kind not in ATTRIBUTE_TYPES:
+    if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which there is not here"
     if target and target not in schemas and target not in BUILT_IN:
         return f"leads to {target}, which is not content"

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from server.config.values import LOCALE
 from server.documents.timestamps import read_timestamp
 from server.formats.tree import Tree
+from server.schema.model import USER
 
 Json = dict[str, Any]
 Say = Callable[[str, int, int], None]  # a step, how much of it is done, how much there is
@@ -172,8 +173,8 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 def is_derived(attribute: Shape) -> bool:
-    """Whether a relation is stored at its other side."""
-    return "mappedBy" in attribute or "morphBy" in attribute
+    """Whether a relation is stored at its other side; users are no files, and have none stored."""
+    return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:

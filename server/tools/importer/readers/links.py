@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.schema.model import UPLOAD
+from server.schema.model import UPLOAD, USER
 from server.tools.importer.source import ImportNotes, Shape, one_or_many
 
 RowKey = tuple[str, int]  # uid in this site, number of the row
@@ -38,7 +38,10 @@ class Linked:
             ordered = right if link.get("kind") == "relation.morph" else left
             owner = (self._uid(left), left["ref"], left["field"])
             self.targets[owner].append((_order_of(ordered), (self._uid(right), right["ref"])))
-            if right.get("field") and right.get("pos") is not None:
+            if right.get("field") and left["type"] == USER:  # Users are no files: it is the other side's.
+                other = (self._uid(right), right["ref"], right["field"])
+                self.targets[other].append((_order_of(right), (USER, left["ref"])))
+            elif right.get("field") and right.get("pos") is not None:
                 mirror = (self._uid(right), right["ref"], right["field"])
                 self.mirrored[mirror].append((_order_of(right), (self._uid(left), left["ref"])))
 

@@ -14,7 +14,7 @@ from server.errors import SetupError
 from server.schema.model import UPLOAD
 from server.tools.importer.readers.download import Client
 from server.tools.importer.readers.populate import joined, populate_queries
-from server.tools.importer.schemas import LEFT, clean_schemas, our_uids
+from server.tools.importer.schemas import LEFT, clean_schemas, note_users, our_uids
 from server.tools.importer.source import (
     ImportNotes,
     Json,
@@ -67,6 +67,7 @@ class Remote:
         for uid in LEFT:
             if uid in uids:
                 notes.add(uid, LEFT[uid])
+        note_users(raw, uids, notes)
         for uid, schema in schemas.items():
             for name, attribute in schema["attributes"].items():
                 if attribute.get("private") or attribute["type"] == "password":

@@ -8,7 +8,7 @@ from typing import Any
 from server.schema.model import UPLOAD
 from server.tools.importer.readers.links import Linked, RowKey
 from server.tools.importer.roles import read_roles
-from server.tools.importer.schemas import LEFT, UNKNOWN, clean_schemas, our_uids
+from server.tools.importer.schemas import LEFT, UNKNOWN, clean_schemas, note_users, our_uids
 from server.tools.importer.source import (
     ImportNotes,
     Shape,
@@ -59,6 +59,7 @@ def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source
         elif uid not in _ELSEWHERE:
             notes.add(uid, LEFT.get(uid, UNKNOWN), len(rows))
     linked.note_orders(created)
+    note_users(contents.schemas, uids, notes)
     default = contents.configuration.get("plugin_i18n_default_locale") or "en"
     locales = [data["code"] for _, data in contents.entities.get("plugin::i18n.locale", ())]
     used = dict.fromkeys([default, *locales, *(v.locale for v in versions if v.locale)])
