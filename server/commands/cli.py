@@ -29,6 +29,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "check": CommandEntry("server.commands.check", "check", "Say everything that is wrong with a site."),
     "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file, and what refers to it."),
+    "log": CommandEntry("server.commands.history", "log", "Show who changed which documents, and when."),
+    "diff": CommandEntry("server.commands.history", "diff", "Show what differs in documents, by attribute."),
+    "blame": CommandEntry(
+        "server.commands.history", "blame_command", "Show which commit each line of a document is from."
+    ),
     "export": CommandEntry(
         "server.commands.export", "export_command", "Write the API to a folder, as static files."
     ),

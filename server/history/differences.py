@@ -12,14 +12,15 @@ from typing import Any
 
 from server.auth.permissions import Actor, may_find
 from server.documents.decode import Reading, read_attributes, read_own_id
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import encode
 from server.documents.keys import gather, with_name
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem
 from server.history.versions import Version
 from server.schema.model import Attribute, Type
-from server.storage.git.tree import read_blobs
-from server.storage.read import decode, parse
+from server.storage.git.tree import read_blobs, read_tree
+from server.storage.read import decode, parse, read_bytes
 from server.storage.store import Store
 
 Values = Mapping[str, Any]
@@ -92,9 +93,31 @@ def _read(store: Store, path: str, name: str, blobs: Mapping[str, bytes | None])
 
 def _on_disk(root: Path, path: str) -> bytes | None:
     try:
-        return (root / path).read_bytes() if path else None
-    except OSError:
+        return read_bytes(root, path)[0] if path else None
+    except (OSError, SyntaxProblem):
         return None
+
+
+def values_at(
+    store: Store, versions: Iterable[Version], current: Document | None, where: tuple[str, str], commit: str
+) -> Values | None:
+    """The values that a document had at a commit, or, without one, has in its file now.
+
+    `versions` are all of the document, `current` is the one in the index; `where` are locale and status.
+    """
+    paths = {path for version in versions for path in (version.path, version.before) if path}
+    claims = {path: store.layout.claim(path) for path in paths}
+    fitting = sorted(
+        p for p, c in claims.items() if c and (c.locale, DRAFT if c.draft else PUBLISHED) == where
+    )
+    if not fitting and current:
+        fitting = [current.path]
+    if not commit:
+        read = ((path, _on_disk(store.root, path)) for path in fitting)
+    else:
+        blobs = read_tree(store.root, commit, fitting) if fitting else {}
+        read = ((path, next(read_blobs(store.root, [blob.id]))) for path, blob in blobs.items())
+    return next((read_values(store, path, data) for path, data in read if data is not None), None)
 
 
 def changed_attributes(

@@ -90,6 +90,23 @@ class PastStates:
             raise ValidationError(f'"{name[:100]}" is no commit, tag, branch or time, such as 2026-11-01')
         return commit
 
+    def time_of(self, text: str) -> float | None:
+        """The time that a text names, of a date its beginning, in seconds since 1970; None if it is none."""
+        return read_time(text, end=False)
+
+    def changed_between(self, first: str, last: str = "") -> set[str]:
+        """The paths of the files that differ between two commits, or between one and what is there now."""
+        root = self.site.root
+        before = read_tree(root, first)
+        if last:
+            after = read_tree(root, last)
+            return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        committed = self.site.basis()[2]
+        now = {p for p in self.site.basis()[3] if p not in before or p in committed.changed}
+        gone = {p for p in before if not (root / p).is_file()}
+        moved = self.changed_between(first, committed.commit) if committed.commit != first else set()
+        return now | gone | moved
+
     def is_kept(self, commit: str) -> bool:
         """Whether the state at a commit is there, without having to be made."""
         return self._kept.get(commit) is not None

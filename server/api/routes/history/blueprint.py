@@ -11,12 +11,12 @@ from server.api.reading import Reader
 from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.api.response import CALLER
-from server.api.routes.history.document import READS, Asked, entry, values_at
+from server.api.routes.history.document import READS, Asked, entry
 from server.api.routes.history.whole_site import documents_of, of_site, wanted_by
 from server.api.routes.operation import Sent, hashed, permit, read_operation
 from server.auth.permissions import may_read_drafts, require
 from server.documents.document import DRAFT
-from server.errors import NotFoundError, ValidationError
+from server.errors import ForbiddenError, NotFoundError, ValidationError
 from server.history.differences import values_of
 from server.history.past import PastStates
 from server.history.restore import restored
@@ -44,6 +44,8 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
         document_id = document_id or known.single_id(state, type_)
         versions = known.of(state, type_, document_id)
         drafts = may_read_drafts(actor, type_)
+        if type_.draft_key and not drafts:  # Only what a file says tells whether that version was a draft.
+            raise ForbiddenError()
         if not drafts:
             versions = [version for version in versions if version.status != DRAFT]
         if not versions and not known.is_there(state, type_, document_id, drafts=drafts):
@@ -100,7 +102,7 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
         permit(reader, method)
         body = read_body(request)
         at, fields = _restoring(body, one.attributes)
-        values = values_at(one, past.resolve(at))
+        values = one.values_at(past.resolve(at))
         if values is None:
             raise NotFoundError(f'There is no such version at "{at}"')
         data = restored(one.attributes, values, fields, one.state.snapshot)

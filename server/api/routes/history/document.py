@@ -11,14 +11,14 @@ from server.api.render import dumps
 from server.api.request import answer, budget_of
 from server.api.response import CALLER
 from server.auth.permissions import Actor, may_read_drafts
-from server.documents.document import DRAFT, PUBLISHED
+from server.documents.document import DRAFT
 from server.errors import ForbiddenError, ValidationError
 from server.history.blame import MOST_VERSIONS, Blame, blame
 from server.history.differences import (
     Values,
     changed_attributes,
     differences,
-    read_values,
+    values_at,
     values_of,
     visible_attributes,
 )
@@ -28,7 +28,6 @@ from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type
 from server.site.site import Site, State
 from server.storage.git.log import Commit
-from server.storage.git.tree import read_blobs, read_tree
 from server.storage.store import Store
 
 
@@ -57,6 +56,12 @@ class Asked:
             raise ForbiddenError()
         found = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
         return locale, status, found
+
+    def values_at(self, commit: str) -> Values | None:
+        """The values of the version that is asked for at a commit; without one, as its file says them now."""
+        locale, status, _ = self.of_one_file()
+        current = self.state.snapshot.get(self.type, self.document_id, locale, status)
+        return values_at(self.store, self.versions, current, (locale, status), commit)
 
 
 def entry(
@@ -91,7 +96,7 @@ def _diff(one: Asked, past: PastStates) -> Response:
         raise ValidationError("from and to must be a commit, tag, branch or time")
     to = past.resolve(str(names["to"])) if names["to"] else ""
     since = past.resolve(str(names["from"])) if names["from"] else _before_last(versions, past)
-    before, after = values_at(one, since) if since else None, values_at(one, to)
+    before, after = one.values_at(since) if since else None, one.values_at(to)
     found = differences(one.attributes, before, after, one.actor)
     data = {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
@@ -104,30 +109,6 @@ def _diff(one: Asked, past: PastStates) -> Response:
 def _before_last(versions: list[Version], past: PastStates) -> str:
     """The commit before the last change of a file; "" where it was its first."""
     return versions[0].parent if versions else past.require_commits()
-
-
-def values_at(one: Asked, commit: str) -> Values | None:
-    """The values of a version at a commit, or, without one, as its file says them now."""
-    locale, status, _ = one.of_one_file()
-    paths = {path for v in one.versions for path in (v.path, v.before) if path}
-    claims = {path: one.store.layout.claim(path) for path in paths}
-    fitting = sorted(
-        p for p, c in claims.items() if c and (c.locale, DRAFT if c.draft else PUBLISHED) == (locale, status)
-    )
-    if not fitting:
-        document = one.state.snapshot.get(one.type, one.document_id, locale, status)
-        fitting = [document.path] if document else []
-    root = one.store.root
-    if not commit:
-        for path in fitting:
-            if (root / path).is_file():
-                return read_values(one.store, path, (root / path).read_bytes())
-        return None
-    for path, blob in read_tree(root, commit, fitting).items():
-        data = next(read_blobs(root, [blob.id]))
-        if data is not None:
-            return read_values(one.store, path, data)
-    return None
 
 
 def _blame(one: Asked, past: PastStates) -> Response:

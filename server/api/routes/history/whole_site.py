@@ -48,7 +48,9 @@ def documents_of(
         claim = timeline.claims.get(change.path)
         if claim is None or (only and only not in (claim.type.singular, claim.type.plural)):
             continue
-        if may_find(actor, claim.type.uid) and (not claim.draft or may_read_drafts(actor, claim.type)):
+        if may_find(actor, claim.type.uid) and (
+            not (claim.draft or claim.type.draft_key) or may_read_drafts(actor, claim.type)
+        ):
             yield _document(change, claim)
 
 

@@ -1,0 +1,250 @@
+"""`quire log`, `quire diff` and `quire blame`: what git says of the documents, in the terminal."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from server.auth.permissions import Actor
+from server.documents.document import DRAFT, PUBLISHED, edited_status
+from server.documents.timestamps import from_seconds
+from server.errors import ApiError, SetupError
+from server.history.blame import MOST_VERSIONS, blame
+from server.history.differences import (
+    Difference,
+    changed_attributes,
+    differences,
+    unified,
+    values_at,
+    values_of,
+    visible_attributes,
+)
+from server.history.past import PastStates
+from server.history.versions import ACTIONS, Timeline, Version, Versions, date_of
+from server.index.budget import Budget
+from server.schema.model import Type
+from server.site.site import Site
+from server.spelling import suggestion
+from server.storage.git.log import Commit
+from server.storage.git.times import CommitTimes
+from server.storage.store import Store
+from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
+
+EVERYTHING = Actor("terminal", everything=True)
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+UNCOMMITTED = "not committed"
+
+document_options = (
+    click.option("--locale", help="Of this locale; the default one else."),
+    click.option("--draft", is_flag=True, help="Of the draft."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A site with its history, as the commands use it."""
+
+    site: Site
+    past: PastStates
+    versions: Versions
+    store: Store
+
+    @classmethod
+    def of(cls, root: Path) -> "Repository":
+        """The repository of the site at `root`. Raises SetupError where there is none."""
+        check_site(root)
+        site = Site(root)
+        site.load()
+        past = PastStates(site)
+        try:
+            past.require_commits()
+        except ApiError as error:
+            raise SetupError(str(root), None, error.message) from error
+        store = Store(site.root, site.state.schema, site.state.settings, CommitTimes().timestamps)
+        return cls(site, past, Versions(site, past.log), store)
+
+    def named(self, text: str) -> tuple[Type, str]:
+        """The document that a path or TYPE/ID names. Raises SetupError where it names none."""
+        path = Path(text).resolve()
+        inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
+        for candidate in (inside, text):
+            claim = self.store.layout.claim(candidate)
+            if claim is not None:
+                own = (e.document for p, e in self.site.basis()[3].items() if p == candidate and e.document)
+                return claim.type, next((document.document_id for document in own), claim.document_id)
+        name, _, document_id = text.partition("/")
+        types = {n: t for t in self.site.state.schema.content_types for n in (t.singular, t.plural)}
+        if name not in types or (not document_id and types[name].kind != "singleType"):
+            fix = suggestion(name, types) or "name a file, or TYPE/ID such as article/night-ferry"
+            raise SetupError(text, None, "there is no such document", fix)
+        return types[name], document_id or self.versions.single_id(self.site.state, types[name])
+
+    def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
+        """A document and its versions. Raises SetupError where there is and was none."""
+        type_, document_id = self.named(text)
+        found = self.versions.of(self.site.state, type_, document_id)
+        if not found and not self.versions.is_there(self.site.state, type_, document_id):
+            raise SetupError(text, None, "there is no such document, and there was none", "look at quire log")
+        return type_, document_id, found
+
+    def commit(self, name: str) -> str:
+        """The commit that somebody means. Raises SetupError where that is none."""
+        try:
+            return self.past.resolve(name)
+        except ApiError as error:
+            raise SetupError(name, None, error.message) from error
+
+    def where(
+        self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
+    ) -> tuple[str, str]:
+        """The locale and status that is asked for; the draft where there was never anything else."""
+        locale = locale or self.site.state.settings.default_locale
+        published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
+        return locale, DRAFT if draft or (not published and edited_status(type_) == DRAFT) else PUBLISHED
+
+
+@click.command("log")
+@click.argument("document", required=False)
+@site_option
+@click.option("--since", help="Since a date (2026-11-01) or after a commit.")
+@click.option("--author", help="Part of a name, or an e-mail address.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Entries to show.")
+@one_line_errors
+def log(document: str | None, root: Path, since: str | None, author: str | None, limit: int) -> None:
+    """Show who changed what: of DOCUMENT (a file or TYPE/ID), or of the whole site."""
+    repository = Repository.of(root)
+    excluded = _before(repository, since) if since else frozenset()
+    word = (author or "").casefold()
+
+    def wanted(commit: Commit | None) -> bool:
+        if commit is None:
+            return not word
+        said = commit.author.casefold(), commit.email.casefold()
+        return commit.id not in excluded and (not word or word in said[0] or word == said[1])
+
+    if document is None:
+        timeline = repository.versions.timeline(repository.site.state)
+        commits = [
+            c for c in timeline.commits if wanted(c) and any(x.path in timeline.claims for x in c.changes)
+        ]
+        show(line for commit in commits[:limit] for line in _site_lines(commit, timeline))
+        return
+    type_, _, versions = repository.of_document(document)
+    shown = [version for version in versions if wanted(version.commit)][:limit]
+    values = values_of(repository.store, shown)
+    attributes = visible_attributes(type_, EVERYTHING)
+    for version, pair in zip(shown, values, strict=True):
+        show(_version_lines(version, changed_attributes(attributes, *pair), repository.site.root))
+
+
+@click.command("diff")
+@click.argument("document", required=False)
+@site_option
+@click.option("--from", "since", help="The commit to compare; the last one that is committed else.")
+@click.option("--to", help="The commit to compare it with; the files as they are else.")
+@document_options[0]
+@document_options[1]
+@one_line_errors
+def diff(
+    document: str | None, root: Path, since: str | None, to: str | None, locale: str | None, draft: bool
+) -> None:
+    """Show what differs, by attribute: in DOCUMENT (a file or TYPE/ID), or in all that is not committed."""
+    repository = Repository.of(root)
+    first = repository.commit(since or "HEAD")
+    last = repository.commit(to) if to else ""
+    names = [document] if document else sorted(_changed(repository, first, last))
+    for name in names:
+        type_, document_id, versions = repository.of_document(name)
+        places = {(v.locale, v.status) for v in versions}
+        if locale or draft or len(places) <= 1:
+            places = {repository.where(type_, versions, locale, draft=draft)}
+        for where in sorted(places):
+            current = repository.site.state.snapshot.get(type_, document_id, *where)
+            before, after = (
+                values_at(repository.store, versions, current, where, commit) for commit in (first, last)
+            )
+            found = differences(visible_attributes(type_, EVERYTHING), before, after, EVERYTHING)
+            if found:
+                show(_diff_lines(f"{type_.singular}/{document_id} ({', '.join(where)})", found))
+
+
+@click.command("blame")
+@click.argument("document")
+@site_option
+@document_options[0]
+@document_options[1]
+@one_line_errors
+def blame_command(document: str, root: Path, locale: str | None, draft: bool) -> None:
+    """Show which commit each attribute, and each line of a text, of DOCUMENT is from."""
+    repository = Repository.of(root)
+    type_, _, versions = repository.of_document(document)
+    where = repository.where(type_, versions, locale, draft=draft)
+    mine = [v for v in versions if (v.locale, v.status) == where][:MOST_VERSIONS]
+    values = [after for _, after in values_of(repository.store, mine)]
+    oldest_first = reversed([*zip(mine, values, strict=True)])
+    for name, found in blame(visible_attributes(type_, EVERYTHING), oldest_first, Budget()).items():
+        show([[(f"{name}: ", {"bold": True}), *_from(found.version, repository.site.root)]])
+        show([[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines])
+
+
+def _before(repository: Repository, since: str) -> frozenset[str]:
+    """The ids of the commits that `since` leaves out."""
+    from_time = repository.past.time_of(since)
+    if from_time is not None:
+        timeline = repository.versions.timeline(repository.site.state)
+        return frozenset(c.id for c in timeline.commits if c.authored < from_time)
+    commit = repository.commit(since)
+    repository.past.log.update(commit)
+    return frozenset(one.id for one in repository.past.log.before(commit))
+
+
+def _changed(repository: Repository, first: str, last: str) -> set[str]:
+    """The documents, as TYPE/ID, whose files differ between two commits, or from one and the files."""
+    layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
+    found = set()
+    for path in repository.past.changed_between(first, last):
+        claim, document = layout.claim(path), known.get(path)
+        if claim is not None:
+            found.add(f"{claim.type.singular}/{document.document_id if document else claim.document_id}")
+    return found
+
+
+def _from(version: Version, root: Path) -> list[Part]:
+    commit = version.commit
+    date = (date_of(version, root) or "")[:10]
+    id_, author = (commit.id[:8], commit.author) if commit else (UNCOMMITTED, "")
+    return [(f"{id_} ", {"fg": "yellow"}), (f"{date} {printable(author):<16.16}", {})]
+
+
+def _version_lines(version: Version, attributes: Iterable[str], root: Path) -> Iterator[list[Part]]:
+    what = f"{version.action}, {version.locale}{', draft' if version.status == DRAFT else ''}"
+    yield [*_from(version, root), (f" {what}: {', '.join(attributes)}", {"fg": "cyan"})]
+    if version.commit:
+        subject = version.commit.message.partition("\n")[0]
+        yield [(f"    {printable(subject)}", {})]
+
+
+def _site_lines(commit: Commit, timeline: Timeline) -> Iterator[list[Part]]:
+    date = from_seconds(commit.authored)[:10]
+    subject = commit.message.partition("\n")[0]
+    yield [
+        (f"{commit.id[:8]} ", {"fg": "yellow"}),
+        (f"{date} {printable(commit.author):<16.16} ", {}),
+        (printable(subject), {"bold": True}),
+    ]
+    for change in commit.changes:
+        if change.path in timeline.claims:
+            yield [(f"    {ACTIONS.get(change.status, 'update')} {printable(change.path)}", {"fg": "cyan"})]
+
+
+def _diff_lines(title: str, found: Mapping[str, Difference]) -> Iterator[list[Part]]:
+    yield [(title, {"bold": True})]
+    for name, difference in found.items():
+        lines = difference.lines
+        if lines is None:
+            lines = unified(f"{difference.before}\n", f"{difference.after}\n") or []
+            lines = [line for line in lines if line[:1] in "+-" and line[1:] not in ("", "None")]
+        yield [(f"  {name}", {"fg": "cyan"})]
+        for line in lines:
+            yield [(f"    {printable(line)}", {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {})]
