@@ -5,6 +5,7 @@ done; what no record names is dropped. An edit by hand is kept wherever the writ
 place, or below .quire/unsaved/.
 """
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +18,8 @@ from server.storage.exchange import exchange, is_unchanged, put_new, take_away
 from server.storage.files import Signature, link_signature
 from server.storage.intent import Step, read_intent
 from server.storage.links import opened_folder
+
+log = logging.getLogger("quire")
 
 RECORD = ".intent"  # how the name of a record ends
 UNDONE = ".undone"  # and that of one which is being taken back
@@ -108,7 +111,7 @@ class Recovery:
         return 1
 
     def put_aside(self, staged: Path, path: str) -> None:
-        """Keep a staged file for somebody to look at, under its path, numbered where that is taken."""
+        """Keep a staged file for somebody, and say so: under its path, numbered where that is taken."""
         folder = self.journal.parent / _UNSAVED
         folder.mkdir(mode=0o700, exist_ok=True)
         aside = first = folder / path
@@ -118,3 +121,7 @@ class Recovery:
             number += 1
             aside = first.with_stem(f"{first.stem}-{number}")
         os.replace(staged, aside)
+        kept = aside.relative_to(self.journal.parent)
+        log.warning(
+            "%s was edited while it was being written; %s/%s has the other version", path, FOLDER, kept
+        )

@@ -398,7 +398,9 @@ def test_quire_check_tells_of_a_write_that_was_cut_off(tmp_path: Path) -> None:
     assert told == {".quire", *(path for path in new if new[path] != old[path])}
 
 
-def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(tmp_path: Path) -> None:
+def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     api = make(tmp_path / "site", FILES)
 
     def told() -> list[tuple[str, str]]:
@@ -447,6 +449,11 @@ def test_quire_check_tells_of_a_write_that_was_dropped_or_put_aside(tmp_path: Pa
     assert told() == told() == [(path, expected) for path in aside]
     texts = [(api.root / path).read_text() for path in aside]
     assert texts == [f"{text} {path}" for path in paths for text in ("second", "first")]
+    assert sorted(record.getMessage() for record in caplog.records) == [
+        f"{path.replace('-2', '').removeprefix('.quire/unsaved/')} was edited while it was being written; "
+        f"{path} has the other version"
+        for path in aside
+    ]
 
 
 @pytest.mark.parametrize("broken", ["site.yaml", "content-types/odd.json"])
