@@ -37,7 +37,7 @@ from server.site.background.thread import Background
 from server.site.change import Report
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
-from server.site.loading import cores
+from server.site.loading import cores, give_back
 from server.site.site import Site
 from server.site.watch import Watcher
 from server.write.version import use_key
@@ -122,6 +122,7 @@ def serve(
         shared.listener.listen(WAITING)
     else:
         change = site.succeed(log)
+        give_back()  # what the record took, before each worker has it as its own
         report(change, time.perf_counter() - began)
     site.replace_all = generation.ask_for_next
     retiring = threading.Event()

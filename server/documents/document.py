@@ -66,6 +66,11 @@ class Document:
         return _without_publication(row) if self.status == DRAFT else row
 
     @property
+    def packed(self) -> PackedRows | None:
+        """The packed rows that its row is one of; None where it is not packed."""
+        return self._packed
+
+    @property
     def is_read(self) -> bool:
         """Whether the row is there already."""
         return self._row is not None
@@ -187,6 +192,12 @@ def packed_runs(documents: Sequence[Document | None]) -> list[Run]:
         else:
             runs.append((packed, at, at + 1))
     return runs
+
+
+def rows_of(documents: Sequence[Document]) -> PackedRows | None:
+    """The packed rows of some documents, where these are all of them and in their order; else None."""
+    [(packed, first, last), *others] = packed_runs(documents)
+    return packed if packed and not others and (first, last) == (0, len(packed)) else None
 
 
 def _without_publication(row: Row) -> Row:

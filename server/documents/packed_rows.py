@@ -58,40 +58,42 @@ class PackedRows:
     more, each as a whole, since lists are ordered by them.
     """
 
-    __slots__ = ("_columns", "_rows", "_starts", "_texts", "_types")
+    __slots__ = ("_columns", "_data", "_facts", "_starts", "_texts", "_types")
 
-    def __init__(
-        self,
-        rows: memoryview,
-        starts: Sequence[int],
-        texts: Mapping[int, tuple[memoryview, bytes, frozenset[int]]],
-        columns: Mapping[int, bytes],
-        types: Mapping[str, Type],
-    ) -> None:
-        self._rows, self._starts, self._columns, self._types = rows, starts, columns, types
-        self._texts: dict[int, Any] = dict(texts)
+    def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
+        """The rows that begin some data."""
+        lengths, texts, self._columns = facts
+        self._starts = array("I", accumulate(array("i", lengths), initial=0))
+        self._texts: dict[int, Any] = {}
+        end = self._starts[-1]
+        for at, (size, begins, nulls) in texts.items():
+            self._texts[at] = (data[end : end + size], begins, nulls)
+            end += size
+        self._facts, self._data, self._types = facts, data[:end], types
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
         """Rows that begin some data; returns what follows as well."""
-        lengths, texts, columns = facts
-        starts = array("I", accumulate(array("i", lengths), initial=0))
-        rows, data = data[: starts[-1]], data[starts[-1] :]
-        found: dict[int, tuple[memoryview, bytes, frozenset[int]]] = {}
-        for at, (size, begins, nulls) in texts.items():
-            found[at], data = (data[:size], begins, nulls), data[size:]
-        return cls(rows, starts, found, columns, types), data
+        rows = cls(facts, data, types)
+        return rows, data[len(rows._data) :]
+
+    def packed(self) -> tuple[Facts, list[memoryview]]:
+        """What they were made of, as `pack_rows` gives it."""
+        return self._facts, [self._data]
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
 
     def row(self, i: int) -> Row:
         """A row. Raises ValueError where its bytes are damaged."""
-        values: list[Any] = load(self._rows[self._starts[i] : self._starts[i + 1]], self._types)
+        values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
         for at in self._texts:
             values.insert(at, self._text_column(at).text(i))
         return tuple(values)
 
     def column(self, at: int) -> Sequence[Any]:
         """The values of all rows in a column."""
-        positions = range(len(self._starts) - 1)
+        positions = range(len(self))
         texts = self.texts(at)
         if texts is not None:
             return [texts.text(i) for i in positions]

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from xxhash import xxh3_128_digest
 
 from server import __version__
-from server.documents.document import Document
+from server.documents.document import Document, rows_of
 from server.documents.packed_rows import PackedRows, dump, load, pack_rows
 from server.schema.model import Type
 from server.storage.files import digest_of
@@ -53,10 +53,16 @@ def pack(kept: Iterable[CachedEntry]) -> bytes:
             without.append(_facts(one))
         else:
             groups[document.type.uid].append((one, document))
-    rows: list[bytes] = []
+    rows: list[bytes | memoryview] = []
     packed = []
     for uid, group in groups.items():
-        of_rows, data = pack_rows(group[0][1].type, [d.read_row() for _, d in group])
+        documents = [document for _, document in group]
+        as_they_are = rows_of(documents)  # To read them, only to pack them again, takes long.
+        of_rows, data = (
+            as_they_are.packed()
+            if as_they_are
+            else pack_rows(documents[0].type, [document.read_row() for document in documents])
+        )
         packed.append((uid, [(*_facts(one), d.status, d.key) for one, d in group], of_rows))
         rows.extend(data)
     [facts] = dump([(without, packed)])

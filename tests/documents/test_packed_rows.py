@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.documents.document import DRAFT, PUBLISHED, Document, column_of, make, packed_runs
+from server.documents.document import DRAFT, PUBLISHED, Document, column_of, make, packed_runs, rows_of
 from server.documents.packed_rows import PackedRows, load, pack_rows
 from server.documents.values import Component
 from server.schema.model import Attribute, Type
@@ -68,6 +68,19 @@ def test_rows_and_columns_are_read_as_they_were_packed(values: list[tuple[Any, .
     assert not any(d.is_read for d in again)
     assert [repr(d.row) for d in again] == [repr(d.row) for d in documents]
     assert all(d.is_read for d in again)
+
+
+@given(st.lists(VALUES, min_size=2, max_size=4))
+def test_packed_rows_are_packed_again_as_they_are(values: list[tuple[Any, ...]]) -> None:
+    facts, data = pack_rows(NOTE, [d.row for d in notes(values)])
+    packed = unread(notes(values))
+    rows = rows_of(packed)
+    assert rows is packed[0].packed
+    assert rows is not None
+    assert rows.packed()[0] == facts
+    assert b"".join(rows.packed()[1]) == b"".join(data)
+    others = [packed[1:], packed[::-1], [*notes(values[:1]), *packed[1:]], [*packed, *unread(notes(values))]]
+    assert [rows_of(documents) for documents in others] == [None] * 4
 
 
 def test_what_is_shown_as_a_draft_has_no_time_of_publication() -> None:

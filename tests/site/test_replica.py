@@ -134,3 +134,15 @@ def test_a_document_that_stays_equal_stays_the_same_object(root: Path) -> None:
     assert after.signature != before.signature
     assert after.document is before.document
     assert other.state is state
+
+
+def test_what_is_packed_stays_so_when_a_record_is_made_of_it_again(root: Path) -> None:
+    one, other = loaded(root), loaded(root)
+    other._replica.append(decode(encode(one._contents.whole()), other.state.schema))
+    record = encode(other._contents.whole())
+    again = decode(record, other.state.schema)
+    assert encode(again) == record
+    documents = [
+        entry.document for found in (again, other._contents) for entry in found.entries.values() if entry
+    ]
+    assert not any(document.is_read for document in documents if document)
