@@ -145,7 +145,7 @@ def read_target(tree: Tree, attribute: Attribute) -> Any:
     """One entry of a relation or media attribute as a row holds it. Raises Unreadable."""
     if attribute.type == "media":
         if isinstance(tree, str):
-            return str(tree).lstrip("/").removeprefix("uploads/")
+            return composed(str(tree).lstrip("/").removeprefix("uploads/"))
         raise Unreadable("a path below uploads/")
     return _target(tree, attribute.morph)
 

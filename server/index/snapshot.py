@@ -33,7 +33,7 @@ from server.index.tables import (
 )
 from server.index.text_search import Found
 from server.schema.model import UPLOAD, Attribute, Schema, Type
-from server.storage.media import upload_path
+from server.storage.media import media_key
 
 Documents = list[Document]
 
@@ -126,7 +126,7 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
     return replace(
         nothing,
         tables={**nothing.tables, **tables},
-        media=_apply_media(nothing.media, [], media),
+        media=_apply_media(nothing.media, [], media, Table()),
         claims=Map(claims),
         contested=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
         number=1,
@@ -151,7 +151,7 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
     return replace(
         snapshot,
         tables=tables,
-        media=_apply_media(snapshot.media, removed, added),
+        media=_apply_media(snapshot.media, removed, added, tables[UPLOAD]),
         claims=claims,
         contested=contested,
         number=snapshot.number + 1,
@@ -197,16 +197,28 @@ def _apply_claims(
 
 
 def _apply_media(
-    media: Map[str, Document], removed: list[Document], added: list[Document]
+    media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    changed = media.mutate()
+    """The files by key. Of two whose names differ only in how accents are encoded, the first one counts."""
+    changed, gone = media.mutate(), set[str]()
     for document in removed:
-        if document.type.uid == UPLOAD:
-            changed.pop(upload_path(document.path) or "", None)
-    for document in added:
-        if document.type.uid == UPLOAD:
-            changed[upload_path(document.path) or ""] = document
+        key = _media_key(document)
+        if key and key in changed and changed[key].path == document.path:
+            del changed[key]
+            gone.add(key)
+    others: Iterable[Document] = ()
+    if any(not key.isascii() for key in gone):  # Another file may have had the name as well.
+        others = (document for document in files.versions.values() if _media_key(document) in gone)
+    for document in (*added, *others):
+        key = _media_key(document)
+        if key and (key not in changed or document.path <= changed[key].path):
+            changed[key] = document
     return changed.finish()
+
+
+def _media_key(document: Document) -> str | None:
+    """The key of a media file; None for any other document."""
+    return media_key(document.path) if document.type.uid == UPLOAD else None
 
 
 # Where a traversal has come through a document without locales, which relates to documents in all of them.
@@ -319,7 +331,7 @@ class View:
         ]
 
         def resolve(value: Any, owner: Document | None, locale: str) -> list[Document]:
-            path = upload_path(owner.path) if owner else None
+            path = media_key(owner.path) if owner else None
             orders = [linking(type_, name, path, at, PUBLISHED) for type_, name, at in attributes if path]
             return sorted({id(d): d for order in orders for d in order}.values(), key=default_order)
 

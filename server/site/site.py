@@ -6,7 +6,7 @@ finds out what, and `write` knows; either makes one record of it, under the site
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from server.documents.document import Document
-from server.documents.ids import composed
 from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError, GitBusyError, StorageError
 from server.index.dangling import dangling
-from server.index.snapshot import Snapshot
 from server.paths import FOLDER, state_folder
 from server.problems import Problem, in_order
 from server.site.change import Change, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.configure import Configuration, configure
 from server.site.contents import Contents
+from server.site.contested import contested
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
@@ -296,7 +295,8 @@ class Site:
     def unscaled(self) -> list[str]:
         """The paths of the pictures whose formats are still to be made."""
         media = self.state.snapshot.media
-        return [document.path for inside, document in media.items() if self.image_cache.missing(inside)]
+        paths = (document.path for document in media.values())
+        return [path for path in paths if self.image_cache.missing(upload_path(path) or "")]
 
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
@@ -386,15 +386,3 @@ def _is_stale(contents: Contents, write: Write) -> bool:
         return False
     entry = contents.entries.get(write.path)
     return write.before != (entry.signature if entry else None)
-
-
-def contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """The problems of files that claim a document which another file has."""
-    for key in snapshot.contested:
-        first, *others = snapshot.claims.get(key, ())
-        for other in others:
-            what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
-            fix = "give it another documentId or name, or remove it"
-            if other.path != first.path and composed(other.path) == composed(first.path):
-                what += ": the two names differ only in how their accents are encoded"
-            yield Problem(other.path, None, what, fix, rule="duplicate-id")

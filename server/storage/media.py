@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from server.documents.decode import Reading, read_own_id, read_own_timestamp, read_value, warn_unknown
 from server.documents.document import Document, make
-from server.documents.ids import id_of_name
+from server.documents.ids import composed, id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS
 from server.schema.model import FILE_FIELDS, Type
@@ -82,8 +82,14 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """`content/uploads/a/b.png` → `a/b.png`; None for a path that is not below uploads."""
+    """`content/uploads/a/b.png` → `a/b.png`: where the file is; None for a path that is not below uploads."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
+
+
+def media_key(path: str) -> str | None:
+    """What a media file is called, by documents and in URLs: its upload path with each accent composed."""
+    inside = upload_path(path)
+    return composed(inside) if inside else None
 
 
 def read_media(
@@ -98,7 +104,7 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
 ) -> Document:
     """The document of a media file of `size` bytes, with what its FILE.yaml says of it."""
-    inside = upload_path(path) or path
+    inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
     values: dict[str, Any] = {
         "name": posixpath.basename(inside),
@@ -117,6 +123,7 @@ def read_media(
         if name in description:
             value = read_value(type_.attributes[name], description[name], (name,), reading)
             values[name] = values.get(name) if value is None else value
+    values["name"] = composed(values["name"])
     if values["formats"]:
         named = {key: {**one, "name": f"{key}_{values['name']}"} for key, one in values["formats"].items()}
         values["formats"] = named

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.document import PUBLISHED, Document
+from server.documents.ids import composed
 from server.errors import ValidationError
 from server.formats.positions import KeyPath
 from server.index.snapshot import Snapshot
 from server.index.tables import attribute_path
 from server.schema.model import UPLOAD
-from server.storage.media import upload_path
+from server.storage.media import media_key
 from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, refuse_operations
@@ -77,7 +78,7 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """The upload path of the file that has a number or documentId."""
+        """The key of the file that has a number or documentId."""
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None
@@ -91,8 +92,8 @@ class MediaInput:
             and isinstance(key, str)
             and not (isinstance(item, dict) and "documentId" not in item)
         ):
-            file = self.snapshot.get(type_, key, self.locale, PUBLISHED)
-        return upload_path(file.path) if file else None
+            file = self.snapshot.get(type_, composed(key), self.locale, PUBLISHED)
+        return media_key(file.path) if file else None
 
 
 def _is_file(value: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from server.documents.advice.values import advice
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
 from server.documents.document import DRAFT, PUBLISHED
+from server.documents.ids import composed
 from server.documents.keys import taken_keys
 from server.documents.readers import Unreadable
 from server.documents.values import Component, empty_value, identify
@@ -263,6 +264,7 @@ class Validator:
         if not isinstance(document_id, str) or not document_id or not isinstance(uid, str):
             dotted = ".".join(map(str, path))
             raise ValidationError(f"Invalid relation at {dotted}: relate by documentId", {"path": dotted})
+        document_id = composed(document_id)
         status = item.get("status") if isinstance(item, dict) and not self.drafts else None
         if existing and not self._exists(uid, document_id, published=status == "published"):
             raise ValidationError(

@@ -18,7 +18,7 @@ from server.api.request import answer, budget_of, read_body, state_of
 from server.api.routes.operation import WRITES, Operation, Sent, hashed, permit, read_operation
 from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import may_write
-from server.documents.ids import new_document_id
+from server.documents.ids import composed, new_document_id
 from server.errors import (
     ForbiddenError,
     LimitError,
@@ -134,7 +134,7 @@ class _Operations:
         if if_match is not None and type(if_match) is not str:
             raise ValidationError("ifMatch must be text: the entity tag of a document")
         place, _, query = path.partition("?")
-        type_, document_id = self._addressed(self._filled(unquote(place)), method)
+        type_, document_id = self._addressed(composed(self._filled(unquote(place))), method)
         reader = self.reader_of(type_)
         permit(reader, method)
         params, body = self._filled(qs.parse(query)), self._filled(wanted.get("body"))

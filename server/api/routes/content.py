@@ -9,6 +9,7 @@ from server.api.reading import Reader, Shown
 from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.api.routes.operation import Sent, hashed, permit, read_operation
 from server.api.serving.bodies import MAX_BODY
+from server.documents.ids import composed
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
 from server.schema.model import Type
 from server.site.site import Site
@@ -103,6 +104,7 @@ def _methods_of(path: str) -> tuple[str, ...]:
 def _sent(document_id: str | None) -> Sent:
     body = None if request.method == "DELETE" else read_body(request, MAX_BODY)
     if_match = request.headers.get("If-Match")
+    document_id = document_id and composed(document_id)
     return Sent(request.method, document_id, parameters(request), body, if_match, merge=prefers("merge"))
 
 

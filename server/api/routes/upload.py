@@ -27,7 +27,7 @@ from server.query.pagination import read_part
 from server.query.parse import read_query
 from server.schema.model import UPLOAD
 from server.site.site import Site, State
-from server.storage.media import upload_path
+from server.storage.media import media_key
 from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info
@@ -146,7 +146,7 @@ def _stored(site: Site, state: State, paths: tuple[str, ...]) -> list[bytes]:
     for path in paths:
         if time.monotonic() < deadline:
             state = site.scale(path)
-    files = [state.snapshot.media[upload_path(path) or ""] for path in paths]
+    files = [state.snapshot.media[media_key(path) or ""] for path in paths]
     return _rendered(state, Query(state.schema.types[UPLOAD]), files)
 
 

@@ -7,8 +7,8 @@ from typing import IO
 from flask import Blueprint, Response, request, send_file
 
 from server.api.request import state_of
+from server.documents.ids import composed
 from server.errors import NotFoundError
-from server.paths import UPLOADS
 from server.site.site import Site
 from server.storage.links import open_ordinary
 from server.storage.media import mime_type
@@ -22,8 +22,8 @@ def blueprint(site: Site) -> Blueprint:
 
     @bp.get("/<path:path>")
     def upload(path: str) -> Response:
-        media = state_of(request).snapshot.media
-        file = site.root / UPLOADS / path if path in media else site.image_cache.file_of(path, media)
+        media, key = state_of(request).snapshot.media, composed(path)
+        file = site.root / media[key].path if key in media else site.image_cache.file_of(key, media)
         if file is None:
             raise NotFoundError()
         found = _sent(_opened(site, file), file.name, mime_type(path))

@@ -25,8 +25,9 @@ from server.problems import Problem
 from server.site.background.thread import Background
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
-from server.site.site import Site, contested
-from server.storage.media import upload_path
+from server.site.contested import contested
+from server.site.site import Site
+from server.storage.media import media_key
 from server.storage.read import parsed
 
 log = logging.getLogger("quire")
@@ -90,9 +91,9 @@ def _changed(before: Snapshot, after: Snapshot) -> tuple[list[Document], list[Do
 def _keys(document: Document) -> Iterator[Key]:
     """What relations and media can name a document by."""
     yield document.type.uid, document.document_id
-    path = upload_path(document.path)
-    if path:
-        yield MEDIA, path
+    key = media_key(document.path)
+    if key:
+        yield MEDIA, key
 
 
 def _look(

@@ -11,12 +11,14 @@ import os
 import posixpath
 import threading
 import time
-from collections.abc import Container
+from collections.abc import Mapping
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from server.documents.document import Document
+from server.documents.ids import composed
 from server.errors import BusyError
 from server.paths import FOLDER, UPLOADS
 from server.storage.files import Signature, signature
@@ -57,7 +59,7 @@ class ImageCache:
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
-        return image_size, kept_formats(self.folder, key, inside)
+        return image_size, kept_formats(self.folder, key, composed(inside))
 
     def missing(self, inside: str) -> bool:
         """Whether the formats of an image have still to be made."""
@@ -85,12 +87,12 @@ class ImageCache:
         self.save()
         return True
 
-    def file_of(self, inside: str, images: Container[str]) -> Path | None:
-        """The file of a format (`small_a.png`) of one of some images, if it is made."""
+    def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
+        """The file of a format (`small_a.png`) of one of some images, which are by key, if it is made."""
         found = format_of(inside)
         if found is None or found[1] not in images:
             return None
-        _, key = self._look(found[1])
+        _, key = self._look(images[found[1]].path.removeprefix(f"{UPLOADS}/"))
         file = format_file(self.folder, key, found[0], found[1]) if key else None
         return file if file and file.is_file() else None
 

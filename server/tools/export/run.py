@@ -12,7 +12,7 @@ from server.errors import SetupError
 from server.site.site import Site, State
 from server.spelling import suggestion
 from server.storage.links import open_ordinary
-from server.storage.media import upload_path
+from server.storage.media import media_key
 from server.tools.export.contents import SiteExport
 from server.tools.export.folder import Folder, Tally
 from server.tools.export.manifest import Manifest
@@ -79,7 +79,7 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
 
 def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress) -> set[str]:
     """Write all responses; returns the upload paths that they name."""
-    named = {upload_path(file.path) or "" for file in contents.media}
+    named = {media_key(file.path) or "" for file in contents.media}
     for done, response in enumerate(contents.responses(), 1):
         folder.put(response)
         if b"/uploads/" in response.body:

@@ -4,12 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from server.documents.document import Document
+from server.documents.ids import composed
 from server.index.snapshot import apply
-from server.paths import UPLOADS
 from server.site.site import Site, State
 from server.storage.images.formats import FORMATS, format_of
 from server.storage.media import upload_path
@@ -60,15 +59,16 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, str]:
     media = site.state.snapshot.media
     found: dict[str, str] = {}
     for path in paths:
-        if path in media:
-            found[path] = f"{UPLOADS}/{path}"
-            found.update(_formats(site, path, media))
-        elif format_of(path) and (file := site.image_cache.file_of(path, media)):
+        key = composed(path)
+        if key in media:
+            found[path] = media[key].path
+            found.update(_formats(site, key, media))
+        elif format_of(path) and (file := site.image_cache.file_of(key, media)):
             found[path] = _inside(site, file)
     return dict(sorted(found.items()))
 
 
-def _formats(site: Site, path: str, media: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _formats(site: Site, path: str, media: Mapping[str, Document]) -> Iterator[tuple[str, str]]:
     folder, slash, name = path.rpartition("/")
     for key in FORMATS:
         inside = f"{folder}{slash}{key}_{name}"

@@ -19,7 +19,7 @@ from server.paths import UPLOADS
 from server.schema.model import Type
 from server.spelling import suggestion
 from server.storage.files import ignored, walk
-from server.storage.media import DESCRIPTION, mime_type, upload_path
+from server.storage.media import DESCRIPTION, media_key, mime_type, upload_path
 from server.write.context import Context
 from server.write.renaming.references import Retarget, documents_of
 
@@ -64,10 +64,11 @@ def rename(request: Rename, context: Context) -> Renamed:
 
 def _rename_media(request: Rename, context: Context) -> Renamed:
     old, new = request.old, _into_folder(request.old, request.new)
-    before, after = str(upload_path(old)), upload_path(new)
+    before, after = str(media_key(old)), upload_path(new)
     media = context.snapshot.media
     if before not in media:
         raise NotFoundError(f"there is no {old}{_hint(before, media, f'{UPLOADS}/')}")
+    old = media[before].path
     if after is None or not _is_name(after):
         raise ValidationError(f"{new} is not below {UPLOADS}, where media files are")
     if mime_type(new) != mime_type(old):

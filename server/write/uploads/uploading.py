@@ -14,14 +14,14 @@ from slugify import slugify
 
 from server.auth.permissions import Actor
 from server.documents.document import PUBLISHED, Document
-from server.documents.ids import new_document_id
+from server.documents.ids import composed, new_document_id
 from server.errors import NotFoundError, ValidationError
 from server.formats.tree import Plain
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
 from server.storage.document_text import changed_text, new_text
-from server.storage.media import DESCRIPTION, REPLACED, ending_of, mime_type, true_ending, upload_path
+from server.storage.media import DESCRIPTION, REPLACED, ending_of, media_key, mime_type, true_ending
 from server.write.context import Context, unreadable
 from server.write.uploads.attach import Attachment, attach
 from server.write.uploads.file_info import CONTROL, LONGEST_NAME
@@ -61,7 +61,7 @@ class FileChange:
 def find_file(snapshot: Snapshot, locale: str, key: str) -> Document:
     """The media file with a number or documentId; `locale` is the default one. Raises NotFoundError."""
     files = snapshot.list(snapshot.schema.types[UPLOAD], locale, PUBLISHED)
-    found = next((file for file in files if key in (str(file.id), file.document_id)), None)
+    found = next((file for file in files if composed(key) in (str(file.id), file.document_id)), None)
     if found is None:
         raise NotFoundError("file.notFound")
     return found
@@ -71,7 +71,7 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
     """Let received files become media, attached where the request says so; returns their paths."""
     paths = tuple(_add(context, file) for file in request.files)
     if request.attachment:
-        inside = [upload_path(path) or path for path in paths]
+        inside = [media_key(path) or path for path in paths]
         attach(context, request.actor, request.attachment, inside)
     return paths
 

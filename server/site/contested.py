@@ -1,0 +1,30 @@
+"""Tells of files that want to be the same: of one documentId, or of names that look the same."""
+
+from collections.abc import Iterable
+
+from server.documents.ids import composed
+from server.index.snapshot import Snapshot
+from server.problems import Problem
+from server.schema.model import UPLOAD
+from server.storage.media import media_key
+
+_ALIKE = "the two names differ only in how their accents are encoded"
+
+
+def contested(snapshot: Snapshot) -> Iterable[Problem]:
+    """The problems of files that claim a document which another file has."""
+    for key in snapshot.contested:
+        first, *others = snapshot.claims.get(key, ())
+        for other in others:
+            what = f'claims the document "{key[1]}" ({key[2]}), which {first.path} has'
+            fix = "give it another documentId or name, or remove it"
+            if other.path != first.path and composed(other.path) == composed(first.path):
+                what += f": {_ALIKE}"
+            yield Problem(other.path, None, what, fix, rule="duplicate-id")
+    files = snapshot.tables[UPLOAD].versions
+    if len(files) > len(snapshot.media):  # Several files have one key, though their documentIds differ.
+        for other in files.values():
+            first = snapshot.media[media_key(other.path) or ""]
+            if first.path != other.path:
+                what = f"has the URL of {first.path}, which is served: {_ALIKE}"
+                yield Problem(other.path, None, what, "rename or remove one of the two", rule="duplicate-id")
