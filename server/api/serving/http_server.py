@@ -256,17 +256,27 @@ def environ_of(scope: Any) -> Environ:
             continue
         key = _key(name)
         environ[key] = f"{environ[key]},{value}" if key in environ else value
-    if "HTTP_HOST" not in environ:
-        environ["HTTP_HOST"] = scope.authority or ""
-        if not scope.authority and scope.http_version == "1.1":
-            environ[REFUSED] = BadRequestError("A request must have a Host header")
-    if "," in environ["HTTP_HOST"]:
-        environ[REFUSED] = BadRequestError("A request must have one Host header")
-    if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":  # granian undoes no other.
-        environ[REFUSED] = BadRequestError("A body can be sent in chunks, and in no other transfer coding")
-    if "HTTP_AUTHORIZATION" not in environ and "authorization" in scope.headers:
-        environ[REFUSED] = UnauthorizedError()  # granian passes on no value that is not ASCII.
+    refusal = _refusal(scope, environ)
+    if refusal:
+        environ[REFUSED] = refusal
+    environ.setdefault("HTTP_HOST", scope.authority or "")
     return environ
+
+
+def _refusal(scope: Any, environ: Environ) -> ApiError | None:
+    """Why a request is refused for its headers, whatever it asks for; None for one that is not."""
+    # granian passes on no value that is not ASCII.
+    if "HTTP_AUTHORIZATION" not in environ and "authorization" in scope.headers:
+        return UnauthorizedError()
+    # granian undoes no other coding.
+    if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
+        return BadRequestError("A body can be sent in chunks, and in no other transfer coding")
+    host = environ.get("HTTP_HOST", scope.authority)
+    if "," in (host or ""):
+        return BadRequestError("A request must have one Host header")
+    if not host and "HTTP_HOST" not in environ and scope.http_version == "1.1":
+        return BadRequestError("A request must have a Host header")
+    return None
 
 
 def _has_body(environ: Environ) -> bool:
