@@ -174,9 +174,8 @@ class Users:
             changes["password"] = hash_password(str(changes["password"]))
             changes["sessions"] = _u.sessions + 1
             changes["reset_hash"] = None
-        if changes.get(
-            "blocked"
-        ):  # This ends the user's sessions for good, even when the user is unblocked later.
+        # This ends the user's sessions for good, even when the user is unblocked later.
+        if changes.get("blocked"):
             changes["sessions"] = _u.sessions + 1
         with self._changing() as connection:
             _refuse_taken(connection, user_id, changes)

@@ -176,9 +176,8 @@ def _report(folder: Path) -> None:
     kept = (folder / STATE).exists()
     found = survey(folder, lambda load: load(lambda done, total: None))
     if not kept:
-        shutil.rmtree(
-            folder / STATE, ignore_errors=True
-        )  # The check has made caches, which a new site need not have.
+        # The check has made caches, which a new site need not have.
+        shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:
         counts = f"{count(found.errors, 'error')} and {count(found.warnings, 'warning')}"

@@ -158,9 +158,8 @@ def _read_all(
     done = len(used)
     for block, read in _read(store, left, readers if len(left) >= MANY else None):
         entries.update((entry.path, entry) for entry in read)
-        if (
-            cache and block != NOTHING
-        ):  # Now: to hold all blocks until the end would take as much as the site.
+        # At once, since all blocks together take as much memory as the site.
+        if cache and block != NOTHING:
             cache.add([block])
         if packed is not None:
             others = pack(CachedEntry(entry, 0) for entry in read if not _keepable(entry))

@@ -140,9 +140,8 @@ class _Builder:
                     raise _refusal(event, "a second YAML document begins here", "keep one per file")
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
-                if (
-                    self.anchors and depth_of(self.root) > MAX_DEPTH
-                ):  # what an alias refers to is nested once more
+                # What an alias refers to is nested once more.
+                if self.anchors and depth_of(self.root) > MAX_DEPTH:
                     raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
                 return self.root
 

@@ -106,9 +106,8 @@ def _look(
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _once(old, removed, moved) if document.path not in gone]
-    unknown = dangling(
-        old, lambda path: ({}, {}), was
-    )  # The files have changed since: nothing has a position.
+    # The old files have changed since, so nothing in them has a position.
+    unknown = dangling(old, lambda path: ({}, {}), was)
     now = dangling(new, partial(parsed, root), _once(new, added, moved))
     return problem_difference((*contested(old), *unknown), (*contested(new), *now))
 

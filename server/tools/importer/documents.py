@@ -127,10 +127,9 @@ def _read(
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
+        # A null in the source is a value, not the default.
         if tree.get(name, "") is None:
-            values[name] = (
-                () if isinstance(values[name], tuple) else None
-            )  # A null in the source is a value, not the default.
+            values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:
             values[name] = default_of(attribute)
     for wrong in reading.wrong:
