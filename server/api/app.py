@@ -31,6 +31,7 @@ from server.api.routes import (
     uploads,
     users,
 )
+from server.api.routes.branches import blueprint as branches
 from server.api.routes.history import blueprint as history
 from server.api.serving.bodies import MAX_BODY
 from server.api.serving.file_part import FilePart
@@ -76,6 +77,7 @@ def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
     app.register_blueprint(history.blueprint(site, identities, past))
+    app.register_blueprint(branches.blueprint(identities, past))
     app.register_blueprint(start_page.blueprint(identities))
 
     @app.get(HEALTH)

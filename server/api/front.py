@@ -44,7 +44,7 @@ from server.api.response import (
 )
 from server.api.serving.bodies import MAX_BODY, SMALL
 from server.auth.database.file import is_server
-from server.auth.permissions import may_write
+from server.auth.permissions import Actor, may_branch, may_write
 from server.config.model import Settings
 from server.documents.ids import composed
 from server.errors import ClientGone, ForbiddenError, Postponed, RateLimitError, ValidationError
@@ -196,9 +196,7 @@ class Front:
         if IN_PLACE in environ and not self.past.is_kept(name):
             raise Postponed(costly=False)
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
-        if not actor.may("history", "read"):
-            raise ForbiddenError()
-        commit = self.past.resolve(name)
+        commit = self._resolve(name, actor, state.schema)
         if not self.past.is_kept(commit):
             environ[BUDGET].take_turn()
         past = self.past.answered(commit, state.settings)
@@ -206,6 +204,15 @@ class Front:
         asked = (part for part in environ["QUERY_STRING"].split("&") if not part.startswith("at="))
         environ["QUERY_STRING"] = "&".join(asked)
         return past
+
+    def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
+        """The commit that `at` names, where the actor may read it: that of a branch, or any."""
+        if actor.may("history", "read"):
+            return self.past.resolve(name)
+        commit = self.past.branch(name) if may_branch(actor, "find", schema) else ""
+        if not commit:
+            raise ForbiddenError()
+        return commit
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
         """The answer to a read of content, as it was kept or as it is now."""

@@ -14,6 +14,7 @@ from server.schema.model import Attribute, Schema, Type
 
 WRITE_ACTIONS = ("create", "update", "delete")
 READ_ACTIONS = ("find", "findOne", "readDraft")
+BRANCH = "branch"  # the subject of a permission
 # The answer to these publication filters tells what a draft holds, so that it takes readDraft.
 ABOUT_DRAFTS = ("modified", "unmodified")
 
@@ -54,6 +55,22 @@ def may_find(actor: Actor, uid: str) -> bool:
 def may_read_drafts(actor: Actor, type_: Type) -> bool:
     """Whether there are drafts of a type, and the actor may see them."""
     return type_.draft_publish and actor.may(subject_of(type_.uid), "readDraft")
+
+
+def may_branch(actor: Actor, action: str, schema: Schema) -> bool:
+    """Whether the actor may do an action on the branches of the site's repository.
+
+    A content type can be called `branch` as well. Then what is granted is granted on that alone.
+    """
+    if BRANCH in schema.subjects and not (actor.everything or actor.reading):
+        return False
+    return actor.may(BRANCH, action)
+
+
+def require_branch(actor: Actor, action: str, schema: Schema) -> None:
+    """Raise ForbiddenError where the actor may not do an action on branches."""
+    if not may_branch(actor, action, schema):
+        raise ForbiddenError()
 
 
 @lru_cache(maxsize=512)

@@ -11,7 +11,7 @@ from server.auth.accounts import KINDS, Accounts
 from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, broken_rule
 from server.auth.users import Users
 from server.config.durations import read_duration
-from server.config.model import ACTIONS, Settings
+from server.config.model import ACTIONS, Settings, known_actions
 from server.config.reader import read_settings
 from server.errors import ApiError, SetupError
 from server.schema.load import read_content_types
@@ -74,7 +74,7 @@ def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> N
         if subject not in subjects:
             fix = suggestion(subject, subjects) or "use the singular API id of a content type"
             raise SetupError("--permission", None, f'"{subject}" is no content type', fix)
-        known = ACTIONS.get(subject, ACTIONS[""])
+        known = known_actions(subject)
         if action not in known:
             fix = suggestion(action, known) or "use one of " + ", ".join(known)
             raise SetupError("--permission", None, f'"{action}" is no action of {subject}', fix)

@@ -12,6 +12,7 @@ from typing import Any
 from server.formats.positions import Positions
 from server.paths import SETTINGS
 from server.problems import Problem
+from server.schema.check import RESERVED
 
 FILE = SETTINGS
 
@@ -28,8 +29,15 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "role": ("find", "findOne"),
     "locale": ("find",),
     "history": ("read", "restore"),
+    "branch": ("find", "create", "update", "delete", "merge"),
     "content-type": ("find", "findOne"),
 }  # fmt: skip
+
+
+def known_actions(subject: str) -> tuple[str, ...]:
+    """What may be granted on a subject, and, where that can be a content type as well, on such a type."""
+    own = ACTIONS.get(subject, ())
+    return own if subject in RESERVED else tuple(dict.fromkeys((*own, *ACTIONS[""])))
 
 
 @dataclass(frozen=True, slots=True)

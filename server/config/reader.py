@@ -6,7 +6,16 @@ from typing import Any
 
 from server.config import values
 from server.config.export import read_query, read_type
-from server.config.model import ACTIONS, DEFAULTS, FIELDS, FILE, KEYS, SettingKey, Settings
+from server.config.model import (
+    ACTIONS,
+    DEFAULTS,
+    FIELDS,
+    FILE,
+    KEYS,
+    SettingKey,
+    Settings,
+    known_actions,
+)
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.positions import KeyPath, nearest
@@ -178,7 +187,7 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
     for role, permissions in settings.roles.items():
         for permission in sorted(permissions):
             subject, _, action = permission.rpartition(".")
-            known = ACTIONS.get(subject, ACTIONS[""])
+            known = known_actions(subject)
             if action not in known:
                 at = ("roles", role, subject, file.get("roles", role, subject).index(action))
                 fix = suggestion(action, known, ALMOST) or "use " + ", ".join(known)

@@ -4,7 +4,7 @@ A state is made from what differs to one that is known: the current state, or on
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from server.bounded import Cache
@@ -19,7 +19,16 @@ from server.schema.model import Schema
 from server.site.configure import Configuration
 from server.site.site import Site, State
 from server.storage.git.log import CommitLog
-from server.storage.git.refs import COMMIT_ID, commit_at, find_commit, head_commit, read_time, refs_mark
+from server.storage.git.refs import (
+    COMMIT_ID,
+    HEADS,
+    branch_commit,
+    commit_at,
+    find_commit,
+    head_commit,
+    read_time,
+    refs_mark,
+)
 from server.storage.git.times import CommitTimes, with_commits
 from server.storage.git.tree import read_tree
 from server.storage.store import Entry, Store
@@ -67,17 +76,32 @@ class PastStates:
 
         Raises ValidationError where it means none, ConflictError in a site without commits.
         """
-        folder = self.site.git
-        if folder is None:
-            raise ConflictError(NO_REPOSITORY)
         if COMMIT_ID.fullmatch(name) and self._kept.get(name):
             return name
-        mark, known = refs_mark(folder, name), self._names.get(name)
+        return self._named(name, self._find)
+
+    def branch(self, name: str) -> str:
+        """The last commit of a branch; "" where no branch has that name.
+
+        Raises ConflictError in a site without commits.
+        """
+        return self._named(name, self._find_branch, HEADS)
+
+    def _named(self, name: str, find: Callable[[str], str], kind: str = "") -> str:
+        """What `find` says of a name, which is asked again when it may say otherwise."""
+        folder, key = self.site.git, kind + name
+        if folder is None:
+            raise ConflictError(NO_REPOSITORY)
+        mark, known = refs_mark(folder, name), self._names.get(key)
         if known is None or known[0] != mark:
             if len(self._names) >= _NAMES:
                 self._names.clear()
-            known = self._names[name] = (mark, self._find(name))
+            known = self._names[key] = (mark, find(name))
         return known[1]
+
+    def _find_branch(self, name: str) -> str:
+        self.require_commits()
+        return branch_commit(self.site.root, name)
 
     def _find(self, name: str) -> str:
         head, time = self.require_commits(), read_time(name)

@@ -9,6 +9,7 @@ from server.storage.git.command import git
 from server.storage.git.log import CommitLog
 
 LONGEST = 200  # characters of a name
+HEADS = "refs/heads/"
 # What git takes as a name or id, and `~2` or `^` behind it; nothing that it would take as an option.
 _NAME = re.compile(r"(?!-)[\w./+@#=,%-]+(?:[~^]\d*)*")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:\d\d)?)?")
@@ -25,14 +26,21 @@ def find_commit(root: Path, name: str) -> str:
 
     A branch is preferred to a tag of the same name, and that of this repository to one of a remote.
     """
+    if not COMMIT_ID.fullmatch(name) and (found := branch_commit(root, name)):
+        return found
     if len(name) > LONGEST or not _NAME.fullmatch(name) or ".." in name or "@{" in name:
         return ""
-    for wanted in (f"refs/heads/{name}", name):
-        options = ("--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}")
-        found = (git(root, "rev-parse", *options) or "").strip()
-        if COMMIT_ID.fullmatch(found):
-            return found
-    return ""
+    options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    found = (git(root, "rev-parse", *options) or "").strip()
+    return found if COMMIT_ID.fullmatch(found) else ""
+
+
+def branch_commit(root: Path, name: str) -> str:
+    """The last commit of a branch of this repository; "" where there is no such branch."""
+    if not name or len(name) > LONGEST or not name.isprintable():
+        return ""
+    found = (git(root, "show-ref", "--verify", "--hash", "--", HEADS + name) or "").strip()
+    return found if COMMIT_ID.fullmatch(found) else ""
 
 
 def read_time(text: str, *, end: bool = True) -> float | None:

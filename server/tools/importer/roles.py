@@ -6,7 +6,7 @@ They are never taken over, since a person has to decide who may do what; account
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from server.config.model import ACTIONS
+from server.config.model import known_actions
 from server.tools.importer.readers.links import Linked
 from server.tools.importer.source import Roles
 
@@ -46,7 +46,7 @@ def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
     subject = _SUBJECTS.get(controller)
     if controller.startswith("api::") and controller in uids:
         subject = uids[controller].rpartition(".")[2]
-    if subject is None or verb not in ACTIONS.get(subject, ACTIONS[""]):
+    if subject is None or verb not in known_actions(subject):
         return None
     return subject, verb
 

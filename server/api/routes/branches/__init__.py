@@ -1,0 +1,1 @@
+"""/branches: which branches there are, what each changes, and merging them."""

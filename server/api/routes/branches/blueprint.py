@@ -1,0 +1,90 @@
+"""The routes of `/branches`."""
+
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from server.api.identities import Identities
+from server.api.render import dumps
+from server.api.request import answer, read_body, state_of
+from server.api.response import CALLER
+from server.auth.permissions import Actor, require_branch
+from server.documents.timestamps import from_seconds
+from server.errors import ForbiddenError, ValidationError
+from server.history.branches import Branches
+from server.history.past import PastStates
+from server.spelling import suggestion
+from server.storage.git.branches import Branch
+
+_KEYS = ("name", "from")
+
+
+def blueprint(identities: Identities, past: PastStates) -> Blueprint:
+    """The routes of `/branches`."""
+    bp = Blueprint("branches", __name__, url_prefix="/branches")
+    branches = Branches(past)
+
+    def permit(action: str) -> Actor:
+        actor = identities.actor(request)
+        require_branch(actor, action, state_of(request).schema)
+        return actor
+
+    @bp.get("", strict_slashes=False)
+    def listed() -> Response:
+        permit("find")
+        served = branches.served()
+        data = [_shown(branch, served) for branch in branches.all()]
+        return answer(dumps({"data": data}), cache_control=CALLER)
+
+    @bp.post("", strict_slashes=False)
+    def create() -> Response:
+        actor = permit("create")
+        name, origin = _new_branch(read_body(request))
+        past.require_commits()
+        branch = branches.create(name, _origin(origin, actor))
+        return answer(dumps({"data": _shown(branch, branches.served())}), 201)
+
+    @bp.delete("/<path:name>")
+    def delete(name: str) -> Response:
+        permit("delete")
+        branches.delete(name)
+        return Response(status=204)
+
+    def _origin(origin: str, actor: Actor) -> str:
+        """The commit that a new branch begins at.
+
+        It shows all of that commit: other commits than those of branches take `history.read`.
+        """
+        if origin == "HEAD":
+            return past.require_commits()
+        commit = past.branch(origin)
+        if not commit:
+            if not actor.may("history", "read"):
+                raise ForbiddenError()
+            commit = past.resolve(origin)
+        return commit
+
+    return bp
+
+
+def _new_branch(body: Any) -> tuple[str, str]:
+    """The name of a new branch, and what it begins at. Raises ValidationError."""
+    name = body.get("name") if isinstance(body, dict) else None
+    origin = body.get("from", "HEAD") if isinstance(body, dict) else None
+    if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
+        raise ValidationError('The body must be {"name": "spring", "from": "a commit, tag, branch or time"}')
+    for key in body.keys() - set(_KEYS):
+        known = suggestion(str(key)[:100], _KEYS) or f"there are {', '.join(_KEYS)}"
+        raise ValidationError(f'The body has no key "{str(key)[:100]}"; {known}')
+    return name, origin
+
+
+def _shown(branch: Branch, served: str) -> dict[str, Any]:
+    return {
+        "name": branch.name,
+        "commit": branch.commit,
+        "author": {"name": branch.author, "email": branch.email},
+        "date": from_seconds(branch.authored),
+        "served": branch.name == served,
+        "checkedOut": branch.worktree != "",
+    }

@@ -1,0 +1,207 @@
+"""/branches: which branches there are, and reading them with `at`."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CalledProcessError
+from urllib.parse import quote
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.sites import STRING, Api, collection, make, relation, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+SITE = "search: {index: false}\n"
+FILES = {
+    "site.yaml": SITE,
+    **collection("tag", {"name": STRING}),
+    **collection(
+        "note", {"title": STRING, "body": {"type": "richtext"}, "tags": relation("manyToMany", "tag")}
+    ),
+    "content/tags/sea.yaml": "name: Sea\n",
+    "content/notes/one.md": "---\ntitle: One\ntags: [sea]\n---\nThe harbour.\n",
+}
+ODD = [
+    "été",
+    "a(b)",
+    "50%",
+    "x&y=z",
+    "it's",
+    'say"so',
+    "a$b;c",
+    "2030-01-01",
+    "topic/deep/er",
+    "#1",
+]
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    write(tmp_path, FILES)
+    commit_all(tmp_path)
+    made = make(tmp_path, {})
+    yield made
+    made.accounts.close()
+
+
+def new(api: Api, name: str, who: str = "full", **more: str) -> int:
+    return api.ask("POST", "/branches", who, json={"name": name, **more}).status
+
+
+def test_branches_are_listed_made_and_deleted(api: Api) -> None:
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    made = api.ask("POST", "/branches", json={"name": "topic/spring"})
+    assert made.status == 201
+    spring = {
+        "name": "topic/spring",
+        "commit": first,
+        "author": {"name": "T", "email": "t@example.org"},
+        "date": "2024-01-01T00:00:00.000Z",
+        "served": False,
+        "checkedOut": False,
+    }
+    assert made.data == spring
+    main = {**spring, "name": "main", "served": True, "checkedOut": True}
+    assert api.get("/branches").data == [main, spring]
+    assert new(api, "topic/spring") == 409
+    assert new(api, "topic") == 409  # topic/spring is in its way
+    assert api.ask("DELETE", "/branches/topic/spring").status == 204
+    assert api.get("/branches").data == [main]
+    assert api.ask("DELETE", "/branches/topic/spring").status == 404
+
+
+def test_a_branch_begins_at_what_it_is_told(api: Api) -> None:
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    git(api.root, "tag", "v1")
+    write(api.root, {"content/notes/one.md": "---\ntitle: Two\n---\n"})
+    git(api.root, "commit", "-qam", "second", at="2024-02-01T00:00:00Z")
+    for name, begin in (("a", "v1"), ("b", first[:10]), ("c", "2024-01-15"), ("d", "a")):
+        made = api.ask("POST", "/branches", json={"name": name, "from": begin})
+        assert made.data["commit"] == first, name
+    assert api.get("/api/notes/one?at=a").data["title"] == "One"
+    assert new(api, "e", **{"from": "nothing"}) == 400
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "-d", "--force", "a..b", "a b", "a\nb", "a\x00b", ".a", "a.lock", "a/", "/a", "HEAD", "@", "@{-1}",
+     "a~1", "a^", "a:b", "a?", "a*", "a[b", "a\\b", "x" * 300, "0" * 40],
+)  # fmt: skip
+def test_what_git_does_not_take_for_a_branch_is_refused(api: Api, name: str) -> None:
+    before = git(api.root, "for-each-ref")
+    assert new(api, name) == 400
+    assert git(api.root, "for-each-ref") == before
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], "x", {}, {"name": 1}, {"name": "a", "from": 1}, {"name": "a", "form": "main"}]
+)
+def test_a_body_that_says_something_else_is_refused(api: Api, body: object) -> None:
+    assert api.ask("POST", "/branches", json=body).status == 400
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_can_be_used(api: Api, name: str) -> None:
+    assert new(api, name) == 201
+    assert api.get(f"/api/notes/one?at={quote(name, safe='')}").data["title"] == "One"
+    assert api.ask("DELETE", f"/branches/{quote(name)}").status == 204
+
+
+def test_what_is_checked_out_is_not_deleted(api: Api, tmp_path: Path) -> None:
+    assert new(api, "other") == 201
+    git(api.root, "worktree", "add", "-q", str(tmp_path.with_name(f"{tmp_path.name}-other")), "other")
+    for name in ("main", "other"):
+        assert api.ask("DELETE", f"/branches/{name}").status == 409
+    assert [(b["name"], b["served"], b["checkedOut"]) for b in api.get("/branches").data] == [
+        ("main", True, True),
+        ("other", False, True),
+    ]
+    git(api.root, "checkout", "-q", "--detach")
+    assert [b["served"] for b in api.get("/branches").data] == [False, False]
+    assert api.ask("DELETE", "/branches/main").status == 204
+
+
+def test_no_repository_and_no_commit_are_told(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    for _ in range(2):
+        assert api.get("/branches").status == 409
+        assert new(api, "a") == 409
+        assert api.ask("DELETE", "/branches/a").status == 409
+        git(tmp_path, "init", "-q", "-b", "main")
+        api.site.refresh()
+    api.accounts.close()
+
+
+def test_what_each_permission_allows(api: Api) -> None:
+    for name in ("find", "create", "delete"):
+        api.token(name, may=[f"branch.{name}"])
+    api.token("reads", may=["branch.find", "note.findOne"])
+    api.token("past", may=["history.read", "note.findOne"])
+    api.token("none", may=["note.findOne"])
+    api.token("reader", "read-only")
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    git(api.root, "tag", "v1")
+    for who, statuses in {
+        "find": (200, 403, 403),
+        "create": (403, 201, 403),
+        "delete": (403, 403, 204),
+        "reader": (200, 403, 403),
+        "public": (403, 403, 403),
+    }.items():
+        got = (
+            api.get("/branches", who).status,
+            new(api, "x", who),
+            api.ask("DELETE", "/branches/x", who).status,
+        )
+        assert got == statuses, who
+    # A branch shows the commit that it begins at.
+    assert [new(api, "y", "create", **{"from": name}) for name in ("v1", first, "main")] == [403, 403, 201]
+    for who, statuses in {
+        "reads": [200, 403, 403, 403],
+        "reader": [200, 403, 403, 403],
+        "past": [200, 200, 200, 400],
+        "none": [403, 403, 403, 403],
+    }.items():
+        names = ("main", first, "v1", "zzz")
+        assert [api.get(f"/api/notes/one?at={name}", who).status for name in names] == statuses, who
+
+
+def test_a_content_type_that_is_called_branch(tmp_path: Path) -> None:
+    roles = "roles: {public: {branch: [find, findOne, create, delete, readDraft]}}\n"
+    files = {**FILES, "site.yaml": SITE + roles, **collection("branch", {"name": STRING})}
+    write(tmp_path, files)
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    assert api.get("/api/branchs", "public").status == 200
+    assert api.get("/branches", "public").status == 403
+    assert new(api, "a", "public") == 403
+    assert api.get("/api/branchs?at=main", "public").status == 403
+    assert api.get("/branches").status == 200
+    api.accounts.close()
+
+
+def test_a_site_in_a_folder_of_its_repository(tmp_path: Path) -> None:
+    write(tmp_path / "site", FILES)
+    commit_all(tmp_path)
+    api = make(tmp_path / "site", {})
+    assert new(api, "a") == 201
+    assert api.get("/api/notes/one?at=a").data["title"] == "One"
+    api.accounts.close()
+
+
+@pytest.mark.parametrize("option", ["--object-format=sha256", "--ref-format=reftable"])
+def test_other_kinds_of_repositories(tmp_path: Path, option: str) -> None:
+    write(tmp_path, FILES)
+    try:
+        git(tmp_path, "init", "-q", "-b", "main", option)
+    except CalledProcessError:
+        pytest.skip(f"this git has no {option}")
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    assert new(api, "a") == 201
+    assert [b["name"] for b in api.get("/branches").data] == ["a", "main"]
+    assert api.get("/api/notes/one?at=a").data["title"] == "One"
+    assert api.ask("DELETE", "/branches/a").status == 204
+    api.accounts.close()
