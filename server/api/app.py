@@ -73,7 +73,7 @@ def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(site, identities))
     app.register_blueprint(batch.blueprint(site, identities))
-    app.register_blueprint(uploads.blueprint(site))
+    app.register_blueprint(uploads.blueprint(site, past))
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
     app.register_blueprint(history.blueprint(site, identities, past))

@@ -64,9 +64,11 @@ HSTS = ("Strict-Transport-Security", "max-age=31536000")
 COMMIT_HEADER = "Quire-Commit"
 # What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
+OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its own, to a read of a file
 UPLOADING = "/api/upload"
 OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
 BATCH = "/batch"
+WITH_AT = ("/api/", "/uploads/")  # how the paths begin that take `at`, beside that of search
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
 
@@ -187,7 +189,7 @@ class Front:
             return self.past.answered(environ[COMMIT].id, state.settings)
         path, params = environ["PATH_INFO"], parse_query(environ["QUERY_STRING"])
         name = params.get("at")
-        if name is None or not (path.startswith("/api/") or path.rstrip("/") == "/search"):
+        if name is None or not (path.startswith(WITH_AT) or path.rstrip("/") == "/search"):
             return state
         if environ["REQUEST_METHOD"] not in READING:
             raise ValidationError("at is for reads; a past state can't be changed")
@@ -247,7 +249,7 @@ def _counter(rate: str) -> Count | None:
 
 def _as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
     """A representation of what is the same whenever it is asked for again, if it is."""
-    if not commit.lasting or not shown.etag:
+    if not commit.lasting or not (shown.etag or shown.status.startswith(OF_FILES)):
         return shown
     return replace(shown, headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
 

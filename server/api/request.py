@@ -4,7 +4,7 @@ from typing import cast
 
 from flask import Request, Response
 
-from server.api.environ import BUDGET, STATE, parse_query
+from server.api.environ import BUDGET, COMMIT, STATE, parse_query
 from server.api.response import JSON
 from server.api.serving.bodies import SMALL
 from server.errors import LimitError, PayloadTooLargeError, ValidationError
@@ -20,6 +20,11 @@ FORM = "application/x-www-form-urlencoded"
 def state_of(request: Request) -> State:
     """The one state of a request, taken at the entrance (`server.api.front`)."""
     return cast(State, request.environ[STATE])
+
+
+def commit_of(request: Request) -> str:
+    """The commit that a request is answered from; "" for the current state."""
+    return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
 def budget_of(request: Request) -> Budget:

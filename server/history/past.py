@@ -18,6 +18,7 @@ from server.paths import cache_folder
 from server.schema.model import Schema
 from server.site.configure import Configuration
 from server.site.site import Site, State
+from server.storage.files import signature_of
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import (
     COMMIT_ID,
@@ -30,7 +31,7 @@ from server.storage.git.refs import (
     refs_mark,
 )
 from server.storage.git.times import CommitTimes, with_commits
-from server.storage.git.tree import read_tree
+from server.storage.git.tree import Blob, read_tree
 from server.storage.store import Entry, Store
 
 MOST_BYTES = 128 * 1024 * 1024  # of states that are kept in a process, beside the current one
@@ -69,6 +70,7 @@ class PastStates:
         self._answered: dict[str, tuple[PastState, Settings, State]] = {}
         self._names: dict[str, tuple[object, str]] = {}
         self._fragments = Fragments()  # of documents that are in no current state
+        self._head: tuple[str, Blobs] = ("", {})  # the commit that is checked out, and its files
         self._lock = threading.Lock()
 
     def resolve(self, name: str) -> str:
@@ -185,12 +187,26 @@ class PastStates:
         size += SMALL_CACHE + _PER_FILE * len(entries)
         return PastState(commit, state, configuration, Known(blobs, entries), size)
 
+    def is_as_today(self, path: str, blob: Blob) -> bool:
+        """Whether a file of the site holds today what is in a blob."""
+        _, _, committed, entries = self.site.basis()
+        if path in committed.changed or self._blobs_of(committed.commit).get(path) != blob:
+            return False
+        entry = entries.get(path)
+        return entry is not None and entry.signature == signature_of(self.site.root / path)
+
     def _current(self) -> PastState:
         """The current state, with the blobs of those files alone that do not differ from the last commit."""
         state, configuration, committed, entries = self.site.basis()
-        blobs = read_tree(self.site.root, committed.commit) if committed.commit else {}
+        blobs = self._blobs_of(committed.commit)
         same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
         return PastState(committed.commit, state, configuration, Known(same, entries), 0)
+
+    def _blobs_of(self, head: str) -> Blobs:
+        """The files of the commit that is checked out; they are asked for once."""
+        if self._head[0] != head:
+            self._head = head, read_tree(self.site.root, head)
+        return self._head[1] if head else {}
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
         """The configuration of a commit, with the schema of one that is known where that says the same."""

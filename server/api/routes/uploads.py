@@ -1,35 +1,61 @@
-"""GET /uploads/…: the files of content/uploads/, as they are on disk."""
+"""GET /uploads/…: the files of content/uploads/, as they are on disk, or were at a commit."""
 
 import os
+import posixpath
 from pathlib import Path
 from typing import IO
 
 from flask import Blueprint, Response, request, send_file
 
-from server.api.request import state_of
+from server.api.request import commit_of, state_of
 from server.documents.ids import composed
 from server.errors import NotFoundError
+from server.history.past import PastStates
+from server.history.uploads import open_blob, replaced_file
 from server.site.site import Site
+from server.storage.images.formats import format_of
 from server.storage.links import open_ordinary
 from server.storage.media import mime_type
 
 KEPT_S = 3600  # so long a client may keep a file without asking again
 
 
-def blueprint(site: Site) -> Blueprint:
+def blueprint(site: Site, past: PastStates) -> Blueprint:
     """The route of media files: only what the index knows as one is served."""
     bp = Blueprint("uploads", __name__, url_prefix="/uploads")
 
     @bp.get("/<path:path>")
     def upload(path: str) -> Response:
-        media, key = state_of(request).snapshot.media, composed(path)
-        file = site.root / media[key].path if key in media else site.image_cache.file_of(key, media)
-        if file is None:
-            raise NotFoundError()
-        found = _sent(_opened(site, file), file.name, mime_type(path))
+        commit, key = commit_of(request), composed(path)
+        found = _then(key, commit) if commit else None
+        if found is None:
+            found = _now(key)
         # An SVG or HTML file is shown, but can't run script on the site's origin.
         found.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return found
+
+    def _now(key: str) -> Response:
+        media = state_of(request).snapshot.media
+        file = site.root / media[key].path if key in media else site.image_cache.file_of(key, media)
+        if file is None:
+            raise NotFoundError()
+        opened = _opened(site, file)
+        status = os.fstat(opened.fileno())
+        return _sent(
+            opened, file.name, mime_type(key), f"{status.st_mtime}-{status.st_size}", status.st_mtime
+        )
+
+    def _then(key: str, commit: str) -> Response | None:
+        """A file that differed at a commit; None for one that is still as it was."""
+        media, of_picture = state_of(request).snapshot.media, format_of(key)
+        if key in media:
+            blob = replaced_file(past, commit, media[key].path)
+            name = posixpath.basename(media[key].path)
+            return _sent(open_blob(site.root, blob), name, mime_type(key), blob.id) if blob else None
+        picture = media.get(of_picture[1]) if of_picture else None
+        if picture is None or replaced_file(past, commit, picture.path):
+            raise NotFoundError()
+        return None
 
     return bp
 
@@ -42,21 +68,21 @@ def _opened(site: Site, file: Path) -> IO[bytes]:
         raise NotFoundError() from error
 
 
-def _sent(file: IO[bytes], name: str, mime: str) -> Response:
+def _sent(file: IO[bytes], name: str, mime: str, etag: str, modified: float | None = None) -> Response:
     """An opened file, or the part of it that the request asks for."""
-    status = os.fstat(file.fileno())
+    size = os.fstat(file.fileno()).st_size
     found = send_file(
         file,
         mimetype=mime,
         download_name=name,
         conditional=False,
-        etag=f"{status.st_mtime}-{status.st_size}",
-        last_modified=status.st_mtime,
+        etag=etag,
+        last_modified=modified,
         max_age=KEPT_S,
     )
-    found.content_length = status.st_size
+    found.content_length = size
     try:
-        found.make_conditional(request, accept_ranges=True, complete_length=status.st_size)
+        found.make_conditional(request, accept_ranges=True, complete_length=size)
     except BaseException:
         file.close()
         raise

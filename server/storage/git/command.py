@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 log = logging.getLogger("quire")
 
@@ -50,12 +51,17 @@ def git(
 
 
 def git_bytes(
-    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
+    root: Path,
+    *arguments: str,
+    given: str = "",
+    index: Path | None = None,
+    filters: Iterable[str] = (),
+    into: IO[bytes] | None = None,
 ) -> bytes | None:
     """What a git command prints in the folder `root`; None where it fails.
 
     `given` is its standard input, `index` stands for the repository's own. `filters` are the names of
-    filters (`filter.NAME.clean`) that are not to be run.
+    filters (`filter.NAME.clean`) that are not to be run. What is printed `into` a file is not returned.
     """
     settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
@@ -66,12 +72,15 @@ def git_bytes(
         environment["GIT_INDEX_FILE"] = str(index)
     data = given.encode(errors="surrogateescape")
     try:
-        done = subprocess.run(command, input=data, capture_output=True, env=environment, check=False)
+        output = into or subprocess.PIPE
+        done = subprocess.run(
+            command, input=data, stdout=output, stderr=subprocess.PIPE, env=environment, check=False
+        )
     except OSError:
         return None
     if done.returncode and _NOT_OURS.encode() in done.stderr:
         _tell_of_owner(root)
-    return done.stdout if done.returncode == 0 else None
+    return done.stdout or b"" if done.returncode == 0 else None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, join, normpath
+from typing import IO
 
 from server.storage.git.command import git_bytes
 from server.storage.links import may_lead
@@ -83,3 +84,8 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
         size = int(head[2])
         yield data[end + 1 : end + 1 + size]
         at = end + 1 + size + 1
+
+
+def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
+    """Write what is in a blob into a file, however large it is; False where it is not there."""
+    return git_bytes(root, "cat-file", "blob", id_, into=into) is not None

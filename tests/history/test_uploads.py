@@ -1,0 +1,86 @@
+"""`/uploads/…?at=`: media files in the bytes that they had at a commit."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.api.test_upload import picture
+from tests.git import commit_all, git
+from tests.history.test_past import commit
+from tests.sites import Api, make, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+OLD, NEW, SAME = picture(), picture(900, 700), picture(1100, 800)
+SCRIPT = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+FIRST = {
+    "site.yaml": "roles: {public: {upload: [find]}}\nsearch: {index: false}\n",
+    "content/uploads/a.png": OLD,
+    "content/uploads/same.png": SAME,
+    "content/uploads/gone.svg": SCRIPT,
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Api:
+    """A site whose first commit is tagged; since then a picture was replaced and another removed."""
+    root = tmp_path / "site"
+    write(root, FIRST)
+    commit_all(root)
+    git(root, "tag", "first")
+    write(root, {"content/uploads/a.png": NEW})
+    git(root, "rm", "-q", "content/uploads/gone.svg")
+    commit(root, 1)
+    return make(root, {})
+
+
+def test_a_file_that_was_replaced_is_served_as_it_was(site: Api) -> None:
+    assert site.get("/uploads/a.png").raw == NEW
+    then = site.get("/uploads/a.png?at=first")
+    assert then.raw == OLD
+    assert then.headers["Content-Type"] == "image/png"
+    assert site.get("/uploads/a.png?at=main").raw == NEW
+    assert site.get("/uploads/gone.svg").status == 404
+    site.accounts.close()
+
+
+def test_a_file_of_the_past_has_the_headers_of_any_other(site: Api) -> None:
+    then = site.get("/uploads/gone.svg?at=first")
+    assert then.raw == SCRIPT
+    assert "script-src 'none'" in then.headers["Content-Security-Policy"]
+    assert then.headers["X-Content-Type-Options"] == "nosniff"
+    known = {"If-None-Match": then.headers["ETag"]}
+    assert site.get("/uploads/gone.svg?at=first", headers=known).status == 304
+    part = site.get("/uploads/gone.svg?at=first", headers={"Range": "bytes=0-3"})
+    assert (part.status, part.raw) == (206, b"<svg")
+    assert "immutable" not in then.headers["Cache-Control"]
+    id_ = then.headers["Quire-Commit"]
+    assert "immutable" in site.get(f"/uploads/gone.svg?at={id_}").headers["Cache-Control"]
+    assert "immutable" not in site.get(f"/uploads/no.svg?at={id_}").headers["Cache-Control"]
+    site.accounts.close()
+
+
+def test_formats_are_of_pictures_that_are_as_they_were(site: Api) -> None:
+    for path in site.site.unscaled():
+        site.site.scale(path)
+    for name in ("same.png", "a.png"):
+        assert site.get(f"/uploads/small_{name}").status == 200
+    assert site.get("/uploads/small_same.png?at=first").raw == site.get("/uploads/small_same.png").raw
+    assert site.get("/uploads/small_a.png?at=first").status == 404
+    site.accounts.close()
+
+
+def test_what_is_not_committed_is_in_no_commit(site: Api) -> None:
+    write(site.root, {"content/uploads/a.png": SAME})
+    assert site.get("/uploads/a.png?at=main").raw == NEW  # before anybody has noticed
+    site.site.refresh()
+    assert site.get("/uploads/a.png").raw == SAME
+    assert site.get("/uploads/a.png?at=main").raw == NEW
+    site.accounts.close()
+
+
+def test_files_of_the_past_take_the_permission_of_the_past(site: Api) -> None:
+    assert site.get("/uploads/a.png", "public").raw == NEW
+    assert site.get("/uploads/a.png?at=first", "public").status == 403
+    site.accounts.close()
