@@ -10,20 +10,21 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from server.errors import BusyError
 
 WAIT_S = 15.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.02
+_PAUSE_S = 0.001  # between two tries
 
 
 class WriteLock:
-    """The lock of a site: that of its folder `root`, and of the file `path`, which has the number of writes.
+    """The lock of a site: that of its folder `root`. The file `path` has the number of writes.
 
-    The file may be deleted with .quire/ while the lock is held, or not be writable; the folder stays. Both
-    are locked, since there are file systems that lock no folders.
+    Who waits for the folder keeps the file locked meanwhile, and is alone with that: so nobody who lets go
+    of the folder has it again before those who were waiting. Only on file systems that lock no folders is
+    the file locked instead, since it may be deleted with .quire/, or not be writable.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
@@ -37,17 +38,14 @@ class WriteLock:
         if not self._threads.acquire(timeout=seconds):
             raise BusyError()
         try:
-            with ExitStack() as opened:
-                refused = []
-                for path, flags in ((self.root, os.O_RDONLY), (self.path, os.O_RDWR | os.O_CREAT)):
-                    try:
-                        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
-                        opened.callback(os.close, descriptor)
-                        _lock(descriptor, deadline)
-                    except OSError as error:
-                        refused.append(error)
-                if len(refused) == 2:
-                    raise refused[0]
+            with ExitStack() as held:
+                with ExitStack() as turn:
+                    refused = _lock(self.path, os.O_RDWR | os.O_CREAT, deadline, turn)
+                    error = _lock(self.root, os.O_RDONLY, deadline, held)
+                    if error and refused:
+                        raise error
+                    if error:
+                        held.push(turn.pop_all())
                 yield
         finally:
             self._threads.release()
@@ -70,14 +68,27 @@ class WriteLock:
             os.close(descriptor)
 
 
-def _lock(descriptor: int, deadline: float) -> None:
-    pause = _FIRST_PAUSE_S
+def _lock(path: Path, flags: int, deadline: float, held: ExitStack) -> OSError | None:
+    """Lock a file or folder for as long as `held` is; the error where that can't be. Raises BusyError."""
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        return error
+    held.callback(_unlock, descriptor)
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            return None
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise BusyError() from None
-            time.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            time.sleep(_PAUSE_S)
+        except OSError as error:
+            return error
+
+
+def _unlock(descriptor: int) -> None:
+    """Unlock a file and close it: a process that was forked meanwhile has it open as well."""
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
