@@ -4,7 +4,7 @@ Paths are relative to the site and use `/`, as git shows them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,11 +63,8 @@ class Layout:
 
     def claim(self, path: str) -> Claim | None:
         """Whose document a path is, or None."""
-        for _, pattern, type_ in self._patterns:
-            found = pattern.fullmatch(path)
-            claim = self._claim_pattern(type_, found.groupdict()) if found else None
-            if claim:
-                return claim
+        for _, claim in self._claims(path):
+            return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
             return None
         stem = path[len("content/") : path.rindex(".")]
@@ -97,11 +94,18 @@ class Layout:
 
     def pattern_of(self, path: str) -> str | None:
         """The pattern of `options.files` that a path matches, or None."""
+        return next((pattern for pattern, _ in self._claims(path)), None)
+
+    def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
+        """The patterns of `options.files` that a path matches, each with what it makes of the path."""
+        partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
+            if partial and "{name}" in pattern.rpartition("/")[2]:
+                continue
             found = compiled.fullmatch(path)
-            if found and self._claim_pattern(type_, found.groupdict()):
-                return pattern
-        return None
+            claim = self._claim_pattern(type_, found.groupdict()) if found else None
+            if claim:
+                yield pattern, claim
 
     def _claim_pattern(self, type_: Type, parts: Mapping[str, str]) -> Claim | None:
         name, locale = parts.get("name") or type_.singular, parts.get("locale")
@@ -126,6 +130,12 @@ class Layout:
             if dot and stem and last in self.settings.locales:
                 name, locale = stem, last
         return Claim(type_, composed(name), locale, draft)
+
+
+def is_partial(path: str) -> bool:
+    """Whether a file is a part of others to a site generator: `_note.mdx`, but not Hugo's `_index.md`."""
+    name = path.rpartition("/")[2]
+    return name.startswith("_") and name.partition(".")[0] != "_index"
 
 
 def _cut_draft(type_: Type, name: str) -> tuple[str, bool]:

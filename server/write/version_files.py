@@ -10,7 +10,7 @@ from server.documents.document import Document
 from server.documents.drafts import is_draft, published_value
 from server.documents.encode import encode_attributes
 from server.documents.keys import name_of
-from server.documents.layout import ENDINGS, Claim
+from server.documents.layout import ENDINGS, Claim, is_partial
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.formats.tree import Plain
@@ -160,4 +160,5 @@ def _is_name(text: str) -> bool:
         and _NAME.fullmatch(text) is not None
         and text.partition(".")[0].lower() not in _DEVICES
         and not ignored(text)
+        and not is_partial(text)
     )

@@ -30,7 +30,7 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import attributes_of
 from server.tools.init.scan import MarkdownPage
 from tests.git import git
-from tests.sites import STRING, Api, Files, collection, write
+from tests.sites import STRING, Api, Files, collection, load, write
 from tests.tools.trees import (
     ASTRO,
     DOCUSAURUS,
@@ -479,6 +479,31 @@ def test_an_astro_tree(tmp_path: Path) -> None:
     assert api.get("/api/docs/guides--start?locale=en", "public").data["title"] == "Start"
     assert api.put("/api/docs/guides--start?locale=fr", {"title": "Partir"}).status == 200
     assert "title: Partir" in (tmp_path / "src/content/docs/guides/start.mdx").read_text()
+    api.accounts.close()
+
+
+def test_parts_of_pages_are_no_documents(tmp_path: Path) -> None:
+    """To Astro, Docusaurus and others, names that begin with _ are such; _index.md is a page of Hugo's."""
+    tree = {
+        "src/content/blog/a.mdx": page("title: A"),
+        "src/content/blog/b/c.mdx": page("title: C"),
+        "src/content/blog/b/_index.mdx": page("title: B"),
+        "src/content/blog/_partial.mdx": "<Note />\n",
+        "src/content/blog/b/_template.mdx": page("title: T\nother: x"),
+    }
+    site = made(tmp_path, tree)
+    assert ids(site, "post", "en") == {"a", "b--c", "b--_index"}
+    assert attributes(tmp_path, "post").keys() == {"title", "body"}
+    assert "Not taken: src/content/blog/_partial.mdx  its name begins with _" in init_output(tmp_path)
+    assert CliRunner().invoke(main, ["check", "--strict", "--site", str(tmp_path)]).exit_code == 0
+
+
+def test_a_document_is_never_made_as_a_part_of_pages(tmp_path: Path) -> None:
+    attributes = {"title": {"type": "string"}, "slug": {"type": "uid"}}
+    types = collection("post", attributes, files="blog/{name}.md")
+    api = Api.of(load(tmp_path, types))
+    document_id = api.post("/api/posts", {"title": "D", "slug": "_d"}).data["documentId"]
+    assert (tmp_path / f"blog/{document_id}.md").is_file()
     api.accounts.close()
 
 

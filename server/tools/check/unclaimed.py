@@ -3,7 +3,7 @@
 import os.path
 from collections.abc import Iterator
 
-from server.documents.layout import ENDINGS, MARKDOWN
+from server.documents.layout import ENDINGS, MARKDOWN, is_partial
 from server.paths import CONTENT, UPLOADS
 from server.problems import Problem
 from server.spelling import suggestion
@@ -34,10 +34,11 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
     around = [tree for tree in trees if path.startswith(f"{tree}/") or not tree]
     if not around or (around == [""] and path.startswith(f"{CONTENT}/")):
         return path.startswith(f"{CONTENT}/")
+    if is_partial(path):
+        return False
     endings = {os.path.splitext(p)[1] for p in patterns}
-    if around == [
-        ""
-    ]:  # The whole site is such a tree, and has its own files and those of the repository as well.
+    # Where the whole site is such a tree, it has its own files and those of the repository as well.
+    if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
     return path.endswith((*MARKDOWN, *endings))
 

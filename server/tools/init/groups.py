@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.config.model import FILE
+from server.documents.layout import is_partial
 from server.tools.init.folders import (
     SECTIONS,
     PageFolder,
@@ -65,6 +66,7 @@ class PageTree:
 def group(root: Path, pages: Mapping[str, MarkdownPage], default: str | None = None) -> PageTree:
     """The groups of a tree's pages. `default` is the locale of files that name none, if that is known."""
     left = {path: "a draft: it would be public" for path in pages if is_draft(path)}
+    left.update({path: "its name begins with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
     folders = TreeFolders(root, tuple(path for path in pages if path not in left))
     groups: list[PageGroup] = []
