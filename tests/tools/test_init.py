@@ -507,6 +507,17 @@ def test_a_document_is_never_made_as_a_part_of_pages(tmp_path: Path) -> None:
     api.accounts.close()
 
 
+def test_paths_of_pictures_are_texts(tmp_path: Path) -> None:
+    """However often they repeat: the next document will have another picture."""
+    tree = {
+        f"content/posts/{i}/index.md": page(f"title: P{i}\nhero: ./p{i % 2}.png", "![](beside.jpg)")
+        for i in range(8)
+    }
+    made(tmp_path, tree)
+    assert attributes(tmp_path, "post")["hero"]["type"] == "string"
+    assert "all 8  required; paths of pictures, not media" in init_output(tmp_path)
+
+
 @pytest.mark.parametrize("below", ["", "docs/", "src/content/docs/", "content/docs/"])
 def test_folders_for_locales(tmp_path: Path, below: str) -> None:
     tree = {

@@ -10,6 +10,7 @@ from server.documents.constraints import is_email
 from server.documents.timestamps import read_date, read_timestamp
 from server.formats.scalars import is_null, typed
 from server.formats.tree import Plain, Tree
+from server.storage.media import mime_type
 from server.tools.init.groups import PageMember
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
@@ -126,6 +127,8 @@ def _text(key: KeyValues) -> Made:
     """An enumeration if a few values come again and again, else a text."""
     counts = Counter(key.texts)
     few = FEWEST <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= CHOICES
+    if any(map(_is_picture, counts)):
+        return {"type": "string"}, ["paths of pictures, not media (docs/existing-sites.md)"]
     if (
         few
         and min(counts.values()) > 1
@@ -140,6 +143,10 @@ def _text(key: KeyValues) -> Made:
 
 def _is_choice(text: str) -> bool:
     return 0 < len(text) <= 40 and text == text.strip() and "\n" not in text and "://" not in text
+
+
+def _is_picture(text: str) -> bool:
+    return mime_type(text).startswith("image/")
 
 
 def collection_type(key: KeyValues) -> Made:
