@@ -1,12 +1,12 @@
 """Who last changed each attribute of a version, and each line of its texts."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.values import is_empty, same_values
 from server.history.differences import LONG, Values
+from server.history.lines import LineMatcher
 from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute
@@ -53,7 +53,6 @@ def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> li
         return []
     lines = text.split("\n")
     made = [(line, version) for line in lines]
-    matcher = difflib.SequenceMatcher(None, [line for line, _ in before], lines, autojunk=False)
-    for at, start, size in matcher.get_matching_blocks():
+    for at, start, size in LineMatcher([line for line, _ in before], lines).get_matching_blocks():
         made[start : start + size] = before[at : at + size]
     return made

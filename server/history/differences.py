@@ -4,7 +4,6 @@ All versions are read under the schema of today, so that attributes keep their n
 it any more has no value.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from server.documents.encode import encode
 from server.documents.keys import gather, with_name
 from server.documents.values import Component, components_in, is_empty, same_values
 from server.formats.tree import SyntaxProblem
+from server.history.lines import unified_lines
 from server.history.versions import Version
 from server.schema.model import Attribute, Type
 from server.storage.git.tree import read_blobs, read_tree
@@ -175,4 +175,4 @@ def unified(old: Any, new: Any) -> list[str] | None:
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > LONG:
         return None
     before, after = (text.split("\n") for text in texts)
-    return [line.rstrip("\n") for line in difflib.unified_diff(before, after, lineterm="")][2:]
+    return unified_lines(before, after)
