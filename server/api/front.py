@@ -6,6 +6,7 @@ the handler; what that returns or raises comes back here.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import NoReturn, cast
@@ -29,7 +30,7 @@ from server.api.environ import (
 )
 from server.api.failure import failure
 from server.api.identities import Identities
-from server.api.reading import Reader
+from server.api.reading import Params, Reader
 from server.api.response import (
     NOBODY,
     READING,
@@ -47,8 +48,17 @@ from server.auth.database.file import is_server
 from server.auth.permissions import Actor, may_branch, may_write
 from server.config.model import Settings
 from server.documents.ids import composed
-from server.errors import ClientGone, ForbiddenError, Postponed, RateLimitError, ValidationError
+from server.errors import (
+    ApiError,
+    ClientGone,
+    ForbiddenError,
+    NotFoundError,
+    Postponed,
+    RateLimitError,
+    ValidationError,
+)
 from server.history.past import PastStates
+from server.history.renames import Renames
 from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
 from server.site.site import Site, State
@@ -89,6 +99,7 @@ class Front:
         self.count = _counter(site.state.settings.rate_limit)
         self.cache, self.turns = answer_cache(), turns()
         self.past, self.past_cache = past, past_answer_cache()
+        self.renames = Renames(site, past.log)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request. Raises Postponed and ClientGone, where `environ` says that these may be."""
@@ -235,11 +246,34 @@ class Front:
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
         reader = Reader(state, type_, actor, v4=v4, users=users, budget=environ[BUDGET])
-        read = reader.get(params, composed(wsgi_text(document_id)) or None)
+        wanted = composed(wsgi_text(document_id)) or None
+        try:
+            read = reader.get(params, wanted)
+        except NotFoundError as error:
+            if wanted and not commit:
+                self._tell_rename(environ, reader, params, wanted, error)
+            raise
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
         if shown.body and len(read.body) <= LARGEST:
             cache.put(key, CachedAnswer(shown, read.users))
         return shown
+
+    def _tell_rename(
+        self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
+    ) -> None:
+        """Say which id a document has now that a commit renamed, if the client may read it.
+
+        Raises Postponed, and ClientGone.
+        """
+        with suppress(ApiError):
+            if not self.renames.are_known(reader.state):
+                if IN_PLACE in environ:
+                    raise Postponed(costly=True)
+                environ[BUDGET].take_turn()
+            rename = self.renames.of(reader.state).get((reader.type.uid, document_id))
+            if rename is not None:
+                reader.get(params, rename.name)
+                error.details["renamedTo"] = rename.name
 
 
 def _counter(rate: str) -> Count | None:

@@ -91,7 +91,7 @@ class PastStates:
 
     def _named(self, name: str, find: Callable[[str], str], kind: str = "") -> str:
         """What `find` says of a name, which is asked again when it may say otherwise."""
-        folder, key = self.site.git, kind + name
+        folder, key = self.site.git.folder, kind + name
         if folder is None:
             raise ConflictError(NO_REPOSITORY)
         mark, known = refs_mark(folder, name), self._names.get(key)
@@ -162,7 +162,7 @@ class PastStates:
 
     def require_commits(self) -> str:
         """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
-        if self.site.git is None:
+        if self.site.git.folder is None:
             raise ConflictError(NO_REPOSITORY)
         head = head_commit(self.site.root)
         if not head:

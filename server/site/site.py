@@ -84,9 +84,9 @@ class Site:
         return self._replica.state
 
     @property
-    def git(self) -> Path | None:
-        """The repository's folder whose HEAD and index belong to the site, or None."""
-        return self._contents.git.folder
+    def git(self) -> GitState:
+        """What git said of the site when it was last looked at."""
+        return self._contents.git
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
         """The state, and what it was made of at the same time: configuration, times of commits, entries."""
@@ -375,7 +375,7 @@ class Site:
             time.sleep(PAUSE_S)
 
     def _is_git_at_work(self) -> bool:
-        return self.git is not None and is_at_work(git_lock(self.git))
+        return self.git.folder is not None and is_at_work(git_lock(self.git.folder))
 
 
 def _is_stale(contents: Contents, write: Write) -> bool:

@@ -69,7 +69,7 @@ class Watcher:
 
     def _top(self) -> Folders:
         """The site's own folder (site.yaml, folders that appear) and git's."""
-        return _existing([self.site.root, self.site.git or self.site.root / ".git"])
+        return _existing([self.site.root, self.site.git.folder or self.site.root / ".git"])
 
     def _watch(self, folders: Callable[[], Folders], recursive: bool) -> None:
         while not self._stop.is_set():

@@ -14,7 +14,7 @@ from pathlib import Path
 from server.storage.git.command import git
 
 _FORMAT = "%x01%H%x1f%P%x1f%an%x1f%ae%x1f%at%x1f%ct%x1f%B"
-_VERSION = 1
+_VERSION = 2
 FILE = "commits.jsonl"
 MOST_RENAMED = 1000  # files of one commit that are compared to find out which were renamed
 LONGEST_MESSAGE = 10_000  # characters that are kept of one
@@ -24,12 +24,14 @@ LONGEST_MESSAGE = 10_000  # characters that are kept of one
 class FileChange:
     """One file that a commit changed: `status` is A, M, D, R (renamed from `before`), C or T, as git has it.
 
-    Of a merge, those files are named that differ from all parents.
+    Of a merge, those files are named that differ from all parents. `alike` says of a file that was renamed
+    how much of it stayed the same, in per cent.
     """
 
     status: str
     path: str
     before: str = ""
+    alike: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ def _parsed(printed: str) -> Iterator[Commit]:
         elif word and head:
             first = next(tokens, "")
             if word[0] in "RC" and word[1:].isdigit():
-                changes.append(FileChange(word[0], next(tokens, ""), first))
+                changes.append(FileChange(word[0], next(tokens, ""), first, int(word[1:])))
             else:
                 changes.append(FileChange(word[0], first))
     if head:
@@ -218,7 +220,9 @@ def _readable(text: str) -> str:
 
 
 def _row_of(commit: Commit) -> list[object]:
-    changes = [[c.status, c.path, c.before] if c.before else [c.status, c.path] for c in commit.changes]
+    changes = [
+        [c.status, c.path, c.before, c.alike] if c.before else [c.status, c.path] for c in commit.changes
+    ]
     who = [commit.author, commit.email, commit.authored, commit.committed]
     return [commit.id, " ".join(commit.parents), *who, commit.message, changes]
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from server.storage.git.command import filter_names, git
+from server.storage.git.log import FileChange
 
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
@@ -32,3 +33,11 @@ def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset
         found = git(root, *arguments, index=copy, filters=filters)
     changed = frozenset((found or "").split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
+
+
+def staged_renames(root: Path) -> list[FileChange]:
+    """The renames that the next commit will have, such as those of `git mv`."""
+    arguments = ("diff", *_PLAIN, "--cached", "-M", "--diff-filter=R", "--name-status", "-z", "--relative")
+    words = (git(root, *arguments, "HEAD") or "").split("\0")
+    found = zip(words[0::3], words[1::3], words[2::3], strict=False)
+    return [FileChange("R", path, before, int(status[1:])) for status, before, path in found]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from server.config.model import Settings
@@ -12,10 +12,15 @@ from server.documents.document import Document, make
 from server.documents.keys import gather
 from server.documents.layout import Claim, Layout
 from server.formats.positions import KeyPath, Position, nearest
+from server.history.renames import MOST_COMMITS, Rename, find_renames
+from server.index.dangling import Key
 from server.index.snapshot import Snapshot
-from server.paths import UPLOADS
+from server.paths import UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
 from server.storage.files import walk
+from server.storage.git.log import CommitLog
+from server.storage.git.refs import head_commit
+from server.storage.git.uncommitted import staged_renames
 from server.storage.read import parsed
 
 
@@ -60,6 +65,17 @@ class Audit:
             document_id = read_own_id(tree, claim.document_id, reading)
             broken.append(make(claim.type, document_id, values, ("", "", None), claim.locale, path))
         return tuple(broken)
+
+    @cached_property
+    def renames(self) -> Mapping[Key, Rename]:
+        """What is called otherwise now: in the commits so far, and in the one that is being prepared."""
+        log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
+        if not head:
+            return {}
+        log.update(head)
+        commits = islice(log.before(head), MOST_COMMITS)
+        changes = chain([("", staged_renames(self.root))], ((one.id, one.changes) for one in commits))
+        return find_renames(changes, self.layout)
 
     @property
     def types(self) -> tuple[Type, ...]:

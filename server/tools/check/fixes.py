@@ -3,7 +3,7 @@
 A document gets the id that its other locales have. A mistyped value of an enumeration, where it is certain
 which one it stands for, is that one. A relation or media path that is spelled in
 another way, and leads to exactly one document or file, gets the spelling that Quire itself writes; so does
-one that is mistyped, where it is certain what it stands for.
+one that is mistyped, where it is certain what it stands for. One that git says was renamed gets the new name.
 Trees of `options.files` are used by a site generator as well, so that nothing in them is changed.
 """
 
@@ -20,6 +20,7 @@ from server.errors import ConflictError
 from server.formats.positions import KeyPath
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
+from server.index.dangling import MEDIA, Key, exists
 from server.paths import CONTENT, UPLOADS
 from server.schema.model import Attribute, Type
 from server.spelling import certain_suggestion
@@ -29,18 +30,25 @@ from server.tools.check.key_fixes import KeyFix
 from server.tools.check.versions import written_ids
 from server.write.context import Context
 
+ALIKE = 80  # per cent of a file that are the same at least where it is certain that it was renamed
 FIXABLE = frozenset({"dangling", "missing-id", "value"})  # the rules of problems that can be fixed
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One value in a file, as it is and as it should be; `old` is "" for one that is missing."""
+    """One value in a file, as it is and as it should be; `old` is "" for one that is missing.
+
+    `what` says more of what is wrong than the problem does, where it is not "". Fixes that are not `certain`
+    are only shown.
+    """
 
     document: Document
     at: KeyPath
     old: str
     new: str
     rule: str  # whose problem it fixes
+    what: str = ""
+    certain: bool = True
 
     @property
     def path(self) -> str:
@@ -48,8 +56,13 @@ class Fix:
         return self.document.path
 
 
-def find_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Everything that can be fixed, in the files at `paths` or in all."""
+def find_fixes(audit: Audit) -> list[Fix]:
+    """Everything that can be fixed."""
+    return [fix for fix in possible_fixes(audit) if fix.certain]
+
+
+def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
+    """Everything that may have to be fixed, in the files at `paths` or in all."""
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
         for path, (written, _) in written_ids(audit).items()
@@ -79,9 +92,10 @@ def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: 
         if attribute.has_targets and not attribute.derived and not attribute.morph:
             entries = enumerate(value) if isinstance(value, list) else [(None, value)]
             for i, entry in entries:
-                new = _canonical(audit, document, attribute, entry)
-                if new is not None:
-                    yield Fix(document, at if i is None else (*at, i), str(entry), new, "dangling")
+                found = _canonical(audit, document, attribute, entry)
+                if found is not None:
+                    inner = at if i is None else (*at, i)
+                    yield Fix(document, inner, str(entry), found.name, "dangling", found.what, found.certain)
         elif attribute.type == "enumeration" and isinstance(value, str) and not is_null(value):
             new = certain_suggestion(value, attribute.enum) if value not in attribute.enum else None
             if new is not None:
@@ -95,8 +109,17 @@ def _respelled(audit: Audit, document: Document, type_: Type, tree: Tree, path: 
                     yield from _respelled(audit, document, types[str(uid)], item, inner)
 
 
-def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> str | None:
-    """How an entry should be spelled; None if it is right already, or its target is not certain."""
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """The name of a target that an entry stands for, as a Fix has it."""
+
+    name: str
+    what: str = ""
+    certain: bool = True
+
+
+def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Meant | None:
+    """How an entry should be spelled; None if it is right already, or nobody knows what it stands for."""
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -105,14 +128,15 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
         return None
     if attribute.type == "media":
         new = read if read in audit.snapshot.media else _media(audit, document, str(entry))
-        new = new or certain_suggestion(read, audit.snapshot.media)
+        meant = _Meant(new) if new else _renamed(audit, attribute.name, (MEDIA, read))
+        meant = meant or _suggested(read, audit.snapshot.media)
     else:
         target = audit.snapshot.schema.types.get(attribute.target or "")
         if target is None or target.files or target.uid not in audit.snapshot.tables:
             return None
         new = read if _is_known(audit, target, read) else _document(audit, document, target, str(entry))
-        new = new or _mistyped(audit, target, str(read))
-    return new if new != entry else None
+        meant = _Meant(new) if new else _other_id(audit, attribute.name, target, str(read))
+    return meant if meant and meant.name != entry else None
 
 
 def _spellings(document: Document, text: str) -> tuple[str, str]:
@@ -153,11 +177,27 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
     return found.pop() if len(found) == 1 else None
 
 
-def _mistyped(audit: Audit, type_: Type, text: str) -> str | None:
-    """The id of the one document that a mistyped one certainly stands for."""
+def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Meant | None:
+    """The id that a document has now which was renamed, or that a mistyped one certainly stands for."""
     if any(claim.type is type_ and claim.document_id == text for claim in audit.claims.values()):
         return None  # It is right, and its file can't be read.
-    return certain_suggestion(text, {key[0] for key in audit.snapshot.tables[type_.uid].versions})
+    ids = {key[0] for key in audit.snapshot.tables[type_.uid].versions}
+    return _renamed(audit, name, (type_.uid, text)) or _suggested(text, ids)
+
+
+def _renamed(audit: Audit, name: str, key: Key) -> _Meant | None:
+    """What the target `key` of an attribute was renamed to, if that is there."""
+    rename = audit.renames.get(key)
+    if rename is None or not exists(audit.snapshot, (key[0], rename.name)):
+        return None
+    who = f"commit {rename.commit[:10]}" if rename.commit else "a change that is not committed yet"
+    what = f'{name}: refers to "{key[1]}", which {who} renamed to "{rename.name}"'
+    return _Meant(rename.name, what, rename.alike >= ALIKE)
+
+
+def _suggested(text: str, names: Collection[str]) -> _Meant | None:
+    new = certain_suggestion(text, names)
+    return _Meant(new) if new else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from server.storage.journal import Journal
 from server.storage.read import parsed
 from server.tools.check.audit import Audit
 from server.tools.check.duplicates import duplicate_values
-from server.tools.check.fixes import FIXABLE, Fix, find_fixes
+from server.tools.check.fixes import FIXABLE, Fix, possible_fixes
 from server.tools.check.key_fixes import KeyFix, find_key_fixes
 from server.tools.check.shared_values import unequal_locales
 from server.tools.check.unclaimed import unclaimed
@@ -109,8 +109,9 @@ def look(site: Site, *, translations: bool = False) -> Survey:
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     shown = (p for p in found if not state.settings.ignores(p) and not p.message.endswith(lost))
     fixes = _fixes(audit, found)
-    told = (replace(p, fix=fixes.get((p.path, p.line, p.column, p.rule), p.fix)) for p in shown)
-    return Survey(in_order(told), len(audit.files), len(fixes), site=site, audit=audit, unseen=unseen)
+    told = (_with_fix(p, fixes.get((p.path, p.line, p.column, p.rule))) for p in shown)
+    fixable = sum(fix.certain for fix in fixes.values())
+    return Survey(in_order(told), len(audit.files), fixable, site=site, audit=audit, unseen=unseen)
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:
@@ -121,13 +122,21 @@ def _join_users(site: Site) -> tuple[Snapshot, str]:
     return cast(tuple[Snapshot, str], found)
 
 
-def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], str]:
-    """What --fix would write, by the path, position and rule of a problem."""
+def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
+    """A problem that says what --fix would write, or what somebody else may want to."""
+    if fix is None:
+        return problem
+    do = f"--fix writes {fix.at[0]}: {fix.new}" if fix.certain else f'write "{fix.new}", if it is the same'
+    return replace(problem, message=fix.what or problem.message, fix=do)
+
+
+def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], Fix]:
+    """What may have to be written, by the path, position and rule of a problem."""
     fixes = {}
-    for fix in find_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
+    for fix in possible_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE}):
         position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
         place = line_and_column(position)
-        fixes[fix.path, *place, fix.rule] = f"--fix writes {fix.at[0]}: {fix.new}"
+        fixes[fix.path, *place, fix.rule] = fix
     return fixes
 
 
