@@ -33,6 +33,7 @@ from server.tools.terminal import Part, check_site, one_line_errors, printable, 
 
 EVERYTHING = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+MOST_CHANGES = 10  # shown of one commit
 UNCOMMITTED = "not committed"
 
 document_options = (
@@ -233,9 +234,11 @@ def _site_lines(commit: Commit, timeline: Timeline) -> Iterator[list[Part]]:
         (f"{date} {printable(commit.author):<16.16} ", {}),
         (printable(subject), {"bold": True}),
     ]
-    for change in commit.changes:
-        if change.path in timeline.claims:
-            yield [(f"    {ACTIONS.get(change.status, 'update')} {printable(change.path)}", {"fg": "cyan"})]
+    changes = [change for change in commit.changes if change.path in timeline.claims]
+    for change in changes[:MOST_CHANGES]:
+        yield [(f"    {ACTIONS.get(change.status, 'update')} {printable(change.path)}", {"fg": "cyan"})]
+    if len(changes) > MOST_CHANGES:
+        yield [(f"    … and {len(changes) - MOST_CHANGES:,} more", {"fg": "cyan"})]
 
 
 def _diff_lines(title: str, found: Mapping[str, Difference]) -> Iterator[list[Part]]:

@@ -64,6 +64,13 @@ def test_log_names_commits_and_their_documents(root: Path) -> None:
         ]
 
 
+def test_log_is_short_where_a_commit_is_large(root: Path) -> None:
+    write(root, {f"content/notes/n{number:02}.md": "---\ntitle: N\n---\n" for number in range(30)})
+    commit(root, 2, "Many")
+    lines = run(root, "log").output.splitlines()
+    assert lines[10:12] == ["    create content/notes/n09.md", "    … and 20 more"]
+
+
 def test_diff_shows_what_is_not_committed_and_what_two_commits_differ_in(root: Path) -> None:
     assert run(root, "diff").output == ""
     write(
