@@ -4,6 +4,7 @@
     ├── SetupError               the site itself is wrong: path, line, message, fix
     ├── Postponed                a thread that may wait has to answer the request
     ├── ClientGone               nobody waits for the answer any more
+    ├── CommitError              a write can't be committed now, and is later
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   ├── KeyNameError     400  a query names a key that it may not use
@@ -75,6 +76,14 @@ class Postponed(QuireError):
 
 class ClientGone(QuireError):
     """The client has left; there is nobody to answer."""
+
+
+class CommitError(QuireError):
+    """A write can't be committed now; its text says why. `refused`: not this one, while others may be."""
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        self.refused = refused
+        super().__init__(message)
 
 
 @contextmanager

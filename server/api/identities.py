@@ -119,6 +119,11 @@ class Identities:
             raise ForbiddenError()
         return actor
 
+    def signature(self, actor: Actor) -> tuple[str, str]:
+        """The name and e-mail address that an actor signs with; a token, and the public, have no address."""
+        user = self.users.get(actor.user_id) if actor.user_id is not None else None
+        return (user.username, user.email) if user else (actor.name.removeprefix("token:"), "")
+
     def identify(self, authorization: str, settings: Settings, *, ended: bool = False) -> Actor:
         """Who an Authorization header speaks for: a token, a user, or else the public.
 

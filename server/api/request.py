@@ -1,19 +1,29 @@
 """What every handler of Flask needs of a request: state, parameters, body; and JSON as a response."""
 
-from typing import cast
+from collections.abc import Callable, Collection
+from typing import TypeVar, cast
 
-from flask import Request, Response
+from flask import Request, Response, after_this_request
 
-from server.api.environ import BUDGET, COMMIT, STATE, parse_query
+from server.api.environ import BUDGET, COMMIT, STATE, parse_query, wsgi_text
+from server.api.front import COMMIT_HEADER
+from server.api.identities import Identities
 from server.api.response import JSON
 from server.api.serving.bodies import SMALL
 from server.errors import LimitError, PayloadTooLargeError, ValidationError
 from server.formats.json.reader import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
+from server.index.dangling import Key
 from server.query import qs
-from server.site.site import State
+from server.site.commits.message import Authorship
+from server.site.site import Site, State
+from server.write.context import Context
 
+Wanted = TypeVar("Wanted")
+Result = TypeVar("Result")
+MESSAGE = "Quire-Message"  # the header that has the message of a commit
+LONGEST_MESSAGE = 10_000  # characters
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -73,3 +83,36 @@ def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
     """JSON bytes as a response. `cache_control`: where it is not what `server.api.response` makes it."""
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
+
+
+def write_signed(
+    site: Site,
+    identities: Identities,
+    request: Request,
+    prepare: Callable[[Wanted, Context], Result],
+    wanted: Wanted,
+    addressed: Callable[[Result], Collection[Key]] | None = None,
+    message: str = "",
+) -> tuple[State, Result]:
+    """`Site.write` for a request: it is committed in the name of who asks, where the site commits.
+
+    `addressed` says which documents were asked to be written (`Authorship`), `message` what the commit says
+    where the request has no header for it. The answer names the commit.
+    """
+    if state_of(request).settings.commit is None:
+        return site.write(prepare, wanted)
+    actor = identities.actor(request)
+    name, email = identities.signature(actor)
+    said = wsgi_text(request.environ.get("HTTP_QUIRE_MESSAGE", "")) or message
+    if len(said) > LONGEST_MESSAGE:
+        raise ValidationError(f"{MESSAGE} must have at most {LONGEST_MESSAGE:,} characters")
+    by = Authorship(actor.name, name, email, said, addressed)
+    state, result, commit = site.write_as(by, prepare, wanted)
+
+    def tell(response: Response) -> Response:
+        if commit:
+            response.headers[COMMIT_HEADER] = commit
+        return response
+
+    after_this_request(tell)
+    return state, result

@@ -31,6 +31,7 @@ from server.history.past import PastStates
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
 from server.site.background.checking import checker
+from server.site.background.committer import committer
 from server.site.background.following import follower
 from server.site.background.scaling import scaler
 from server.site.background.thread import Background
@@ -174,7 +175,12 @@ def _lead(site: Site, log: ChangeLog, report: Report, stop: threading.Event) -> 
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
     if stop.wait(LEAD_AFTER_S) or not log.lead(stop):
         return
-    working: list[Watcher | Background] = [Watcher(site, report), scaler(site), checker(site, report)]
+    working: list[Watcher | Background] = [
+        Watcher(site, report),
+        scaler(site),
+        checker(site, report),
+        committer(site),
+    ]
     if site.state.settings.search_index:
         working.append(import_module("server.search.sync").Sync(site, _tell))
     for one in working:

@@ -216,6 +216,17 @@ class Settings:
     )
     mail_tls: bool = _setting(False, "mail.tls", "flag", "Whether to use STARTTLS.")
     mail_from: str = _setting("no-reply@localhost", "mail.from", "text", "The sender's address.")
+    commit: timedelta | None = _setting(
+        None,
+        "git.commit",
+        "commit",
+        "Whether writes are committed: `off`, `each`, or so long after an author's last write, such as `30s`"
+        " ([more](history.md#commits)).",
+        "`off`",
+    )
+    committer: str = _setting(
+        "Quire <quire@localhost>", "git.committer", "person", "Who makes these commits: `Name <e-mail>`."
+    )
     ignored: Mapping[str, tuple[str, ...]] = _setting(
         {},
         "check.ignore",

@@ -149,6 +149,8 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "size": values.size,
     "duration": values.duration,
     "rate": values.rate,
+    "commit": values.commit,
+    "person": values.person,
     "flag": values.flag,
     "choice": _one_of("reject", "allow"),
     "format": _one_of("v5", "v4"),

@@ -20,6 +20,7 @@ _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 # What browsers send as Origin: they write it in lower case, and leave out the port that a scheme has anyway.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?")
+_PERSON = re.compile(r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f] <[^<>\s\x00-\x1f\x7f]*>")
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
 
 
@@ -87,6 +88,26 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
         return read_duration(written)
     except ValueError as error:
         raise file.refuse(f'"{written}" is no length of time', "write 30d, 12h or 1y", *at) from error
+
+
+def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
+    """When writes are committed: None for `off`, no time for `each`, else how long after: `30s`, or `30`."""
+    written = text(file, "", *at)
+    if written in ("", "off", "each"):
+        return timedelta() if written == "each" else default
+    try:
+        return read_duration(f"{written}s" if written.isdecimal() else written)
+    except ValueError as error:
+        fix = "write off, each, or a length of time such as 30s"
+        raise file.refuse(f'git.commit is "{written}"', fix, *at) from error
+
+
+def person(file: ConfigFile, default: str, *at: str) -> str:
+    """Somebody as git names people: `Name <e-mail>`."""
+    written = text(file, default, *at)
+    if not _PERSON.fullmatch(written):
+        raise file.refuse(f'"{written}" names nobody', "write it as Name <name@example.org>", *at)
+    return written
 
 
 def rate(file: ConfigFile, default: str, *at: str) -> str:

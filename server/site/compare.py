@@ -19,6 +19,7 @@ from server.storage.files import (
     signature_of,
     walk,
 )
+from server.storage.journal import Write
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import read_bytes
 from server.storage.store import Entry
@@ -143,3 +144,13 @@ def _settle(contents: Contents, entry: Entry, now: Signature) -> bool:
 def is_settled(signature: Signature, at: int) -> bool:
     """Whether a file that was looked at at a time in ns could not change after it under its signature."""
     return signature[0] + UNSETTLED_NS < at
+
+
+def is_stale(contents: Contents, write: Write) -> bool:
+    """Whether a file is not as the index knows it, which has none of descriptions and of other files."""
+    if not contents.store.claimed(write.path):
+        return False
+    if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:
+        return False
+    entry = contents.entries.get(write.path)
+    return write.before != (entry.signature if entry else None)

@@ -80,6 +80,19 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
     return replace(state, committed=replace(state.committed, changed=state.committed.changed | written))
 
 
+def with_commit(state: GitState, commit: str, at: int, files: Mapping[str, bool]) -> GitState:
+    """The state after a commit of this server; `files` says of each whether it is as it was committed.
+
+    `at` is the commit's time in seconds since 1970.
+    """
+    assert state.folder is not None
+    before = state.committed
+    times = {**before.times, **{path: (before.times.get(path, (at, at))[0], at) for path in files}}
+    changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
+    head, index = head_mark(state.folder), signature_of(state.folder / "index")
+    return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
+
+
 def retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
     """The paths, of some, to which later commits give other timestamps."""
     return {

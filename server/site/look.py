@@ -131,6 +131,15 @@ def look_at_written(contents: Contents, paths: Collection[str], writes: int) -> 
     return replace(record, folders=contents.folders, links=contents.links, writes=writes)
 
 
+def look_at_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
+    """What it comes to that some files have been committed; `git` says what git knows since."""
+    same = same_files(paths, contents.links)
+    owners = {path if is_own(contents, path) else path.removesuffix(DESCRIPTION) for path in same}
+    moved = retimed(contents.git.committed, git.committed, paths)
+    record = _read(contents, git, owners if moved else (), ask_git=False)
+    return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
+
+
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
     """What site.yaml and content-types/ say now, None where that is as before; and what of it may change
     again unnoticed, and what can not any more.

@@ -21,6 +21,9 @@ from server.paths import FOLDER, state_folder
 from server.problems import Problem, in_order
 from server.site.change import Change, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
+from server.site.commits.committing import Committer
+from server.site.commits.message import Authorship
+from server.site.compare import is_stale
 from server.site.configure import Configuration, configure
 from server.site.contents import Contents
 from server.site.contested import contested
@@ -77,6 +80,7 @@ class Site:
         self._loaded = False
         configuration = configure(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
+        self.committer = Committer(self.root, self._replica, self._append, self._locked)
 
     @property
     def state(self) -> State:
@@ -194,6 +198,17 @@ class Site:
         contents = self._contents
         return self._journal.lock.number != contents.writes or seems_changed(contents, hints)
 
+    def write_as(
+        self, by: Authorship, prepare: Callable[[Request, Context], Result], request: Request
+    ) -> tuple[State, Result, str]:
+        """`write`, and commit it where the settings say so; returns what the answer says of its commit.
+
+        That is "" where there is none, and "pending" where it is made later.
+        """
+        state, result, pending = self._write(prepare, request, by)
+        commit = self.committer.finish(pending)
+        return (self.state if commit else state), result, commit
+
     def write(self, prepare: Callable[[Request, Context], Result], request: Request) -> tuple[State, Result]:
         """Let `prepare` change files, in one step that is done or not done (docs/files.md).
 
@@ -204,12 +219,17 @@ class Site:
         returned. Raises BusyError where what takes long was overtaken each time, and GitBusyError, besides
         what `prepare` and the journal raise.
         """
+        return self._write(prepare, request, None)[:2]
+
+    def _write(
+        self, prepare: Callable[[Request, Context], Result], request: Request, by: Authorship | None
+    ) -> tuple[State, Result, str]:
+        """See `write`; the name that the write has in the queue of the committer is returned as well."""
         try:
             state_folder(self.root)
         except OSError as error:
             raise StorageError(f"The site can't be written to: {error.strerror}") from error
-        began, left = time.perf_counter(), TRIES
-        deadline = time.monotonic() + WRITE_GIT_S
+        began, left, deadline = time.perf_counter(), TRIES, time.monotonic() + WRITE_GIT_S
         while True:
             changeset = Changeset(self.root)
             try:
@@ -225,7 +245,7 @@ class Site:
                             continue
                         changeset = Changeset(self.root)
                         prepared = self._prepare(prepare, request, changeset)
-                    change, state = self._commit(prepared), self.state
+                    (change, pending), state = self._commit(prepared, by), self.state
             except GitBusyError:
                 self._wait_for_git(deadline)
                 if time.monotonic() > deadline:
@@ -238,7 +258,7 @@ class Site:
             else:
                 if change and self.report:
                     self.report(change, time.perf_counter() - began)
-                return state, prepared.result
+                return state, prepared.result, pending
 
     def preview(self, prepare: Callable[[Request, Context], object], request: Request) -> list[Write]:
         """The files that `write` would change now."""
@@ -266,19 +286,20 @@ class Site:
         if other and self._look(None, patient=True) is None:
             raise GitBusyError()
 
-    def _commit(self, prepared: "_Prepared[Result]") -> Change:
-        """Write the files of a change; call it under the lock."""
+    def _commit(self, prepared: "_Prepared[Result]", by: Authorship | None) -> tuple[Change, str]:
+        """Write the files of a change, noted for its commit; call it under the lock."""
         contents, writes = self._contents, prepared.changeset.writes()
-        stale = {write.path for write in writes if _is_stale(contents, write)}
+        stale = {write.path for write in writes if is_stale(contents, write)}
         if stale:
             raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
         if not writes:
-            return Change()
-        self._journal.commit(writes, self._refuse_beside_git)
+            return Change(), ""
+        with self.committer.noting(writes, by, prepared.result) as pending:
+            self._journal.commit(writes, self._refuse_beside_git)
         record = look_at_written(contents, {write.path for write in writes}, self._journal.lock.number)
         change = change_of_write(contents, record, writes)
         self._append(record)
-        return change
+        return change, pending
 
     def _append(self, record: Record) -> None:
         """Append a record, and keep the versions before and after it, which clients may have read."""
@@ -363,6 +384,7 @@ class Site:
             self._replica.catch_up()
             with suppress(OSError):  # a site that can't be written to keeps what is left over
                 self._journal.recover()
+                self.committer.settle()
             yield
 
     def _refuse_beside_git(self) -> None:
@@ -376,13 +398,3 @@ class Site:
 
     def _is_git_at_work(self) -> bool:
         return self.git.folder is not None and is_at_work(git_lock(self.git.folder))
-
-
-def _is_stale(contents: Contents, write: Write) -> bool:
-    """Whether a file is not as the index knows it, which has none of descriptions and of other files."""
-    if not contents.store.claimed(write.path):
-        return False
-    if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:
-        return False
-    entry = contents.entries.get(write.path)
-    return write.before != (entry.signature if entry else None)

@@ -14,7 +14,7 @@ from server.api.front import content_at
 from server.api.identities import Identities
 from server.api.reading import Params, Reader, Shown
 from server.api.render import dumps
-from server.api.request import answer, budget_of, read_body, state_of
+from server.api.request import answer, budget_of, read_body, state_of, write_signed
 from server.api.routes.operation import WRITES, Operation, Sent, hashed, permit, read_operation
 from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import may_write
@@ -27,6 +27,7 @@ from server.errors import (
     ValidationError,
     of_operation,
 )
+from server.index.dangling import Key
 from server.query import qs
 from server.query.parse import written_locale
 from server.schema.model import Type
@@ -68,7 +69,14 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         wanted, message = _read_batch(read_body(request, MAX_BODY))
         operations = hashed(_Operations(state, reader_of).read(wanted))
         writes = tuple((operation.prepare, operation.request) for operation in operations)
-        after, written = site.write(prepare.batch, BatchRequest(writes, message))
+
+        def addressed(ids: tuple[str, ...]) -> list[Key]:
+            pairs = zip(operations, ids, strict=True)
+            return [key for operation, written in pairs for key in operation.addressed(written)]
+
+        after, written = write_signed(
+            site, identities, request, prepare.batch, BatchRequest(writes, message), addressed, message
+        )
         results = [_result(*each, after) for each in zip(operations, written, strict=True)]
         return answer(dumps({"data": results}))
 

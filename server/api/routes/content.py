@@ -6,7 +6,7 @@ from werkzeug.http import parse_list_header
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader, Shown
-from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.request import answer, budget_of, parameters, read_body, state_of, write_signed
 from server.api.routes.operation import Sent, hashed, permit, read_operation
 from server.api.serving.bodies import MAX_BODY
 from server.documents.ids import composed
@@ -65,7 +65,14 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def write(reader: Reader, document_id: str | None = None) -> Response:
         permit(reader, request.method)
         [operation] = hashed([read_operation(reader, _sent(document_id))])
-        state, (written, merged) = site.write(noting_merge(operation.prepare), operation.request)
+        state, (written, merged) = write_signed(
+            site,
+            identities,
+            request,
+            noting_merge(operation.prepare),
+            operation.request,
+            lambda result: operation.addressed(result[0]),
+        )
         return _answer(operation.shown(state, written), operation.status, merged=merged)
 
     @bp.route("/<path:rest>", methods=METHODS)

@@ -11,6 +11,7 @@ from server.api.render import Renderer
 from server.auth.permissions import may_read_drafts, require
 from server.documents.document import DRAFT, Document
 from server.errors import ValidationError
+from server.index.dangling import Key
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot
 from server.query.ast import Query
@@ -57,6 +58,10 @@ class Operation:
     request: WriteRequest
     query: Query | None
     status: int
+
+    def addressed(self, written: str) -> list[Key]:
+        """The document that the write is about; `written` is the id that it returned."""
+        return [(self.request.address.type.uid, written or self.sent.document_id or "")]
 
     def shown(self, state: State, document_id: str) -> Shown:
         """The version that was written, in a state after it. Raises NotFoundError where it is gone again.

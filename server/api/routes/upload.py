@@ -15,10 +15,11 @@ from werkzeug.routing import BaseConverter
 
 from server.api.identities import Identities
 from server.api.render import list_answer, render_files
-from server.api.request import answer, budget_of, parameters, state_of
+from server.api.request import answer, budget_of, parameters, state_of, write_signed
 from server.auth.permissions import narrow
 from server.documents.document import Document
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
+from server.index.dangling import MEDIA, Key
 from server.index.find import Listing, find
 from server.index.snapshot import View
 from server.paths import FOLDER, state_folder
@@ -86,7 +87,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         identities.permit(request, "upload", "destroy")
         state = state_of(request)
         removed = _rendered(state, Query(state.schema.types[UPLOAD]), [_file(state, key)])[0]
-        site.write(uploading.remove, key)
+        write_signed(site, identities, request, uploading.remove, key)
         return answer(removed)
 
     @bp.post("", strict_slashes=False)
@@ -99,15 +100,19 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         with _received(incoming, limit) as (files, form):
             if key:
                 change = _change(key, files, form)
-                state, path = site.write(uploading.change_file, change)
+                state, path = write_signed(site, identities, request, uploading.change_file, change)
                 return answer(_stored(site, state, (path,))[0])
             if not files:
                 raise ValidationError("Files are empty")
             wanted = uploading.Upload(_described(files, form), actor, _attachment(form))
-            state, paths = site.write(uploading.upload, wanted)
+            state, paths = write_signed(site, identities, request, uploading.upload, wanted, _media_keys)
             return answer(_listed(_stored(site, state, paths)), 201)
 
     return bp
+
+
+def _media_keys(paths: Iterable[str]) -> list[Key]:
+    return [(MEDIA, media_key(path) or path) for path in paths]
 
 
 def _view(state: State) -> View:

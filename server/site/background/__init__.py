@@ -1,1 +1,1 @@
-"""What works beside the requests: one follows the log, one scales pictures, one checks what changed."""
+"""What works beside the requests: one follows the log, one scales pictures, one commits, one checks."""

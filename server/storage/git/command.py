@@ -1,16 +1,21 @@
 """Runs git, so that nothing runs which a repository configures: its owner need not be who runs Quire.
 
 Only git's own code is at work: no hook, monitor, filter, pager or signature program, no submodule, no fetch.
-Whose repository may be read at all is for git to say (`safe.directory`).
+Whose repository may be read at all is for git to say (`safe.directory`). It is otherwise where commits are
+made that the settings of a site ask for (`git_as_owner`).
 """
 
 import logging
 import os
+import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
+
+from server.errors import CommitError
 
 log = logging.getLogger("quire")
 
@@ -39,6 +44,10 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+# What counts for commits, where the repository's own hooks, filters and signatures are to work.
+_FIXED_FOR_OWNER = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
+LONGEST_S = 120.0  # how long a command may take that makes a commit, with its hooks
+LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
 _NOT_OURS = "dubious ownership"  # in what git says of a repository of somebody else
 
 
@@ -81,6 +90,39 @@ def git_bytes(
     if done.returncode and _NOT_OURS.encode() in done.stderr:
         _tell_of_owner(root)
     return done.stdout or b"" if done.returncode == 0 else None
+
+
+def git_as_owner(
+    root: Path, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None
+) -> bytes:
+    """What a git command prints that makes a commit for the owner of the repository.
+
+    The repository's hooks, filters and signatures work as they do when its owner commits. Raises CommitError
+    with what git or a hook says where it fails, or takes too long.
+    """
+    options = [word for setting in _FIXED_FOR_OWNER for word in ("-c", setting)]
+    command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    full = {**inherited, **_ENVIRONMENT, "GIT_EDITOR": ":", **(environment or {})}
+    pipe = subprocess.PIPE
+    try:
+        # In a session of its own: what ends the server does not end it half way.
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=full, start_new_session=True
+        )
+    except OSError as error:
+        raise CommitError(f"git can't be run: {error.strerror}") from error
+    try:
+        printed, said = process.communicate(given, timeout=LONGEST_S)
+    except subprocess.TimeoutExpired as error:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise CommitError(f"git {arguments[0]} takes more than {LONGEST_S:.0f} s", refused=True) from error
+    if process.returncode:
+        reason = " ".join(said.decode(errors="replace").split()) or f"status {process.returncode}"
+        raise CommitError(f"git {arguments[0]}: {reason[:LONGEST_REASON]}", refused=True)
+    return printed
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader
 from server.api.render import dumps
-from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.request import answer, budget_of, parameters, read_body, state_of, write_signed
 from server.api.response import CALLER
 from server.api.routes.history.document import READS, Asked, entry
 from server.api.routes.history.whole_site import documents_of, of_site, wanted_by
@@ -108,7 +108,10 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
         data = restored(one.attributes, values, fields, one.state.snapshot)
         document_id = one.document_id if one.type.kind != "singleType" else None
         [operation] = hashed([read_operation(reader, Sent(method, document_id, one.params, {"data": data}))])
-        state, written = site.write(operation.prepare, operation.request)
+        wanted = operation.request
+        state, written = write_signed(
+            site, identities, request, operation.prepare, wanted, operation.addressed
+        )
         shown = operation.shown(state, written)
         response = answer(shown.body, operation.status)
         if shown.etag:

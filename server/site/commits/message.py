@@ -1,0 +1,124 @@
+"""The message of a commit: what was written, by whom, and which documents it changed."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents.document import Document
+from server.index.dangling import MEDIA, Key, exists
+from server.index.snapshot import Snapshot
+from server.schema.naming import title_of
+from server.storage.journal import Write
+from server.storage.media import DESCRIPTION, media_key
+from server.storage.store import Entry, Store
+
+LONGEST_TITLE = 60  # characters of a title in a message
+MOST_LISTED = 50  # documents that a message lists
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_LIKE_OURS = re.compile(r"^(?=quire-)", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Authorship:
+    """Who makes a write, with the message of the request, if it has one.
+
+    `addressed` says, of what the write returns, which documents were asked to be written, as (uid, id): other
+    files that change with them are not told first. None where all are.
+    """
+
+    actor: str
+    name: str
+    email: str
+    message: str = ""
+    addressed: Callable[[Any], Collection[Key]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A document that a write changes: what it is called in trailers, and in a sentence; and what is done."""
+
+    key: Key
+    name: str
+    kind: str
+    title: str
+    verb: str
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        return f'{self.verb} {self.kind} "{self.title}"'
+
+
+def touched(
+    writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
+) -> list[Touched]:
+    """The documents and media files that writes change, each once, in the order of their files."""
+    files: dict[Key, list[tuple[Write, Document | None]]] = {}
+    for write in writes:
+        inside = media_key(write.path)
+        if inside:
+            files.setdefault((MEDIA, inside.removesuffix(DESCRIPTION)), []).append((write, None))
+        elif document := _document(write, entries, store):
+            files.setdefault((document.type.uid, document.document_id), []).append((write, document))
+    return [_touched(key, made, there=exists(snapshot, key)) for key, made in files.items()]
+
+
+def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Document | None:
+    """The document that a file holds, or held before it was deleted."""
+    if write.data is None:
+        entry = entries.get(write.path)
+    else:
+        entry = store.entry(write.path, write.data, (0, len(write.data), 0))
+    return entry.document if entry else None
+
+
+def _touched(key: Key, made: list[tuple[Write, Document | None]], *, there: bool) -> Touched:
+    deleted = all(write.deletes for write, _ in made)
+    verb = "Delete" if deleted else "Update" if there else "Create"
+    document = made[0][1]
+    if document is None:
+        return Touched(
+            key, f"upload/{key[1]}", "file", _short(key[1]), "Upload" if verb == "Create" else verb
+        )
+    type_ = document.type
+    title = document.get(name) if (name := title_of(type_)) else None
+    shown = _short(str(title or "")) or document.document_id
+    return Touched(key, f"{type_.singular}/{document.document_id}", type_.singular, shown, verb)
+
+
+def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
+    """The message of one write, without trailers."""
+    if said := cleaned(by.message):
+        return said
+    keys = by.addressed(result) if by.addressed else ()
+    told = [document for document in documents if document.key in keys] or list(documents)
+    return summary([document.sentence for document in told])
+
+
+def summary(sentences: Collection[str]) -> str:
+    """One message of several; they stand below it."""
+    lines = list(dict.fromkeys(sentences))
+    if len(lines) < 2:
+        return "".join(lines) or "Update files"
+    listed = [line.partition("\n")[0] for line in lines[:MOST_LISTED]]
+    more = [f"and {len(lines) - MOST_LISTED:,} more"] if len(lines) > MOST_LISTED else []
+    return "\n".join((f"Make {len(lines):,} changes", "", *listed, *more))
+
+
+def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
+    """A message with what programs read: who wrote, and which documents."""
+    trailers = [f"Quire-Actor: {_short(actor, 200)}"]
+    trailers.extend(f"Quire-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
+    return "\n".join((message, "", *trailers, ""))
+
+
+def cleaned(message: str) -> str:
+    """A message that a client has sent, without control characters and without lines like our trailers."""
+    lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
+    return _LIKE_OURS.sub(" ", "\n".join(lines).strip())
+
+
+def _short(text: str, longest: int = LONGEST_TITLE) -> str:
+    line = " ".join(_CONTROL.sub(" ", text).split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"

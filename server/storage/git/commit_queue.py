@@ -1,0 +1,174 @@
+"""The writes that are still to be committed, in .quire/commits/: they outlast whatever becomes of the server.
+
+A write is staged before its files are put in place and kept once they are, both under the site's write lock.
+So one that is staged when somebody else has that lock is of a writer that was killed; what it has written is
+told by the files. What is kept has the contents that were written: the files may change before the commit.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from server.storage.durable import back_up, stage, sync_folder
+from server.storage.git.commit import is_on_disk
+
+_STAGED, _KEPT, _DONE = ".staged", ".kept", ".done"
+DONE_S = 60.0  # for so long what became of a write is told to whoever waits for it
+_PAUSE_S = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A write that is to be committed; `files` as in `commit.NewCommit`. `at` is in seconds since 1970."""
+
+    name: str
+    author: str
+    email: str
+    actor: str
+    message: str
+    documents: tuple[str, ...]
+    at: float
+    base: str
+    files: Mapping[str, bytes | Path | None]
+
+
+class CommitQueue:
+    """The queue of the site whose .quire/ is `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "commits"
+        self._known: dict[str, Pending] = {}
+        self._last = 0
+
+    # --- under the site's write lock -------------------------------------------------------------------
+
+    def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
+        """Note a write that is about to be made; returns the name that it has here. Raises OSError.
+
+        `about` has what `Pending` has beside its name and its files.
+        """
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self._last = max(time.time_ns(), self._last + 1)
+        name = f"{self._last:020d}"
+        kept: dict[str, Any] = {}
+        for number, (path, content) in enumerate(files.items()):
+            if isinstance(content, Path):
+                beside = f"{name}.{number}"
+                back_up(content, self.folder / beside)
+                kept[path] = {"file": beside}
+            else:
+                kept[path] = None if content is None else {"text": content.decode(errors="surrogateescape")}
+        data = json.dumps({**about, "files": kept}).encode()
+        stage(data, self.folder / (name + _STAGED), 0o600)
+        return name
+
+    def keep(self, name: str) -> None:
+        """The write was made. Raises OSError."""
+        (self.folder / (name + _STAGED)).rename(self.folder / (name + _KEPT))
+        sync_folder(self.folder)
+
+    def drop(self, name: str) -> None:
+        """Forget a write: it was not made, or is committed."""
+        self._known.pop(name, None)
+        for path in self.folder.glob(f"{name}.*"):
+            if path.suffix != _DONE:
+                path.unlink(missing_ok=True)
+
+    def settle(self, root: Path) -> None:
+        """Keep those of the writes of killed writers that were made, and drop the others."""
+        for name in self._names(_STAGED):
+            pending = self._read(name, _STAGED)
+            if pending and all(is_on_disk(root / path, content) for path, content in pending.files.items()):
+                self.keep(name)
+            else:
+                self.drop(name)
+
+    # --- for who commits -------------------------------------------------------------------------------
+
+    @contextmanager
+    def committing(self, seconds: float) -> Iterator[bool]:
+        """Be the only one that commits, if that is possible within some seconds; whether it is."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        deadline = time.monotonic() + seconds
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            yield _locked(descriptor, deadline)
+        finally:
+            os.close(descriptor)
+
+    def pending(self) -> list[Pending]:
+        """The writes that are to be committed, in their order."""
+        names = self._names(_KEPT)
+        self._known = {name: known for name, known in self._known.items() if name in names}
+        for name in names:
+            if name not in self._known and (found := self._read(name, _KEPT)):
+                self._known[name] = found
+        return [self._known[name] for name in names if name in self._known]
+
+    def is_pending(self, name: str) -> bool:
+        """Whether a write is still to be committed."""
+        return (self.folder / (name + _KEPT)).exists()
+
+    def finish(self, name: str, commit: str) -> None:
+        """A write is in a commit, "" where there was nothing to commit."""
+        with suppress(OSError):
+            (self.folder / (name + _DONE)).write_text(commit)
+        self.drop(name)
+
+    def commit_of(self, name: str) -> str:
+        """The commit that a finished write is in; "" where there is none."""
+        path = self.folder / (name + _DONE)
+        try:
+            commit = path.read_text()
+            path.unlink()
+        except OSError:
+            return ""
+        return commit
+
+    def sweep(self) -> None:
+        """Forget what became of writes that nobody has asked for."""
+        for name in self._names(_DONE):
+            path = self.folder / (name + _DONE)
+            with suppress(OSError):
+                if path.stat().st_mtime < time.time() - DONE_S:
+                    path.unlink()
+
+    def _names(self, suffix: str) -> list[str]:
+        try:
+            found = os.listdir(self.folder)
+        except OSError:
+            return []
+        return sorted(name.removesuffix(suffix) for name in found if name.endswith(suffix))
+
+    def _read(self, name: str, suffix: str) -> Pending | None:
+        """A write as it was noted; None where that is not all there any more."""
+        try:
+            found = json.loads((self.folder / (name + suffix)).read_bytes())
+            files = {path: self._content(kept) for path, kept in found.pop("files").items()}
+            return Pending(name, files=files, **{**found, "documents": tuple(found["documents"])})
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
+            return None
+
+    def _content(self, kept: Mapping[str, str] | None) -> bytes | Path | None:
+        if kept is None:
+            return None
+        if "file" in kept:
+            return self.folder / kept["file"]
+        return kept["text"].encode(errors="surrogateescape")
+
+
+def _locked(descriptor: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_PAUSE_S)

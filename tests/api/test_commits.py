@@ -1,0 +1,507 @@
+"""Writes that are committed (docs/history.md): with real repositories, through the API."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.auth.users import Users
+from server.site.commits import committing
+from tests.conftest import MakeApi
+from tests.git import commit_all, git
+from tests.servers import free_port, serving
+from tests.sites import Answer, Api, collection, documents, make, write
+from tests.waiting import until
+
+EACH = {"site.yaml": "git:\n  commit: each\n  committer: Site <site@example.org>\n"}
+ARTICLES = {
+    **collection("article", {"title": "string", "slug": {"type": "uid", "targetField": "title"}}),
+    **documents("articles", walk={"title": "Equinox walk"}, other={"title": "Other"}),
+}
+
+
+@pytest.fixture
+def made(make_api: MakeApi, tmp_path: Path) -> Callable[..., Api]:
+    """Makes a site in a repository of its own, with `before` done to it."""
+
+    def make(files: dict[str, str] | None = None, before: Callable[[Path], object] = commit_all) -> Api:
+        everything = {**ARTICLES, **EACH, ".gitignore": ".quire/\n", **(files or {})}
+        for name, text in everything.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        before(tmp_path)
+        return make_api(everything)
+
+    return make
+
+
+def head(root: Path) -> str:
+    return git(root, "rev-parse", "HEAD").strip()
+
+
+def status(root: Path) -> str:
+    return git(root, "status", "--porcelain")
+
+
+def changed(root: Path, commit: str = "HEAD") -> list[str]:
+    return git(root, "show", "--format=", "--name-status", "--no-renames", commit).splitlines()
+
+
+def rename(api: Api, title: str, name: str = "walk", **options: Any) -> Answer:
+    answer = api.put(f"/api/articles/{name}", {"title": title}, **options)
+    assert answer.status == 200, answer.text
+    return answer
+
+
+def sound(root: Path) -> None:
+    """Nothing is broken in a repository, and nothing of ours is left in it."""
+    git(root, "fsck", "--strict")
+    assert not list(root.glob(".git/*.lock")) + list(root.glob(".git/quire-*"))
+    assert "refs/quire" not in git(root, "for-each-ref")
+
+
+def test_off(made: Callable[..., Api]) -> None:
+    api = made({"site.yaml": ""})
+    before = head(api.root)
+    assert "Quire-Commit" not in rename(api, "New").headers
+    assert head(api.root) == before
+    assert not (api.root / ".quire/commits").exists()
+
+
+def test_each_write_is_a_commit(made: Callable[..., Api]) -> None:
+    api = made()
+    answer = rename(api, "New walk")
+    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert changed(api.root) == ["M\tcontent/articles/walk.json"]
+    assert (
+        git(api.root, "log", "-1", "--format=%an|%ae|%cn|%ce")
+        == "full|site@example.org|Site|site@example.org\n"
+    )
+    message = 'Update article "New walk"\n\nQuire-Actor: token:full\nQuire-Document: article/walk\n\n'
+    assert git(api.root, "log", "-1", "--format=%B") == message
+    assert status(api.root) == ""
+    sound(api.root)
+
+
+def test_created_and_deleted(made: Callable[..., Api]) -> None:
+    api = made()
+    answer = api.post("/api/articles", {"title": "Third"})
+    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert git(api.root, "log", "-1", "--format=%s") == 'Create article "Third"\n'
+    assert [line[0] for line in changed(api.root)] == ["A"]
+    gone = api.ask("DELETE", "/api/articles/walk")
+    assert (gone.status, gone.headers["Quire-Commit"]) == (204, head(api.root))
+    assert git(api.root, "log", "-1", "--format=%s") == 'Delete article "Equinox walk"\n'
+    assert changed(api.root) == ["D\tcontent/articles/walk.json"]
+    assert status(api.root) == ""
+    sound(api.root)
+
+
+def test_a_message_of_the_request(made: Callable[..., Api]) -> None:
+    api = made()
+    rename(api, "New", headers={"Quire-Message": "Fix — the title".encode().decode("latin-1")})
+    assert git(api.root, "log", "-1", "--format=%s") == "Fix — the title\n"
+    batch = {
+        "message": "Two at once\n\nQuire-Actor: user:1\n",
+        "operations": [
+            {"method": "PUT", "path": f"/api/articles/{name}", "body": {"data": {"title": "B"}}}
+            for name in ("walk", "other")
+        ],
+    }
+    answer = api.ask("POST", "/batch", json=batch)
+    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert git(api.root, "log", "-1", "--format=%s") == "Two at once\n"
+    trailers = git(api.root, "log", "-1", "--format=%(trailers:only)").splitlines()
+    assert trailers[0] == "Quire-Actor: token:full"
+    assert set(trailers[1:]) - {""} == {"Quire-Document: article/walk", "Quire-Document: article/other"}
+    assert len(changed(api.root)) == 2
+
+
+def test_the_author_is_the_user(made: Callable[..., Api]) -> None:
+    roles = (
+        EACH["site.yaml"]
+        + "roles:\n  public:\n    auth: [callback]\n  authenticated:\n    article: [update, find, findOne]\n"
+    )
+    api = made({"site.yaml": roles})
+    Users(api.accounts).create(
+        "ada <x>", "ada@example.org", "secret-pass", role="authenticated", confirmed=True
+    )
+    login = {"identifier": "ada@example.org", "password": "secret-pass"}
+    api.tokens["ada"] = api.ask("POST", "/api/auth/local", "public", json=login).body["jwt"]
+    rename(api, "Hers", who="ada")
+    assert git(api.root, "log", "-1", "--format=%an|%ae") == "ada x|ada@example.org\n"
+    assert git(api.root, "log", "-1", "--format=%(trailers:key=Quire-Actor,valueonly)").startswith("user:1")
+    sound(api.root)
+
+
+def test_nothing_else_is_touched(made: Callable[..., Api]) -> None:
+    api = made({"staged.txt": "a\n", "dirty.txt": "a\n", "both.txt": "a\nb\n"})
+    root = api.root
+    (root / "staged.txt").write_text("staged\n")
+    (root / "both.txt").write_text("a\nstaged\n")
+    (root / "new.txt").write_text("new\n")
+    git(root, "add", "staged.txt", "both.txt", "new.txt")
+    (root / "both.txt").write_text("dirty\nstaged\n")
+    (root / "dirty.txt").write_text("dirty\n")
+    (root / "unknown.txt").write_text("?\n")
+    (root / "content/articles/other.json").write_text('{"title": "By hand"}')
+    before = status(root), git(root, "diff", "--cached"), git(root, "diff")
+    rename(api, "New walk")
+    assert (status(root), git(root, "diff", "--cached"), git(root, "diff")) == before
+    assert changed(root) == ["M\tcontent/articles/walk.json"]
+    sound(root)
+
+
+def test_a_file_that_is_staged_in_part_is_as_committed(made: Callable[..., Api]) -> None:
+    api = made()
+    path = api.root / "content/articles/walk.json"
+    path.write_text(json.dumps({"title": "Staged"}))
+    git(api.root, "add", "-A")
+    path.write_text(json.dumps({"title": "By hand", "slug": "by-hand"}))
+    api.site.refresh()
+    rename(api, "New walk")
+    assert status(api.root) == ""
+    assert json.loads(git(api.root, "show", "HEAD:content/articles/walk.json"))["slug"] == "by-hand"
+
+
+def test_media(made: Callable[..., Api]) -> None:
+    api = made()
+    form = {"files": (io.BytesIO(b"text"), "note.txt")}
+    answer = api.ask("POST", "/api/upload", data=form)
+    assert answer.status == 201
+    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert [line[0] for line in changed(api.root)] == ["A", "A"]
+    assert git(api.root, "log", "-1", "--format=%s").startswith('Upload file "note_')
+    [path] = [line[2:] for line in changed(api.root) if line.endswith(".txt")]
+    assert git(api.root, "show", f"HEAD:{path}") == "text"
+    [file] = answer.body
+    form = {"files": (io.BytesIO(b"other"), "note.txt")}
+    assert api.ask("POST", f"/api/upload?id={file['id']}", data=form).headers["Quire-Commit"] == head(
+        api.root
+    )
+    assert git(api.root, "show", f"HEAD:{path}") == "other"
+    assert api.ask("DELETE", f"/api/upload/files/{file['id']}").headers["Quire-Commit"] == head(api.root)
+    assert [line[0] for line in changed(api.root)] == ["D", "D"]
+    assert status(api.root) == ""
+    assert len(list((api.root / ".quire/commits").iterdir())) == 1  # its lock
+
+
+def test_what_git_ignores_is_not_committed(made: Callable[..., Api]) -> None:
+    api = made({".gitignore": ".quire/\ncontent/uploads/\n"})
+    before = head(api.root)
+    answer = api.ask("POST", "/api/upload", data={"files": (io.BytesIO(b"text"), "note.txt")})
+    assert (answer.status, "Quire-Commit" in answer.headers) == (201, False)
+    assert head(api.root) == before
+
+
+def test_filters_of_the_repository_work(made: Callable[..., Api]) -> None:
+    api = made({".gitattributes": "content/** filter=up\n"})
+    git(api.root, "config", "filter.up.clean", "tr a-z A-Z")
+    rename(api, "New walk")
+    assert '"TITLE": "NEW WALK"' in git(api.root, "show", "HEAD:content/articles/walk.json")
+    assert "M content/articles/walk.json" not in status(api.root)
+
+
+def test_a_detached_head(made: Callable[..., Api]) -> None:
+    def detached(root: Path) -> None:
+        commit_all(root)
+        git(root, "checkout", "-q", "--detach")
+
+    api = made(before=detached)
+    assert rename(api, "New").headers["Quire-Commit"] == head(api.root)
+    assert git(api.root, "rev-parse", "main~0") != head(api.root) + "\n"
+    assert status(api.root) == ""
+
+
+@pytest.mark.parametrize("kind", ["sha1", "sha256"])
+def test_no_commit_yet(made: Callable[..., Api], kind: str) -> None:
+    api = made(before=lambda root: git(root, "init", "-q", "-b", "main", f"--object-format={kind}"))
+    for title in ("First", "Second"):
+        answer = rename(api, title)
+        assert answer.headers["Quire-Commit"] == head(api.root)
+    assert api.ask("DELETE", "/api/articles/walk").headers["Quire-Commit"] == head(api.root)
+    assert len(git(api.root, "log", "--format=%H").splitlines()) == 3
+    sound(api.root)
+
+
+def test_a_subfolder_a_worktree_and_a_shallow_clone(tmp_path: Path) -> None:
+    origin, site = tmp_path / "origin", os.fsdecode(b"sites/caf\xe9")
+    write(
+        origin,
+        {f"{site}/{name}": text for name, text in {**ARTICLES, **EACH, ".gitignore": ".quire/\n"}.items()},
+    )
+    commit_all(origin)
+    (origin / "more.txt").write_text("more")
+    git(origin, "add", "-A")
+    git(origin, "commit", "-qm", "second")
+    git(origin, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{origin}", "shallow")
+    for root in (origin, tmp_path / "side", tmp_path / "shallow"):
+        api = make(root / site, {})
+        answer = rename(api, f"New in {root.name}")
+        assert answer.headers["Quire-Commit"] == head(root)
+        assert status(root) == ""
+        assert len(changed(root)) == 1
+        git(root, "fsck", "--strict")
+        api.accounts.close()
+
+
+def hook(root: Path, name: str, script: str) -> None:
+    path = root / ".git/hooks" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_hooks_run(made: Callable[..., Api]) -> None:
+    api = made({"staged.txt": "a\n"})
+    hook(api.root, "pre-commit", "git diff --cached --name-only > .git/seen")
+    hook(api.root, "commit-msg", "sed -i '1s/^/[x] /' \"$1\"")
+    (api.root / "staged.txt").write_text("staged\n")
+    git(api.root, "add", "staged.txt")
+    before = status(api.root)
+    answer = rename(api, "New")
+    assert answer.headers["Quire-Commit"] == head(api.root)
+    assert git(api.root, "log", "-1", "--format=%s|%an|%cn") == '[x] Update article "New"|full|Site\n'
+    assert (api.root / ".git/seen").read_text() == "content/articles/walk.json\n"
+    assert status(api.root) == before
+    sound(api.root)
+
+
+def test_what_a_hook_refuses_waits_while_others_are_committed(made: Callable[..., Api], caplog: Any) -> None:
+    api = made()
+    hook(api.root, "pre-commit", "git diff --cached | grep -q Bad && { echo not Bad >&2; exit 1; }; exit 0")
+    assert rename(api, "Bad").headers["Quire-Commit"] == "pending"
+    assert "not Bad" in caplog.text
+    assert rename(api, "Fine", "other").headers["Quire-Commit"] == head(api.root)
+    assert rename(api, "Better").headers["Quire-Commit"] == "pending"  # it is behind the one that is refused
+    (api.root / ".git/hooks/pre-commit").unlink()
+    api.site.committer.commit_due()
+    assert len(api.site.committer.queue.pending()) == 2  # it is not asked again and again
+    api.site.committer._refused.clear()
+    api.site.committer.commit_due()
+    assert git(api.root, "log", "-2", "--format=%s").splitlines() == [
+        'Update article "Better"',
+        'Update article "Bad"',
+    ]
+    assert status(api.root) == ""
+
+
+def test_signatures(made: Callable[..., Api]) -> None:
+    api = made()
+    key = api.root.parent / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    for name, value in (("gpg.format", "ssh"), ("user.signingKey", str(key)), ("commit.gpgSign", "true")):
+        git(api.root, "config", name, value)
+    rename(api, "New")
+    assert "gpgsig -----BEGIN SSH SIGNATURE-----" in git(api.root, "cat-file", "commit", "HEAD")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committing, "LOCK_S", 0.2)
+    monkeypatch.setattr(committing, "REST_S", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_locked_index_is_waited_for(made: Callable[..., Api], caplog: Any) -> None:
+    api = made()
+    before, lock = head(api.root), api.root / ".git/index.lock"
+    lock.write_text("somebody's")
+    answer = rename(api, "New")
+    assert answer.headers["Quire-Commit"] == "pending"
+    assert "another git command has locked the index" in caplog.text
+    assert (head(api.root), lock.read_text()) == (before, "somebody's")
+    threading.Timer(0.1, lock.unlink).start()
+    assert rename(api, "Newer").headers["Quire-Commit"] == head(api.root)
+    assert git(api.root, "show", "HEAD~1:content/articles/walk.json").count('"New"') == 1
+    assert status(api.root) == ""
+    sound(api.root)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_merge_is_waited_for(made: Callable[..., Api], caplog: Any) -> None:
+    api = made({"a.txt": "a\n"})
+    root = api.root
+    git(root, "checkout", "-q", "-b", "side")
+    for branch, text in (("side", "b\n"), ("main", "c\n")):
+        git(root, "checkout", "-q", branch)
+        (root / "a.txt").write_text(text)
+        git(root, "commit", "-qam", branch)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(root, "merge", "side")
+    assert rename(api, "New").headers["Quire-Commit"] == "pending"
+    assert "a merge is under way" in caplog.text
+    (root / "a.txt").write_text("both\n")
+    git(root, "add", "a.txt")
+    git(root, "commit", "-qm", "Merge")
+    api.site.committer.commit_due()
+    assert git(root, "log", "-1", "--format=%s") == 'Update article "New"\n'
+    assert status(root) == ""
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_somebody_has_committed_meanwhile_is_not_undone(made: Callable[..., Api]) -> None:
+    api = made()
+    root, path = api.root, api.root / "content/articles/walk.json"
+    (root / ".git/index.lock").write_text("somebody's")
+    rename(api, "New")
+    (root / ".git/index.lock").unlink()
+    path.write_text(path.read_text().replace("New", "By hand"))
+    git(root, "commit", "-qam", "by hand")
+    before = head(root)
+    path.write_text(path.read_text().replace("By hand", "Again"))
+    api.site.committer.commit_due()
+    assert head(root) == before
+    assert api.site.committer.queue.pending() == []
+
+
+def test_without_git(made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:
+    api = made()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert rename(api, "New").headers["Quire-Commit"] == "pending"
+    monkeypatch.undo()
+    api.site.committer.commit_due()
+    assert git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n'
+
+
+def test_without_a_repository(make_api: MakeApi) -> None:
+    api = make_api({**ARTICLES, **EACH})
+    assert "Quire-Commit" not in rename(api, "New").headers
+
+
+def test_one_commit_per_author_after_a_while(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = made({"site.yaml": EACH["site.yaml"].replace("each", "1h")})
+    api.token("second", "full-access")
+    for title in ("One", "Two"):
+        assert rename(api, title).headers["Quire-Commit"] == "pending"
+    rename(api, "Three", "other", who="second")
+    rename(api, "Four", "walk")
+    before = head(api.root)
+    api.site.committer.commit_due()
+    assert head(api.root) == before
+    real = committing.time.time
+    monkeypatch.setattr(committing.time, "time", lambda: real() + 3601)
+    api.site.committer.commit_due()
+    monkeypatch.undo()
+    log = git(api.root, "log", "-2", "--reverse", "--format=%an: %s", f"{before}..").splitlines()
+    assert log == ["full: Make 3 changes", 'second: Update article "Three"']
+    assert status(api.root) == ""
+    assert git(api.root, "show", "HEAD:content/articles/walk.json").count("Four") == 1
+
+
+def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
+    def pending(number: int, author: str, path: str) -> committing.Pending:
+        return committing.Pending(
+            str(number), author, "", author, "m", (), number, "", {path: b"%d" % number}
+        )
+
+    writes = [pending(1, "a", "x"), pending(2, "b", "x"), pending(3, "a", "x"), pending(4, "b", "y")]
+    found = committing.due(writes, timedelta(seconds=5), 100.0)
+    assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
+    found = committing.due(writes, timedelta(seconds=5), 8.5)  # b still writes, and a's last is behind that
+    assert [[w.at for w in group.writes] for group in found] == [[1]]
+    found = committing.due([pending(1, "a", "x"), pending(4, "b", "y")], timedelta(seconds=5), 7.0)
+    assert [[w.at for w in group.writes] for group in found] == [[1]]
+
+
+def test_many_writers_at_once(made: Callable[..., Api]) -> None:
+    api = made()
+    count, commits = 6, []
+
+    def write(number: int) -> None:
+        client = api.app.test_client()
+        for i in range(4):
+            answer = client.put(
+                f"/api/articles/{'walk' if number % 2 else 'other'}",
+                json={"data": {"title": f"{number} {i}"}},
+                headers={"Authorization": f"Bearer {api.tokens['full']}"},
+            )
+            assert answer.status_code == 200, answer.text
+            commits.append((answer.headers["Quire-Commit"], f"{number} {i}"))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(commits) == count * 4
+    for commit, title in commits:
+        assert commit != "pending"
+        assert f'"{title}"' in git(api.root, "show", "--format=", commit)
+    assert len(git(api.root, "log", "--format=%H").splitlines()) == count * 4 + 1
+    assert status(api.root) == ""
+    sound(api.root)
+
+
+def test_a_commit_is_no_change_of_the_site(made: Callable[..., Api]) -> None:
+    api = made()
+    rename(api, "New")
+    assert not api.site.seems_changed(())
+    state = api.site.state
+    assert not api.site.refresh()
+    assert api.site.state is state
+
+
+def test_what_a_killed_process_leaves(made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every step of a write and its commit a process is killed; another finishes what it has begun."""
+    api = made()
+    kept = 0
+    for step in range(1, 400):
+        child = os.fork()
+        if not child:
+            _die_at(step)
+            answer = api.put("/api/articles/walk", {"title": f"Step {step}"})
+            os._exit(7 if answer.headers.get("Quire-Commit", "pending") != "pending" else 8)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        api.site.refresh()
+        with api.site._locked():  # what any write does first
+            pass
+        api.site.committer.commit_due()
+        title = json.loads(api.read("content/articles/walk.json"))["title"]
+        committed = json.loads(git(api.root, "show", "HEAD:content/articles/walk.json"))["title"]
+        assert title == committed
+        assert status(api.root) == "", step
+        kept += title == f"Step {step}"
+        if ended in (7, 8):
+            assert ended == 7
+            break
+    assert ended == 7
+    assert kept > 10
+    sound(api.root)
+
+
+def _die_at(step: int) -> None:
+    """End this process at one of the calls by which it changes files or runs git."""
+    left = step
+
+    def audit(event: str, arguments: Any) -> None:
+        nonlocal left
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
+        if writes or event in ("os.rename", "os.link", "os.remove", "subprocess.Popen"):
+            left -= 1
+            if not left:
+                os._exit(9)
+
+    sys.addaudithook(audit)
+
+
+def test_a_server_commits_later_what_was_pending(made: Callable[..., Api]) -> None:
+    api = made({"site.yaml": EACH["site.yaml"].replace("each", "1s")})
+    rename(api, "New")
+    port = free_port()
+    with serving(api.root, port):
+        until(lambda: git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n')
+        assert status(api.root) == ""
+    sound(api.root)
