@@ -16,6 +16,7 @@ from server.history.differences import (
     changed_attributes,
     differences,
     unified,
+    values_after,
     values_at,
     values_of,
     visible_attributes,
@@ -133,7 +134,7 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
         return
     type_, _, versions = repository.of_document(document)
     shown = [version for version in versions if wanted(version.commit)][:limit]
-    values = values_of(repository.store, shown)
+    values = values_of(repository.store, shown, Budget())
     attributes = visible_attributes(type_, EVERYTHING)
     for version, pair in zip(shown, values, strict=True):
         show(_version_lines(version, changed_attributes(attributes, *pair), repository.site.root))
@@ -181,10 +182,9 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
     repository = Repository.of(root)
     type_, _, versions = repository.of_document(document)
     where = repository.where(type_, versions, locale, draft=draft)
-    mine = [v for v in versions if (v.locale, v.status) == where][:MOST_VERSIONS]
-    values = [after for _, after in values_of(repository.store, mine)]
-    oldest_first = reversed([*zip(mine, values, strict=True)])
-    for name, found in blame(visible_attributes(type_, EVERYTHING), oldest_first, Budget()).items():
+    oldest_first = [v for v in versions if (v.locale, v.status) == where][:MOST_VERSIONS][::-1]
+    read = zip(oldest_first, values_after(repository.store, oldest_first, Budget()), strict=True)
+    for name, found in blame(visible_attributes(type_, EVERYTHING), read, Budget()).items():
         show([[(f"{name}: ", {"bold": True}), *_from(found.version, repository.site.root)]])
         show([[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines])
 

@@ -4,7 +4,7 @@ All versions are read under the schema of today, so that attributes keep their n
 it any more has no value.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,15 @@ from server.documents.values import Component, components_in, is_empty, same_val
 from server.formats.tree import SyntaxProblem
 from server.history.lines import unified_lines
 from server.history.versions import Version
+from server.index.budget import Budget
 from server.schema.model import Attribute, Type
-from server.storage.git.tree import read_blobs, read_tree
-from server.storage.read import decode, parse, read_bytes
+from server.storage.git.tree import read_blobs, read_named, read_tree
+from server.storage.read import MAX_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
 
 Values = Mapping[str, Any]
 LONG = 200_000  # characters: of longer texts no lines are compared
+_BYTES = 1000  # of a file, whose reading is one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +68,44 @@ def read_values(store: Store, path: str, data: bytes) -> Values | None:
     return dict(zip(claim.type.attributes, values, strict=True))
 
 
-def values_of(store: Store, versions: Iterable[Version]) -> Iterator[tuple[Values | None, Values | None]]:
-    """The values before and after each of some versions; None where there is no file that can be read."""
-    versions = list(versions)
-    names: list[tuple[str, str]] = []
-    for version in versions:
-        names.append((version.before, _name(version.parent, version.before)))
-        names.append((version.path, _name(version.commit.id if version.commit else "", version.path)))
-    ids = [id_ for _, id_ in names if id_]
-    blobs = dict(zip(ids, read_blobs(store.root, ids), strict=True))
-    read = iter(names)
-    for _ in versions:
-        (before, old), (after, new) = next(read), next(read)
-        yield _read(store, before, old, blobs), _read(store, after, new, blobs)
+def values_of(
+    store: Store, versions: Sequence[Version], budget: Budget
+) -> Iterator[tuple[Values | None, Values | None]]:
+    """The values before and after each of some versions; None where there is no file that can be read.
+
+    Raises LimitError.
+    """
+    files = ((_before(version), _after(version)) for version in versions)
+    values = _read_files(store, [file for pair in files for file in pair], budget)
+    return zip(values, values, strict=True)
+
+
+def values_after(store: Store, versions: Sequence[Version], budget: Budget) -> Iterator[Values | None]:
+    """The values after each of some versions, as `values_of` has them. Raises LimitError."""
+    return _read_files(store, [_after(version) for version in versions], budget)
+
+
+def _before(version: Version) -> tuple[str, str]:
+    return version.before, _name(version.parent, version.before)
+
+
+def _after(version: Version) -> tuple[str, str]:
+    return version.path, _name(version.commit.id if version.commit else "", version.path)
+
+
+def _read_files(store: Store, files: Iterable[tuple[str, str]], budget: Budget) -> Iterator[Values | None]:
+    """The values in some files, each a path and its name in git, "" for the file on disk."""
+    files = list(files)
+    committed = read_named(store.root, [name for _, name in files if name], MAX_BYTES)
+    for path, name in files:
+        data = next(committed) if name else _on_disk(store.root, path)
+        budget.spend(1 + len(data or b"") // _BYTES)
+        yield None if data is None else read_values(store, path, data)
 
 
 def _name(commit: str, path: str) -> str:
     """What git calls a file of a commit; "" for one that it has no name for."""
     return f"{commit}:./{path}" if commit and path and "\n" not in path else ""
-
-
-def _read(store: Store, path: str, name: str, blobs: Mapping[str, bytes | None]) -> Values | None:
-    data = blobs.get(name) if name else _on_disk(store.root, path)
-    return None if data is None else read_values(store, path, data)
 
 
 def _on_disk(root: Path, path: str) -> bytes | None:

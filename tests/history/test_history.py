@@ -177,6 +177,21 @@ def test_every_attribute_and_line_has_its_commit(api: Api) -> None:
     assert found["body"]["lines"][2]["author"] == {"name": "Bo", "email": "bo@x.org"}
 
 
+def test_the_versions_of_a_large_document_cost_what_reading_them_does(tmp_path: Path) -> None:
+    limited = {"site.yaml": f"{SITE}api: {{limits: {{steps: 150}}}}\n"}
+    write(tmp_path, {**SCHEMA, **CONTENT, **limited})
+    git(tmp_path, "init", "-q", "-b", "main")
+    for hour in range(4):
+        write(tmp_path, {"content/notes/one.md": f"---\ntitle: {hour}\n---\n{'Line.' * 8000}\n"})
+        commit(tmp_path, hour, "Write")
+    api = make(tmp_path, {})
+    assert api.get("/history/notes/one?pageSize=1").status == 200
+    for path in ("?pageSize=4", "/blame"):
+        answer = api.get(f"/history/notes/one{path}")
+        assert (answer.status, answer.error["name"]) == (400, "ValidationError"), path
+    api.accounts.close()
+
+
 def test_the_whole_site_has_a_history(api: Api) -> None:
     write(
         api.root,

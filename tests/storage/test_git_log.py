@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from server.storage.git import tree as tree_module
 from server.storage.git.log import Commit, CommitLog, FileChange
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
 from server.storage.git.times import CommitTimes, read_times
-from server.storage.git.tree import read_blobs, read_tree
+from server.storage.git.tree import read_blobs, read_named, read_tree
 from tests.git import TIME, commit_all, git
 from tests.sites import write
 
@@ -221,3 +222,15 @@ def test_a_blob_that_is_not_there_is_none(root: Path) -> None:
 def test_a_folder_that_is_no_repository_has_no_commits(tmp_path: Path) -> None:
     assert head_commit(tmp_path) == find_commit(tmp_path, "main") == ""
     assert read_tree(tmp_path, "HEAD") == {}
+
+
+def test_files_are_read_by_name_few_at_a_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_module, "AT_ONCE", 5)
+    sizes = zip("efghi", (3, 9, 4, 1, 1), strict=True)
+    texts = {f"content/{letter}.md": letter * size for letter, size in sizes}
+    write(root, texts)
+    commit(root)
+    names = [f"HEAD:./{path}" for path in (*texts, "content/none.md", "content")]
+    read = list(read_named(root, names, 8))
+    assert read == [b"eee", None, b"gggg", b"h", b"i", None, None]
+    assert not list(read_named(root, [], 8))

@@ -11,6 +11,7 @@ from server.storage.links import may_lead
 
 _FILE, _LINK = ("100644", "100755", "100664"), "120000"
 MOST_LINKS = 8  # that lead to one another
+AT_ONCE = 32_000_000  # bytes of files that are in memory while they are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +90,35 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
     """Write what is in a blob into a file, however large it is; False where it is not there."""
     return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
+
+
+def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
+    """What is in the files with some names, `COMMIT:./PATH`, in their order; few are in memory at once.
+
+    None for one that is not there, and for one of more than `most` bytes. No name has a newline in it.
+    """
+    wanted = list(names)
+    if not wanted:
+        return
+    given = "".join(f"{name}\n" for name in wanted)
+    lines = (git_bytes(root, "cat-file", "--batch-check", "--buffer", given=given) or b"").split(b"\n")
+    heads = (line.split() for line in lines[: len(wanted)])
+    found = [Blob(h[0].decode(), int(h[2])) if len(h) == 3 and h[1] == b"blob" else None for h in heads]
+    found += [None] * (len(wanted) - len(found))
+    for part in _parts([blob if blob and blob.size <= most else None for blob in found]):
+        read = read_blobs(root, [blob.id for blob in part if blob])
+        yield from (next(read) if blob else None for blob in part)
+
+
+def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
+    """The blobs in parts that are small enough to be in memory together."""
+    part: list[Blob | None] = []
+    size = 0
+    for blob in blobs:
+        if part and blob and size + blob.size > AT_ONCE:
+            yield part
+            part, size = [], 0
+        part.append(blob)
+        size += blob.size if blob else 0
+    if part:
+        yield part

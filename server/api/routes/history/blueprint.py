@@ -127,7 +127,7 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
         ]
 
         def rendered(part: list[Version]) -> list[Any]:
-            values = values_of(one.store, part)
+            values = values_of(one.store, part, budget_of(request))
             return [entry(v, pair, one, site) for v, pair in zip(part, values, strict=True)]
 
         return _page(found, one.params, one.state, rendered)

@@ -18,8 +18,8 @@ from server.history.differences import (
     Values,
     changed_attributes,
     differences,
+    values_after,
     values_at,
-    values_of,
     visible_attributes,
 )
 from server.history.past import PastStates
@@ -114,10 +114,9 @@ def _before_last(versions: list[Version], past: PastStates) -> str:
 def _blame(one: Asked, past: PastStates) -> Response:
     """Which commit each attribute, and each line of a text, is from."""
     locale, status, versions = one.of_one_file()
-    versions = versions[:MOST_VERSIONS]
-    values = [after for _, after in values_of(one.store, versions)]
-    oldest_first = reversed([*zip(versions, values, strict=True)])
-    found = blame(one.attributes, oldest_first, budget_of(request))
+    oldest_first, budget = versions[:MOST_VERSIONS][::-1], budget_of(request)
+    values = values_after(one.store, oldest_first, budget)
+    found = blame(one.attributes, zip(oldest_first, values, strict=True), budget)
     root = one.store.root
     data = {name: _blamed(each, root) for name, each in found.items()}
     meta = {"locale": locale, "status": status}
