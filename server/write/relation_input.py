@@ -53,10 +53,15 @@ class Links:
     ) -> tuple[Target, ...]:
         """The stored side of a relation of a document's type to itself, where the derived side is written.
 
-        `target` is what stands in `current` where the document relates to itself.
+        `target` is what stands in `current` where the document relates to itself. Its place among others is
+        for the derived side to say.
         """
-        own = (document_id,) if target in current else ()
-        named = document_id in self.apply(own, to_many=True)
+        if self.set is not None:
+            named = document_id in self.set
+        elif any(connect.target == document_id for connect in self.connect):
+            named = True
+        else:
+            named = target in current and document_id not in self.disconnect
         if named == (target in current):
             return current
         if not named:

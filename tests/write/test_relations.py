@@ -98,6 +98,18 @@ def test_a_relation_to_itself_from_its_other_side(api: Api) -> None:
     assert near(api, "published") == {"c": ["b"]}
 
 
+@pytest.mark.parametrize("position", ["before", "after"])
+def test_it_is_placed_next_to_others_while_it_relates_to_itself(api: Api, position: str) -> None:
+    change = [{"documentId": "c", "position": {position: "b"}}]
+    assert api.put("/api/places/a", {"near": {"connect": change}}).status == 200
+    assert near(api, "published") == {"a": ["b", "c"]}
+    change = [{"documentId": "a", "position": {position: "b"}}]
+    assert api.put("/api/places/a", {"near": {"connect": change}}).status == 200
+    assert near(api, "published") == {"a": ["a", "b", "c"]}
+    change = [{"documentId": "b", "position": {position: "missing"}}]
+    assert api.put("/api/places/a", {"near": {"connect": change}}).status == 400
+
+
 def test_a_draft_that_relates_to_itself_can_be_published(api: Api) -> None:
     made = api.post("/api/places?status=draft", {"name": "d"}).data["documentId"]
     api.put(f"/api/places/{made}?status=draft", {"near": [made]})
