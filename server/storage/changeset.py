@@ -73,6 +73,10 @@ class Changeset:
         """How many files were set or deleted."""
         return len(self._texts) + len(self._sources)
 
+    def changes(self, path: str) -> bool:
+        """Whether a file was set or deleted."""
+        return path in self._texts or path in self._sources
+
     @property
     def paths(self) -> set[str]:
         """Every file that was looked at."""

@@ -110,9 +110,13 @@ class Context:
 
     def put(self, path: str, text: str, held: Document | None = None) -> None:
         """Set the text of the file of another document. ValidationError where that is one too many."""
-        if self.changeset.count >= MOST_FILES:
-            raise ValidationError(TOO_MANY_FILES)
+        self._refuse_too_many(path)
         self._put(path, text, held)
+
+    def _refuse_too_many(self, path: str) -> None:
+        """Raise ValidationError where a change of the file is one too many."""
+        if self.changeset.count >= MOST_FILES and not self.changeset.changes(path):
+            raise ValidationError(TOO_MANY_FILES)
 
     def _put(self, path: str, text: str, held: Document | None) -> None:
         self.touched.setdefault(path, held)
@@ -137,8 +141,9 @@ class Context:
         self.changeset.delete(document.path)
 
     def drop_draft(self, published: Document, draft: Document | None) -> None:
-        """Remove the file of a draft that differs from what is published no more."""
+        """Remove the file of a draft that differs from what is published no more, as `put` sets a file."""
         if draft and draft.path != published.path:
+            self._refuse_too_many(draft.path)
             self.remove(draft)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:

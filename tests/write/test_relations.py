@@ -1,11 +1,12 @@
 """Relations whose files are others': drafts that change them, publishing, and relations to oneself."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import MakeApi
-from tests.sites import STRING, Api, collection, documents, relation, translated
+from tests.sites import STRING, Api, collection, documents, make, relation, translated
 
 PLACE = {
     "name": STRING,
@@ -60,6 +61,23 @@ def test_publishing_takes_it_with_it_where_the_relation_is_named_as_well(
     api.put("/api/places/a?status=draft", {"near": ["c"]})
     api.put("/api/places/a", {"near": change})
     assert near(api, "published") == near(api, "draft") == left
+
+
+def test_no_write_changes_more_files_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+    for most in range(1, 12):
+        api = make(tmp_path / str(most), FILES)
+        api.put("/api/places/a?status=draft", {"near": ["c", "b"]})
+        api.put("/api/places/c?status=draft", {"near": ["b"]})
+        before = {path: path.read_bytes() for path in (api.root / "content").rglob("*.json")}
+        monkeypatch.setattr("server.write.context.MOST_FILES", most)
+        answer = api.put("/api/places/a", {"near": {"set": ["c", "b"]}})
+        monkeypatch.undo()
+        after = {path: path.read_bytes() for path in (api.root / "content").rglob("*.json")}
+        changed = {path for path in before | after if before.get(path) != after.get(path)}
+        assert len(changed) <= (most if answer.status == 200 else 0)
+        done += changed
+    assert any(not path.exists() for path in done)
 
 
 def test_what_was_moved_on_in_a_draft_is_published_with_the_one_that_has_it(api: Api) -> None:
