@@ -218,3 +218,11 @@ def test_the_repository_of_somebody_else_is_not_read(
     assert caplog.text.count("belongs to somebody else") == 1
     write(untrusted.parent, {".gitconfig": f"[safe]\n\tdirectory = {untrusted}\n"})
     assert git_folder(untrusted) == untrusted / ".git"
+
+
+def test_no_room_for_temporary_files_is_no_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "content/a.md").write_text("edited\n")
+    assert changed_paths(root) == {"content/a.md"}
+    monkeypatch.setattr("tempfile.tempdir", str(root / "missing"))
+    assert changed_paths(root) == frozenset()
+    assert read_times(root, None).times.keys() == {"content/a.md", "content/b.md"}

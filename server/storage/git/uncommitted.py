@@ -14,7 +14,10 @@ _MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about al
 
 
 def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset[str]:
-    """The paths whose file differs from the last commit, among `paths` or among all."""
+    """The paths whose file differs from the last commit, among `paths` or among all.
+
+    There are none where the index can't be copied: git has none, or there is no room for temporary files.
+    """
     if paths is not None and not paths:
         return frozenset()
     some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
@@ -23,14 +26,13 @@ def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset
     if filters is None:
         return frozenset()
     place = git(root, "rev-parse", "--git-path", "index")
-    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
-        # git writes what it learns of the files into the index: into a copy, which nobody else locks.
-        copy = Path(folder) / "index"
-        try:
-            shutil.copy2(root / (place or "").rstrip("\n"), copy)
-        except OSError:
-            return frozenset()
-        found = git(root, *arguments, index=copy, filters=filters)
+    try:
+        with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+            # git writes what it learns of the files into the index: into a copy, which nobody else locks.
+            copy = Path(shutil.copy2(root / (place or "").rstrip("\n"), Path(folder) / "index"))
+            found = git(root, *arguments, index=copy, filters=filters)
+    except OSError:
+        return frozenset()
     changed = frozenset((found or "").split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
 
