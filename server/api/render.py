@@ -32,6 +32,7 @@ Start = Callable[[Item], bytes]  # `{` and the columns, without the end of the o
 Write = Callable[[Any, str, list[bytes]], None]  # (document or component, locale it is in, out)
 Member = Callable[[Row, Document | None, str, list[bytes]], None]
 Keep = Callable[[Document, str], bool]
+_STEPS_OF_MEMBER = 2  # to follow a relation, and to show where it leads
 
 
 class Renderer:
@@ -89,11 +90,11 @@ class Renderer:
             members[0] = (members[0][0][1:], members[0][1])
         end = last + (b"}}" if wrapped else b"}")
         localized = document and type_.localized
-        count, spend = len(members), self.view.budget.spend
+        steps, spend = _STEPS_OF_MEMBER * len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: list[bytes]) -> None:
             # The members of an object at once; those that are lists count for themselves as well.
-            spend(count)
+            spend(steps)
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
             owner = item if document else None

@@ -19,7 +19,7 @@ from server.search.words import fold, language_of, terms
 Ranked = list[tuple[float, Document]]  # with their scores, best first
 _SPACE = re.compile(r"\s+")
 _STEPS = 20  # that it takes to read the texts of a version
-_SEARCHED_IN_A_STEP = 6  # as a power of two: that many characters, for each clause
+_READ_IN_A_STEP = 6  # as a power of two: that many characters, to fold them and for each clause
 
 
 def scan(
@@ -40,7 +40,7 @@ def scan(
             tests[language] = [_Needle(clause, language) for clause in question.wanted]
             out[language] = [_Needle(clause, language) for clause in question.unwanted]
         folded = [(text, _folded(text)) for text in texts(version.document, settings)]
-        budget.spend(_STEPS + (clauses * sum(len(said) for _, said in folded) >> _SEARCHED_IN_A_STEP))
+        budget.spend(_STEPS + ((clauses + 1) * sum(len(said) for _, said in folded) >> _READ_IN_A_STEP))
         if any(needle.rate(folded) for needle in out[language]):
             continue
         rates = [needle.rate(folded) for needle in tests[language]]

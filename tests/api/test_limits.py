@@ -30,6 +30,7 @@ SCHEMA = {
                 "title": name,
                 "text": "x" * 1500,
                 "rank": i,
+                "next": NAMES[(i + 1) % len(NAMES)],
                 "data": [i],
                 "group": "one",
                 "parts": [{"n": n, "to": "one"} for n in range(5)],
@@ -65,6 +66,8 @@ HONEST = (
 COLUMNS = ("title", "text", "rank", "data", "locale", "createdAt", "updatedAt")
 COSTLY = {
     "populate": "populate[group][populate][notes][fields]=rank",
+    "populate to one": "pagination[limit]=50&"
+    + "&".join(f"populate{'[next][populate]' * n}[next][fields]=rank" for n in range(7)),
     "counting": "populate[group][populate][notes][count]=true&pagination[limit]=25",
     "filters of what is populated": "populate[group][populate][notes][filters][data][$contains]=7",
     "sorting of what is populated": "&".join(
@@ -120,6 +123,18 @@ def test_an_answer_that_would_be_too_large_is_refused(api: Api, query: str) -> N
 def test_a_search_without_an_index_is_read_within_the_limits(api: Api) -> None:
     error = api.get("/search?q=xx+yy", "public").error
     assert error["details"] == {"limit": "steps"}
+
+
+def test_a_search_without_an_index_costs_the_reading_of_texts_as_well(make_api: MakeApi) -> None:
+    texts = {name: {"text": "x " * 3200} for name in NAMES[:5]}
+    api = make_api(
+        {
+            "site.yaml": f"{LIMITS}search: {{index: false}}\n{PUBLIC}",
+            **collection("note", {"text": {"type": "text"}}),
+            **documents("notes", **texts),
+        }
+    )
+    assert api.get("/search?q=yy", "public").error["details"] == {"limit": "steps"}
 
 
 def test_lists_of_files_and_users_have_the_same_limits(make_api: MakeApi) -> None:
