@@ -77,7 +77,10 @@ IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
 OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its own, to a read of a file
 UPLOADING = "/api/upload"
 OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
+OF_REPOSITORY = ("/history", "/branches")
+OF_ACCOUNTS = ("auth", "users", "users-permissions")  # below /api
 BATCH = "/batch"
+READ_ONLY = "The site is served as it was at commit {}, so that nothing can be written"
 WITH_AT = ("/api/", "/uploads/")  # how the paths begin that take `at`, beside that of search
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
@@ -110,11 +113,13 @@ class Front:
             environ[STATE] = state = self.site.current()
             within, counted = self._admit(environ, state.settings)
             environ[BUDGET] = budget = self._budget(environ, state.settings)
+            if self.past.held and _changes_content(environ):
+                raise ForbiddenError(READ_ONLY.format(self.past.held.commit[:10]))
             if REFUSED in environ:
                 raise environ.pop(REFUSED)
             if not within:
                 raise RateLimitError()
-            if COMMIT in environ or "at=" in environ.get("QUERY_STRING", ""):
+            if COMMIT in environ or self.past.held or "at=" in environ.get("QUERY_STRING", ""):
                 environ[STATE] = state = self._past(environ, state)
             shown = self._answer(environ, state)
         except (Postponed, ClientGone):
@@ -138,6 +143,8 @@ class Front:
         Raises UnauthorizedError.
         """
         state, path = self.site.current(), environ["PATH_INFO"]
+        if self.past.held:
+            return SMALL
         content, batch = content_at(path, state.schema), path.rstrip("/") == BATCH
         if content is None and not batch and path != UPLOADING and not path.startswith(f"{UPLOADING}/"):
             return SMALL
@@ -192,7 +199,8 @@ class Front:
         return _represent(self.handle(environ), environ, state)
 
     def _past(self, environ: Environ, state: State) -> State:
-        """The state at the commit that a read names with `at`; the current one where it names none.
+        """The state at the commit that a read names with `at`; where it names none, that at the commit which
+        the whole site is served at, or the current one.
 
         Raises ForbiddenError, ValidationError, ConflictError, and Postponed.
         """
@@ -201,7 +209,7 @@ class Front:
         path, params = environ["PATH_INFO"], parse_query(environ["QUERY_STRING"])
         name = params.get("at")
         if name is None or not (path.startswith(WITH_AT) or path.rstrip("/") == "/search"):
-            return state
+            return self._held(environ, state)
         if environ["REQUEST_METHOD"] not in READING:
             raise ValidationError("at is for reads; a past state can't be changed")
         if not isinstance(name, str):
@@ -217,6 +225,14 @@ class Front:
         asked = (part for part in environ["QUERY_STRING"].split("&") if not part.startswith("at="))
         environ["QUERY_STRING"] = "&".join(asked)
         return past
+
+    def _held(self, environ: Environ, state: State) -> State:
+        """The state that the whole site is served at. What is told of the repository is of today."""
+        held = self.past.held
+        if held is None or environ["PATH_INFO"].startswith(OF_REPOSITORY):
+            return state
+        environ[COMMIT] = AnsweredCommit(held.commit, lasting=False)
+        return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
         """The commit that `at` names, where the actor may read it: that of a branch, or any."""
@@ -279,6 +295,14 @@ class Front:
 def _counter(rate: str) -> Count | None:
     """What counts the requests of each client, where a site limits them."""
     return cast(Count, import_module("server.api.limiting").Limiter(rate).count) if rate else None
+
+
+def _changes_content(environ: Environ) -> bool:
+    """Whether a request is to change anything but users and their sessions."""
+    if environ["REQUEST_METHOD"] in (*READING, "OPTIONS"):
+        return False
+    parts = environ["PATH_INFO"].split("/", 3)
+    return parts[1:2] != ["api"] or parts[2:3] == [] or parts[2] not in OF_ACCOUNTS
 
 
 def _as_of(commit: AnsweredCommit, shown: Representation) -> Representation:

@@ -100,6 +100,7 @@ class Shared:
 
 def serve(
     site: Site,
+    past: PastStates,
     shared: Shared,
     generation: Generation,
     workers: int,
@@ -108,6 +109,7 @@ def serve(
 ) -> None:
     """Serve a loaded site until SIGTERM, or until another generation does; then finish what has begun.
 
+    Where `past` holds a state, that is what is served, and nothing can be written.
     Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
     called once, and `report` of each change: of a write, in the process that wrote, and of what changed on
     disk in one process alone.
@@ -117,7 +119,7 @@ def serve(
     site.report = report
     key = session_key(site.root)
     use_key(key)
-    prepare_texts(site.state.snapshot)
+    prepare_texts((past.held or site).state.snapshot)
     if generation.number == 1:
         site.share(log)
         shared.listener.listen(WAITING)
@@ -129,7 +131,7 @@ def serve(
     retiring = threading.Event()
 
     def work() -> None:
-        app, leader = _start(site, log, key, report)
+        app, leader = _start(site, past, log, key, report)
         server = HttpServer(app, shared.listener, partial(incoming_folder, site.root))
         threading.Thread(target=_retire, args=(retiring, leader, server), daemon=True).start()
         generation.answers()
@@ -140,7 +142,9 @@ def serve(
     Supervisor(workers, work, generation.leash, retiring.set).run()
 
 
-def _start(site: Site, log: ChangeLog, key: str, report: Report) -> tuple[Front, Background]:
+def _start(
+    site: Site, past: PastStates, log: ChangeLog, key: str, report: Report
+) -> tuple[Front, Background]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
@@ -150,7 +154,7 @@ def _start(site: Site, log: ChangeLog, key: str, report: Report) -> tuple[Front,
     follower(site).start()
     leader = Background("leader", partial(_lead, site, log, report))
     leader.start()
-    return make_app(site, key), leader
+    return make_app(site, key, past), leader
 
 
 def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -> None:
@@ -160,13 +164,13 @@ def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -
     leader.stop()
 
 
-def make_app(site: Site, key: str = "") -> Front:
+def make_app(site: Site, key: str = "", past: PastStates | None = None) -> Front:
     """The entrance to a site, whose handlers are loaded when the first request needs one.
 
-    `key` is that of its sessions, where it is known.
+    `key` is that of its sessions, and `past` its states at commits, where these are known.
     """
     identities = Identities(site.root, site.state.settings, key=key)
-    past = PastStates(site)
+    past = past or PastStates(site)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past))
     return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past)
 

@@ -24,9 +24,23 @@ class Terminal:
     quiet: bool = False
     verbose: bool = False
 
-    def ready(self, state: State, problems: Sequence[Problem], seconds: float, url: str) -> None:
-        """Print what there is, what is wrong with it, and the address."""
+    def ready(
+        self,
+        state: State,
+        problems: Sequence[Problem],
+        seconds: float,
+        url: str,
+        commit: tuple[str, str, str] | None = None,
+    ) -> None:
+        """Print what there is, what is wrong with it, and the address.
+
+        `commit` is the id, date and subject of the one that is served, where it is not the files.
+        """
         lines = [] if self.quiet else list(_contents(state, seconds))
+        if commit and not self.quiet:
+            id_, date, subject = commit
+            lines.append(f"  as it was at commit {id_[:10]} of {date}: {printable(subject)}")
+            lines.append("  to read alone; who may read what is as it is today")
         errors = [p for p in problems if p.severity == "error"]
         warnings = [] if self.quiet else [p for p in problems if p.severity == "warning"]
         if self.verbose or not warnings:

@@ -15,11 +15,14 @@ from server.api.serving.generations import Generation, Generations
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.commands.announce import Terminal
 from server.errors import SetupError
+from server.history.past import PastStates
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import configure
 from server.site.loading import NICE, cores
 from server.site.site import Site
+from server.storage.git.refs import describe
+from server.tools.past import find_commit, past_states
 from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
 
 LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, and tells of them.
@@ -32,53 +35,70 @@ LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, an
 @click.option(
     "--workers", type=click.IntRange(1, 64), help="Processes that answer. [default: the cores, up to 4]"
 )
+@click.option("--at", "name", metavar="REF", help="Serve the site as it was at a commit, to read alone.")
 @click.option("--quiet", is_flag=True, help="Print the address and errors alone.")
 @click.option("--verbose", is_flag=True, help="Print every file that is read or written, and every problem.")
 @click.option("--reload", is_flag=True, hidden=True)
 @one_line_errors
 def serve_command(
-    root: Path, host: str, port: int, workers: int | None, quiet: bool, verbose: bool, reload: bool
+    root: Path,
+    host: str,
+    port: int,
+    workers: int | None,
+    name: str | None,
+    quiet: bool,
+    verbose: bool,
+    reload: bool,
 ) -> None:
     """Serve a site. Files that change are served changed, without a restart."""
-    if quiet and verbose:
-        raise click.UsageError("--quiet and --verbose exclude each other.")
-    terminal = Terminal(quiet=quiet, verbose=verbose)
+    terminal = _terminal(quiet=quiet, verbose=verbose)
     check_site(root)
     configure(root)  # so that what is broken is told before anything begins
+    commit = "" if name is None else find_commit(root, name)
+    report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
     shared = Shared(ChangeLog(), bind(host, port))
 
     @one_line_errors
     def first(generation: Generation) -> None:
         began = time.perf_counter()
         site = Site(root)
-        if unusable := check_accounts(site):
-            click.secho(f"  ✗ {unusable}; until that is repaired, nobody can log in", fg="red")
+        _tell_of_accounts(site)
         site.recover()
         with progress_bar("Reading files") as progress:
             site.load(progress, cores())
+        past = past_states(site, commit)
         seconds = time.perf_counter() - began
         count = worker_count(workers, site.state.settings)
         if workers and count < workers:
             click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
-        forking = multiprocessing.get_context("fork")
-        ready = forking.Event()
-        reported = (site, terminal, seconds, host, port, ready)
-        forking.Process(target=_report_ready, args=reported, daemon=True).start()
-        serve(site, shared, generation, count, ready.set, partial(_report, site, terminal))
+        ready = _report_when_ready(site, past, terminal, seconds, host, port)
+        serve(site, past, shared, generation, count, ready.set, partial(_report, site, report_to))
 
     def next_one(generation: Generation) -> None:
         try:
             site = Site(root)
             site.load(cores=cores(), nice=NICE)
+            past = past_states(site, commit)
         except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
             return
         count = worker_count(workers, site.state.settings)
-        serve(site, shared, generation, count, _nothing, partial(_report, site, terminal))
+        serve(site, past, shared, generation, count, _nothing, partial(_report, site, report_to))
 
     def begin(generation: Generation) -> None:
         (first if generation.number == 1 else next_one)(generation)
 
     sys.exit(Generations(begin, shared.log.end_lag).run())
+
+
+def _terminal(*, quiet: bool, verbose: bool) -> Terminal:
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose exclude each other.")
+    return Terminal(quiet=quiet, verbose=verbose)
+
+
+def _tell_of_accounts(site: Site) -> None:
+    if unusable := check_accounts(site):
+        click.secho(f"  ✗ {unusable}; until that is repaired, nobody can log in", fg="red")
 
 
 def _nothing() -> None:
@@ -93,7 +113,20 @@ def _report(site: Site, terminal: Terminal, change: Change, seconds: float) -> N
         terminal.change(shown, seconds)
 
 
-def _report_ready(site: Site, terminal: Terminal, seconds: float, host: str, port: int, ready: Event) -> None:
+def _report_when_ready(
+    site: Site, past: PastStates, terminal: Terminal, seconds: float, host: str, port: int
+) -> Event:
+    """Have `_report_ready` print what there is, once the event that is returned is set."""
+    forking = multiprocessing.get_context("fork")
+    ready = forking.Event()
+    reported = (site, past, terminal, seconds, host, port, ready)
+    forking.Process(target=_report_ready, args=reported, daemon=True).start()
+    return ready
+
+
+def _report_ready(
+    site: Site, past: PastStates, terminal: Terminal, seconds: float, host: str, port: int, ready: Event
+) -> None:
     """Print what there is and what is wrong with it, once a worker is ready.
 
     It looks at every document, which makes a copy of the memory that they take. So it runs in a process of
@@ -103,5 +136,10 @@ def _report_ready(site: Site, terminal: Terminal, seconds: float, host: str, por
     if not ready.wait(LONGEST_START_S):
         return
     shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{port}/"
+    if past.held:
+        commit = past.held.commit
+        terminal.ready(past.held.state, [], seconds, url, (commit, *describe(site.root, commit)))
+        return
     problems = [problem for problem in site.problems if not site.state.settings.ignores(problem)]
-    terminal.ready(site.state, problems, seconds, f"http://{shown}:{port}/")
+    terminal.ready(site.state, problems, seconds, url)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 from server.bounded import Cache
 from server.config.model import Settings
-from server.errors import ConflictError, SetupError, ValidationError
+from server.errors import ConflictError, SetupError
 from server.history.commit_files import Blobs, Known, configuration_files, read_configuration, read_entries
+from server.history.names import find_named, no_repository, require_head
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot, apply, build
 from server.index.text_search import Found
@@ -24,9 +25,6 @@ from server.storage.git.refs import (
     COMMIT_ID,
     HEADS,
     branch_commit,
-    commit_at,
-    find_commit,
-    head_commit,
     read_time,
     refs_mark,
 )
@@ -39,8 +37,6 @@ SMALL_CACHE = 2 * 1024 * 1024  # of what is rendered with all that it populates,
 _PER_FILE = 600  # bytes that a file takes in a state, beside its text
 _CANDIDATES = 4  # of the states that are kept, the last ones, among which the nearest is looked for
 _NAMES = 256  # names whose commit is remembered
-NO_REPOSITORY = "The site is in no git repository; run git init in its folder and commit it first"
-NO_COMMIT = "The site's git repository has no commit yet; commit it first"
 # What decides how content is read and answered. All else, such as roles and limits, is as it is today.
 OF_THEN = (
     "name", "default_locale", "locales", "page_size", "max_page_size", "populate_with_pagination", "populate",
@@ -72,13 +68,14 @@ class PastStates:
         self._fragments = Fragments()  # of documents that are in no current state
         self._head: tuple[str, Blobs] = ("", {})  # the commit that is checked out, and its files
         self._lock = threading.Lock()
+        self.held: PastState | None = None  # the state that all requests are answered from, where one is
 
     def resolve(self, name: str) -> str:
         """The commit that somebody means: by an id, a tag, a branch or a time, such as `2026-11-01`.
 
         Raises ValidationError where it means none, ConflictError in a site without commits.
         """
-        if COMMIT_ID.fullmatch(name) and self._kept.get(name):
+        if COMMIT_ID.fullmatch(name) and self._known(name):
             return name
         return self._named(name, self._find)
 
@@ -93,7 +90,7 @@ class PastStates:
         """What `find` says of a name, which is asked again when it may say otherwise."""
         folder, key = self.site.git.folder, kind + name
         if folder is None:
-            raise ConflictError(NO_REPOSITORY)
+            raise ConflictError(no_repository())
         mark, known = refs_mark(folder, name), self._names.get(key)
         if known is None or known[0] != mark:
             if len(self._names) >= _NAMES:
@@ -106,15 +103,7 @@ class PastStates:
         return branch_commit(self.site.root, name)
 
     def _find(self, name: str) -> str:
-        head, time = self.require_commits(), read_time(name)
-        commit = find_commit(self.site.root, name)
-        if not commit and time is not None:
-            commit = commit_at(self.log, head, time)
-            if not commit:
-                raise ValidationError(f'There is no commit from "{name}" or before')
-        if not commit:
-            raise ValidationError(f'"{name[:100]}" is no commit, tag, branch or time, such as 2026-11-01')
-        return commit
+        return find_named(self.site.root, self.log, name)
 
     def time_of(self, text: str) -> float | None:
         """The time that a text names, of a date its beginning, in seconds since 1970; None if it is none."""
@@ -133,13 +122,22 @@ class PastStates:
         moved = self.changed_between(first, committed.commit) if committed.commit != first else set()
         return now | gone | moved
 
+    def hold(self, commit: str) -> PastState:
+        """Make the state at a commit, and keep it whatever else is asked for. Raises ConflictError."""
+        self.held = self.at(commit)
+        return self.held
+
     def is_kept(self, commit: str) -> bool:
         """Whether the state at a commit is there, without having to be made."""
-        return self._kept.get(commit) is not None
+        return self._known(commit) is not None
+
+    def _known(self, commit: str) -> PastState | None:
+        held = self.held
+        return held if held and held.commit == commit else self._kept.get(commit)
 
     def at(self, commit: str) -> PastState:
         """The state at a commit. Raises ConflictError where the configuration at that commit is broken."""
-        past = self._kept.get(commit)
+        past = self._known(commit)
         if past is not None:
             return past
         with self._lock:
@@ -162,12 +160,7 @@ class PastStates:
 
     def require_commits(self) -> str:
         """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
-        if self.site.git.folder is None:
-            raise ConflictError(NO_REPOSITORY)
-        head = head_commit(self.site.root)
-        if not head:
-            raise ConflictError(NO_COMMIT)
-        return head
+        return require_head(self.site.root)
 
     def _make(self, commit: str) -> PastState:
         root = self.site.root

@@ -80,3 +80,10 @@ def refs_mark(folder: Path, name: str) -> object:
     places = [shared / "refs" / kind / name for kind in ("heads", "tags", "remotes")]
     places += [folder / "HEAD", shared / "packed-refs", shared / "reftable" / "tables.list", folder / name]
     return tuple(signature_of(place) for place in places)
+
+
+def describe(root: Path, commit: str) -> tuple[str, str]:
+    """The date of a commit, as its committer had it, and the subject of its message."""
+    printed = git(root, "log", "-1", "--no-show-signature", "--format=%cI%x00%s", "--end-of-options", commit)
+    date, _, subject = (printed or "").strip().partition("\0")
+    return date, subject

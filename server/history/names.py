@@ -1,0 +1,42 @@
+"""The commit that somebody names, and what is wrong where there is none."""
+
+import shutil
+from pathlib import Path
+
+from server.errors import ConflictError, ValidationError
+from server.storage.git.log import CommitLog
+from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
+from server.storage.git.repository import git_folder
+
+NO_GIT = "git is not installed, or not in PATH; the history of a site is read with it"
+NO_REPOSITORY = "The site is in no git repository; run git init in its folder and commit it first"
+NO_COMMIT = "The site's git repository has no commit yet; commit it first"
+
+
+def no_repository() -> str:
+    """Why a site has no repository."""
+    return NO_REPOSITORY if shutil.which("git") else NO_GIT
+
+
+def require_head(root: Path) -> str:
+    """The id of the commit that is checked out. Raises ConflictError in a site without commits."""
+    head = head_commit(root)
+    if not head:
+        raise ConflictError(NO_COMMIT if git_folder(root) else no_repository())
+    return head
+
+
+def find_named(root: Path, log: CommitLog, name: str) -> str:
+    """The commit that a name means: an id, a tag, a branch or a time, such as `2026-11-01`.
+
+    Raises ValidationError where it means none, ConflictError in a site without commits.
+    """
+    head, time = require_head(root), read_time(name)
+    commit = find_commit(root, name)
+    if not commit and time is not None:
+        commit = commit_at(log, head, time)
+        if not commit:
+            raise ValidationError(f'There is no commit from "{name}" or before')
+    if not commit:
+        raise ValidationError(f'"{name[:100]}" is no commit, tag, branch or time, such as 2026-11-01')
+    return commit
