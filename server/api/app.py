@@ -71,7 +71,7 @@ def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
     app.register_blueprint(users.blueprint(identities))
     app.register_blueprint(builder.blueprint(identities))
     app.register_blueprint(i18n.blueprint(site, identities))
-    app.register_blueprint(content.blueprint(site, identities))
+    app.register_blueprint(content.blueprint(site, identities, past))
     app.register_blueprint(batch.blueprint(site, identities))
     app.register_blueprint(uploads.blueprint(site, past))
     app.register_blueprint(openapi.blueprint(identities))

@@ -101,13 +101,32 @@ def write_signed(
     """
     if state_of(request).settings.commit is None:
         return site.write(prepare, wanted)
+    by = authorship(identities, request, addressed, message)
+    state, result, commit = site.write_as(by, prepare, wanted)
+    tell_commit(commit)
+    return state, result
+
+
+def authorship(
+    identities: Identities,
+    request: Request,
+    addressed: Callable[[Result], Collection[Key]] | None = None,
+    message: str = "",
+) -> Authorship:
+    """Who a write is by, with the message in the header of the request, or else `message`.
+
+    Raises ValidationError for one that is too long.
+    """
     actor = identities.actor(request)
     name, email = identities.signature(actor)
     said = wsgi_text(request.environ.get("HTTP_QUIRE_MESSAGE", "")) or message
     if len(said) > LONGEST_MESSAGE:
         raise ValidationError(f"{MESSAGE} must have at most {LONGEST_MESSAGE:,} characters")
-    by = Authorship(actor.name, name, email, said, addressed)
-    state, result, commit = site.write_as(by, prepare, wanted)
+    return Authorship(actor.name, name, email, said, addressed)
+
+
+def tell_commit(commit: str) -> None:
+    """Name a commit in the answer to the current request, if there is one."""
 
     def tell(response: Response) -> Response:
         if commit:
@@ -115,4 +134,3 @@ def write_signed(
         return response
 
     after_this_request(tell)
-    return state, result

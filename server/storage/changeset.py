@@ -1,13 +1,44 @@
-"""The files of a change that is being prepared: what they will hold, compared with what is on disk."""
+"""The files of a change that is being prepared: what they will hold, compared with what they hold now."""
 
 import errno
 import os
 from pathlib import Path
+from typing import Protocol
 
 from server.errors import ApiError, ConflictError, StorageError
 from server.storage.files import Signature, signature
 from server.storage.journal import Write
 from server.storage.links import LEADS_ASTRAY, open_file
+
+
+class Files(Protocol):
+    """The files that a change is made of: those of a working tree, or of a commit."""
+
+    def signature(self, path: str) -> Signature | None:
+        """The signature of a file; None where there is none. Raises OSError."""
+
+    def read(self, path: str) -> tuple[bytes, Signature]:
+        """What is in a file, and its signature at that time. Raises OSError."""
+
+
+class WorkingTree:
+    """The files of a site on disk."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def signature(self, path: str) -> Signature | None:
+        """See `Files`."""
+        try:
+            return signature(os.stat(self.root / path))
+        except FileNotFoundError:
+            return None
+
+    def read(self, path: str) -> tuple[bytes, Signature]:
+        """See `Files`."""
+        with open(open_file(self.root, path), "rb") as file:
+            found = signature(os.fstat(file.fileno()))
+            return file.read(), found
 
 
 class Changeset:
@@ -17,8 +48,10 @@ class Changeset:
     that has changed since.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, files: Files | None = None) -> None:
+        """`files`: what there is now, where that is not the site's files on disk."""
         self.root = root
+        self._files = files or WorkingTree(root)
         self._signatures: dict[str, Signature | None] = {}
         self._read: dict[str, bytes] = {}
         self._texts: dict[str, str | None] = {}
@@ -97,18 +130,14 @@ class Changeset:
     def _signature(self, path: str) -> Signature | None:
         if path not in self._signatures:
             try:
-                self._signatures[path] = signature(os.stat(self.root / path))
-            except FileNotFoundError:
-                self._signatures[path] = None
+                self._signatures[path] = self._files.signature(path)
             except OSError as error:
                 raise _refusal(path, error) from error
         return self._signatures[path]
 
     def _bytes(self, path: str) -> bytes:
         if path not in self._read:
-            with open(open_file(self.root, path), "rb") as file:
-                self._signatures[path] = signature(os.fstat(file.fileno()))
-                self._read[path] = file.read()
+            self._read[path], self._signatures[path] = self._files.read(path)
         return self._read[path]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from server.api.openapi.operations import TAG, WRITE, answer, json_content, operation
 from server.api.openapi.types import TypeSchemas, ref
 from server.api.openapi.values import JsonSchema
-from server.auth.permissions import Actor
+from server.auth.permissions import Actor, may_branch
 from server.schema.model import Type
 
 Examples = Callable[
@@ -101,8 +101,8 @@ class ContentPaths:
             f"delete{name}",
             f"Delete a {type_.singular}" + (", or one locale of it" if type_.localized else ""),
             answers={204: answer("It is gone, or never was.")},
-            parameters=[*[_shared("localeOfList")] * type_.localized, _shared("ifMatch")],
-            errors=(*WRITE, 412),
+            parameters=[*[_shared("localeOfList")] * type_.localized, *self._branch(), _shared("ifMatch")],
+            errors=(*WRITE, *[404] * len(self._branch()), 412),
         )
         return {"get": (find, found), "put": ("update", changed), "delete": ("delete", gone)}
 
@@ -133,7 +133,12 @@ class ContentPaths:
     def _writing(self, type_: Type) -> list[JsonSchema]:
         found = self._showing(type_)
         found += [_shared("localeWritten")] if type_.localized else []
-        return found + ([_shared("statusWritten")] if type_.draft_publish else [])
+        return [*found, *[_shared("statusWritten")] * type_.draft_publish, *self._branch()]
+
+    def _branch(self) -> list[JsonSchema]:
+        """The parameter that names the branch to write to, for who may."""
+        may = may_branch(self.schemas.actor, "update", self.schemas.types)
+        return [_shared("branch")] if may else []
 
     def _body(self, type_: Type, name: str) -> JsonSchema:
         schema = {"type": "object", "properties": {"data": ref(name)}, "required": ["data"]}

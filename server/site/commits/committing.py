@@ -229,8 +229,7 @@ class Committer:
             self.queue.finish(write.name, commit)
 
     def _new(self, group: _Group) -> NewCommit:
-        name, _, email = self._replica.state.settings.committer.rpartition(" <")
-        committer, last = Person(name, email.rstrip(">")), group.last
+        committer, last = Person.of(self._replica.state.settings.committer), group.last
         author = Person(last.author, last.email or committer.email)
         base = group.writes[0].base
         now = int(time.time())

@@ -43,6 +43,12 @@ class Person:
     name: str
     email: str
 
+    @classmethod
+    def of(cls, ident: str) -> "Person":
+        """Who `Name <e-mail>` is."""
+        name, _, email = ident.rpartition(" <")
+        return cls(name, email.rstrip(">"))
+
     @property
     def ident(self) -> str:
         """As git has it, `Name <e-mail>`, without what would end either."""
@@ -237,7 +243,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     if head:
         lines.append(f"from {head}".encode())
     for path, file in changed.items():
-        name = _quoted(os.fsencode(repository.prefix + path))
+        name = quoted(os.fsencode(repository.prefix + path))
         lines.append(b"M %b %b %b" % (file.mode.encode(), file.id.encode(), name) if file else b"D " + name)
     none = repository.nothing.encode()
     # No name is to be left of it: the branch moves to it by itself, when the index is ready.
@@ -246,7 +252,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
     return git_as_owner(repository.root, "fast-import", *options, given=b"\n".join(lines)).decode().strip()
 
 
-def _quoted(path: bytes) -> bytes:
+def quoted(path: bytes) -> bytes:
     """A path as fast-import reads any."""
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)

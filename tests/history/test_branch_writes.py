@@ -1,0 +1,244 @@
+"""Writes with `?branch=`: to a branch that is not served, one commit each."""
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from server.history import branch_write
+from tests.git import commit_all, git
+from tests.sites import STRING, Api, collection, make, relation, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+FILES = {
+    "site.yaml": "search: {index: false}\n",
+    **collection("tag", {"name": STRING}),
+    **collection("home", {"title": STRING}, single=True),
+    **collection(
+        "note",
+        {
+            "title": {"type": "string", "required": True},
+            "body": {"type": "richtext"},
+            "tags": relation("manyToMany", "tag"),
+        },
+        drafts=True,
+    ),
+    "content/tags/sea.yaml": "name: Sea\n",
+    "content/home.yaml": "title: Welcome\n",
+    "content/notes/one.md": "---\n# A comment\ntitle: One\ntags: [sea]\n---\nThe harbour.\n",
+}
+TITLE = "/api/notes/one?fields=title"
+
+
+def serve(root: Path, place: str = "") -> Api:
+    write(root / place, FILES)
+    commit_all(root)
+    git(root, "branch", "next")
+    return make(root / place, {})
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    made = serve(tmp_path)
+    yield made
+    made.accounts.close()
+
+
+def head(api: Api, name: str = "next") -> str:
+    return git(api.root, "rev-parse", name).strip()
+
+
+def test_a_write_is_a_commit_of_its_branch_and_nothing_else(api: Api) -> None:
+    served, before = head(api, "main"), head(api)
+    index = (api.root / ".git/index").read_bytes()
+    answer = api.put(f"{TITLE}&branch=next", {"title": "Two"}, headers={"Quire-Message": "Retitle"})
+    assert (answer.status, answer.data["title"]) == (200, "Two")
+    assert answer.headers["Quire-Commit"] == head(api)
+    assert git(api.root, "log", "--format=%P %an <%ae> %cn %s", "-1", "next").strip() == (
+        f"{before} full <quire@localhost> Quire Retitle"
+    )
+    assert git(api.root, "diff", "--stat=80", "--name-only", "next~", "next") == "content/notes/one.md\n"
+    changed = git(api.root, "diff", "-U0", "next~", "next").splitlines()
+    assert [line for line in changed if line[0] in "+-" and line[:3] not in ("+++", "---")][:2] == [
+        "-title: One",
+        "+title: Two",
+    ]
+    # What is served, the working tree and the index are as before.
+    assert api.get(TITLE).data["title"] == "One"
+    assert head(api, "main") == served
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
+    assert (api.root / ".git/index").read_bytes() == index
+    assert api.get(f"{TITLE}&at=next").data["title"] == "Two"
+    assert git(api.root, "for-each-ref", "refs/quire") == ""
+
+
+def test_every_kind_of_write(api: Api) -> None:
+    made = api.post("/api/notes?branch=next", {"title": "New", "tags": ["sea"]})
+    assert made.status == 201
+    new = made.data["documentId"]
+    assert api.get(f"/api/notes/{new}").status == 404
+    assert api.get(f"/api/notes/{new}?at=next").data["title"] == "New"
+    assert api.put(f"/api/notes/{new}?branch=next&status=draft", {"title": "Newer"}).data["title"] == "Newer"
+    assert api.get(f"/api/notes/{new}?at=next").data["title"] == "New"
+    assert api.get(f"/api/notes/{new}?at=next&status=draft").data["title"] == "Newer"
+    assert api.put("/api/home?branch=next", {"title": "Bye"}).data["title"] == "Bye"
+    gone = api.ask("DELETE", "/api/notes/one?branch=next")
+    assert (gone.status, gone.headers["Quire-Commit"]) == (204, head(api))
+    assert api.get("/api/notes?at=next").ids == [new]
+    assert api.get("/api/notes").ids == ["one"]
+    assert git(api.root, "rev-list", "--count", "main..next").strip() == "4"
+
+
+def test_a_write_is_validated_against_its_branch(api: Api) -> None:
+    before = head(api)
+    assert api.put("/api/notes/one?branch=next", {"title": None}).status == 400
+    assert api.put("/api/notes/none?branch=next", {"title": "x"}).status == 404
+    assert api.put("/api/notes/one?branch=next", {"label": "x"}).status == 400
+    assert api.put("/api/notes/one?branch=none", {"title": "x"}).status == 404
+    assert api.put("/api/notes/one?branch[]=next", {"title": "x"}).status == 400
+    assert api.put("/api/notes/one?branch=", {"title": "x"}).status == 400
+    assert head(api) == before
+    # The schema and the documents are those of the branch.
+    git(api.root, "checkout", "-q", "next")
+    write(api.root, collection("note", {"title": STRING, "label": STRING}, drafts=True))
+    write(api.root, {"content/tags/fog.yaml": "name: Fog\n"})
+    git(api.root, "add", "-A")
+    git(api.root, "commit", "-qm", "label")
+    git(api.root, "checkout", "-q", "main")
+    api.site.refresh()
+    assert api.put("/api/notes/one?branch=next", {"label": "x"}).data["label"] == "x"
+    assert api.put("/api/notes/one", {"label": "x"}).status == 400
+    assert api.put("/api/tags/fog?branch=next", {"name": "Mist"}).status == 200
+
+
+def test_if_match_is_about_the_version_of_the_branch(api: Api) -> None:
+    etag = api.get("/api/notes/one").headers["ETag"]
+    assert api.put("/api/notes/one", {"title": "Served"}).status == 200
+    first = api.put("/api/notes/one?branch=next", {"title": "Two"}, headers={"If-Match": etag})
+    assert first.status == 200
+    assert api.put("/api/notes/one?branch=next", {"title": "x"}, headers={"If-Match": etag}).status == 412
+    latest = {"If-Match": first.headers["ETag"]}
+    assert api.put("/api/notes/one?branch=next", {"title": "Three"}, headers=latest).status == 200
+
+
+def test_a_write_that_changes_nothing_is_no_commit(api: Api) -> None:
+    before = head(api)
+    answer = api.put("/api/notes/one?branch=next", {"title": "One"})
+    assert (answer.status, answer.headers["Quire-Commit"], head(api)) == (200, before, before)
+
+
+def test_the_branch_that_is_served_is_written_in_the_working_tree(api: Api) -> None:
+    before = head(api, "main")
+    assert api.put("/api/notes/one?branch=main", {"title": "Two"}).status == 200
+    assert "title: Two" in api.read("content/notes/one.md")
+    assert head(api, "main") == before
+    git(api.root, "checkout", "-q", "--detach")
+    assert api.put("/api/notes/one?branch=main", {"title": "Three"}).status == 200
+    assert "title: Two" in api.read("content/notes/one.md")
+    assert head(api, "main") != before
+
+
+def test_a_branch_that_is_checked_out_elsewhere_is_left_alone(api: Api, tmp_path: Path) -> None:
+    git(api.root, "worktree", "add", "-q", str(tmp_path.with_name(f"{tmp_path.name}-other")), "next")
+    before = head(api)
+    assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 409
+    assert head(api) == before
+
+
+def test_what_a_write_to_a_branch_takes(api: Api) -> None:
+    api.token("note", may=["note.update", "note.findOne"])
+    api.token("branch", may=["branch.update", "branch.find"])
+    api.token("both", may=["note.update", "branch.update"])
+    for who, status in {"note": 403, "branch": 403, "both": 200, "public": 403}.items():
+        assert api.put("/api/notes/one?branch=next", {"title": who}, who).status == status, who
+        assert api.ask("DELETE", "/api/notes/one?branch=next", who).status == 403
+
+
+@pytest.mark.parametrize("path", ["/batch", "/api/upload", "/api/users", "/history/notes/one/restore"])
+def test_nothing_else_is_written_to_a_branch(api: Api, path: str) -> None:
+    answer = api.ask("POST", f"{path}?branch=next", json={"operations": [], "at": "main"})
+    assert answer.status == 400
+    assert "branch" in answer.body["error"]["message"]
+
+
+def test_two_writers_at_once_both_land(api: Api) -> None:
+    def put(number: int) -> int:
+        return api.post("/api/tags?branch=next", {"name": f"Tag {number}"}).status
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(put, range(12))) == [201] * 12
+    assert len(api.get("/api/tags?at=next").ids) == 13
+    assert git(api.root, "rev-list", "--count", "main..next").strip() == "12"
+    assert git(api.root, "fsck", "--strict") == ""
+
+
+def test_a_writer_that_was_overtaken_writes_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else commits to the branch after a write was prepared, and before the branch moves."""
+    move, calls = branch_write.move_branch, []
+
+    def overtaken(root: Path, name: str, *rest: str) -> bool:
+        if not calls:
+            calls.append(name)
+            tree = git(root, "rev-parse", "next^{tree}").strip()
+            other = git(root, "commit-tree", tree, "-p", "next", "-m", "other").strip()
+            git(root, "update-ref", "refs/heads/next", other)
+        return move(root, name, *rest)
+
+    monkeypatch.setattr(branch_write, "move_branch", overtaken)
+    assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
+    subjects = git(api.root, "log", "--format=%s", "main..next").split("\n")
+    assert subjects == ['Update note "Two"', "other", ""]
+
+
+def test_links_are_not_replaced(api: Api) -> None:
+    git(api.root, "checkout", "-q", "next")
+    (api.root / "content/tags").rename(api.root / "content/labels")
+    (api.root / "content/tags").symlink_to("labels")
+    git(api.root, "add", "-A")
+    git(api.root, "commit", "-qm", "link")
+    git(api.root, "checkout", "-q", "main")
+    api.site.refresh()
+    before = head(api)
+    assert api.put("/api/tags/sea?branch=next", {"name": "x"}).status == 409
+    assert api.post("/api/tags?branch=next", {"name": "x"}).status == 409
+    assert head(api) == before
+
+
+def test_hooks_and_filters_do_not_run(api: Api) -> None:
+    hook = "#!/bin/sh\ntouch ran; exit 1\n"
+    for name in ("pre-commit", "reference-transaction", "post-commit", "update"):
+        write(api.root, {f".git/hooks/{name}": hook})
+        (api.root / f".git/hooks/{name}").chmod(0o755)
+    git(api.root, "config", "filter.x.clean", "touch ran; cat")
+    write(api.root, {".git/info/attributes": "* filter=x\n"})
+    assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
+    assert not list(api.root.rglob("ran"))
+
+
+@pytest.mark.parametrize("place", ["site", 'a "b"/s'])
+def test_a_site_in_a_folder_of_its_repository(tmp_path: Path, place: str) -> None:
+    write(tmp_path, {"content/notes/one.md": "not the site's\n"})
+    api = serve(tmp_path, place)
+    assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
+    changed = git(tmp_path, "diff", "--name-only", "-z", "main", "next")
+    assert changed == f"{place}/content/notes/one.md\0"
+    api.accounts.close()
+
+
+def test_shallow_clones_and_repositories_of_sha256(tmp_path: Path) -> None:
+    first = serve(tmp_path / "first")
+    first.accounts.close()
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{tmp_path}/first", "clone")
+    git(tmp_path / "clone", "branch", "next")
+    write(tmp_path / "other", FILES)
+    git(tmp_path / "other", "init", "-q", "-b", "main", "--object-format=sha256")
+    commit_all(tmp_path / "other")
+    git(tmp_path / "other", "branch", "next")
+    for name in ("clone", "other"):
+        api = make(tmp_path / name, {})
+        assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
+        assert api.get(f"{TITLE}&at=next").data["title"] == "Two"
+        api.accounts.close()
