@@ -1,15 +1,19 @@
 """`quire export`: the API as static files."""
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
 from server.errors import SetupError
 from server.site.site import Site
+from server.storage.git.refs import describe
 from server.storage.git.repository import is_shallow
 from server.tools.export.run import Done, ExportOptions, export
-from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
+from server.tools.export.target import check_target
+from server.tools.past import find_commit, past_site
+from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, site_option
 
 SHOWN_PROBLEMS = 10
 
@@ -17,6 +21,7 @@ SHOWN_PROBLEMS = 10
 @click.command("export")
 @click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
 @site_option
+@click.option("--at", "name", metavar="REF", help="Export the site as it was at a commit.")
 @click.option("--role", default="public", show_default=True, help="Export what this role may see.")
 @click.option("--everything", is_flag=True, help="Export what a read-only token may see: all types.")
 @click.option("--drafts", is_flag=True, help="Export drafts in place of what is published.")
@@ -27,6 +32,7 @@ SHOWN_PROBLEMS = 10
 def export_command(
     root: Path,
     target: Path,
+    name: str | None,
     role: str,
     everything: bool,
     drafts: bool,
@@ -40,17 +46,21 @@ def export_command(
     """
     began = time.perf_counter()
     check_site(root)
-    site = Site(root)
-    site.recover()
-    with progress_bar("Reading files") as reading:
-        site.load(reading)
-    _refuse_broken(site, skip_broken)
-    options = ExportOptions(role, everything, drafts, base_url, force)
-    done = export(site, target, options, progress_bar)
-    _report(site, options, target, done, time.perf_counter() - began)
+    commit = "" if name is None else find_commit(root, name)
+    options = ExportOptions(role, everything, drafts, base_url, force, commit)
+    if commit:
+        check_target(target, Site(root))
+    with past_site(root, commit) if commit else nullcontext(root) as folder:
+        site = Site(folder)
+        site.recover()
+        with progress_bar("Reading files") as reading:
+            site.load(reading)
+        _refuse_broken(site, root, skip_broken)
+        done = export(site, target, options, progress_bar)
+        _report(site, options, target, done, time.perf_counter() - began)
 
 
-def _refuse_broken(site: Site, skip_broken: bool) -> None:
+def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
     """Refuse a site with files that can't be served: their documents would be removed from the export."""
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:SHOWN_PROBLEMS]:
@@ -59,7 +69,7 @@ def _refuse_broken(site: Site, skip_broken: bool) -> None:
         click.echo(f"  … and {len(errors) - SHOWN_PROBLEMS} more, which quire check shows", err=True)
     if errors and not skip_broken:
         what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
-        raise SetupError(str(site.root), None, what, "or left out, with --skip-broken")
+        raise SetupError(str(root), None, what, "or left out, with --skip-broken")
 
 
 def _report(site: Site, options: ExportOptions, target: Path, done: Done, seconds: float) -> None:
@@ -71,6 +81,9 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
     who = "a read-only token" if options.everything else f"the role {options.role}"
     drafts = ", with drafts" if options.drafts else ""
     click.echo(f"{state.settings.name}, as {who} sees it{drafts} → {target}")
+    if options.commit:
+        date, subject = describe(site.root, options.commit)
+        click.echo(f"  as it was at commit {options.commit[:10]} of {date}: {printable(subject)}")
     if done.files:
         counts.append(f"{done.files} media file{'s' * (done.files != 1)}")
     click.echo(f"  {', '.join(counts) or 'nothing'}")

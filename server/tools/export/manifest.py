@@ -30,13 +30,16 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of an export by path. `role` and `drafts` say for whom it was made."""
+    """The files of an export by path. `role` and `drafts` say for whom it was made, `commit` of which state
+    where that was named.
+    """
 
     site: str
     role: str
     drafts: bool = False
     base_url: str = ""
     files: Mapping[str, ExportedFile] = field(default_factory=dict)
+    commit: str = ""
 
     def text(self) -> str:
         """The manifest as JSON, with one line for each file, sorted by path."""
@@ -46,6 +49,7 @@ class Manifest:
             "role": self.role,
             "drafts": self.drafts,
             "baseUrl": self.base_url,
+            **({"commit": self.commit} if self.commit else {}),
         }
         lines = [
             f"{json.dumps(path, ensure_ascii=False)}: {_file_line(entry)}"

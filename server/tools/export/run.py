@@ -27,13 +27,17 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """The options of an export: for which role, with drafts or not, how addresses of media begin."""
+    """The options of an export: for which role, with drafts or not, how addresses of media begin.
+
+    `commit` is the one that the site is at, where that is not what is there now.
+    """
 
     role: str = "public"
     everything: bool = False
     drafts: bool = False
     base_url: str = ""
     force: bool = False
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
     with bar("Scaling images") as progress:
         unscaled = make_formats(site, progress)
     contents = SiteExport(with_base_url(site.state, base) if base else site.state, access)
-    manifest = Manifest(settings.name, access.actor.name, options.drafts, base)
+    manifest = Manifest(settings.name, access.actor.name, options.drafts, base, commit=options.commit)
     paths = contents.paths()
     with opened(target, manifest, force=options.force) as folder, bar("Exporting") as progress:
         folder.claim(paths)
