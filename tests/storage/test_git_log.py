@@ -49,6 +49,35 @@ def test_a_commit_says_who_when_why_and_what(root: Path) -> None:
     assert {change.path for change in first.changes} == {"content/a.md", "content/b.md"}
 
 
+@pytest.mark.parametrize(
+    ("author", "committer", "times"),
+    [
+        ("Zoë <z@x.org> 99999999999999 +0000", "Bo <b@x.org> 1000 +0000", (253402300799, 1000)),
+        ("Zoë <z@x.org> 1000 +0000", "Bo <b@x.org> 253402300800 +0000", (1000, 253402300799)),
+        ("Zoë <z@x.org>", "Bo <b@x.org> -1 +0000", (0, 0)),
+        ("Zo\x1fë\x1f1\x1f <z@x.org> 1000 +0000", "Bo 1000 +0000", (1000, 0)),
+    ],
+)
+def test_a_commit_with_odd_times_and_names_can_be_read(
+    root: Path, author: str, committer: str, times: tuple[int, int]
+) -> None:
+    write(root, {"content/a.md": "ONE\n"})
+    git(root, "add", ".")
+    tree, parent = git(root, "write-tree").strip(), head_commit(root)
+    said = f"tree {tree}\nparent {parent}\nauthor {author}\ncommitter {committer}\n\nOdd\n"
+    git(root, "reset", "-q", "--hard", made_of(root, said))
+    newest = commits(root)[0]
+    assert (newest.parents, newest.authored, newest.committed) == ((parent,), *times)
+    assert newest.changes == (FileChange("M", "content/a.md"),)
+    assert read_times(root).timestamps("content/a.md", 0)
+
+
+def made_of(root: Path, commit: str) -> str:
+    """The id of a commit that is written as it is said, whatever that is."""
+    (root / "commit").write_text(commit)
+    return git(root, "hash-object", "-t", "commit", "-w", "--literally", "commit").strip()
+
+
 def test_a_rename_is_one_change(root: Path) -> None:
     git(root, "mv", "content/a.md", "content/ä b.md")
     commit(root)

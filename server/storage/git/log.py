@@ -13,8 +13,9 @@ from pathlib import Path
 
 from server.storage.git.command import git
 
-_FORMAT = "%x01%H%x1f%P%x1f%an%x1f%ae%x1f%at%x1f%ct%x1f%B"
-_VERSION = 2
+_FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
+_VERSION = 3
+_FIRST, _LAST = -62135596800, 253402300799  # seconds: the years 1 to 9999, which a timestamp can say
 FILE = "commits.jsonl"
 MOST_RENAMED = 1000  # files of one commit that are compared to find out which were renamed
 LONGEST_MESSAGE = 10_000  # characters that are kept of one
@@ -206,12 +207,17 @@ def _parsed(printed: str) -> Iterator[Commit]:
 
 
 def _commit(head: list[str], changes: list[FileChange]) -> Commit:
-    id_, parents, author, email, authored, committed, message = map(_readable, head)
+    id_, parents, authored, committed, author, email, message = map(_readable, head)
     if not changes:
         author = email = message = ""
     message = message.strip("\n")[:LONGEST_MESSAGE]
-    times = int(authored), int(committed)
+    times = _time(authored), _time(committed)
     return Commit(id_, tuple(parents.split()), author, email, *times, message, tuple(changes))
+
+
+def _time(text: str) -> int:
+    """The time of a commit as git says it: nothing where the commit has none, which counts as 1970."""
+    return min(max(int(text or 0), _FIRST), _LAST)
 
 
 def _readable(text: str) -> str:

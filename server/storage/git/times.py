@@ -15,7 +15,7 @@ from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
 FILE = "git.json"
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
