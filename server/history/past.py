@@ -91,6 +91,8 @@ class PastStates:
         folder, key = self.site.git.folder, kind + name
         if folder is None:
             raise ConflictError(no_repository())
+        if "\0" in name:  # No file has such a name, that could be looked at for a change.
+            return find(name)
         mark, known = refs_mark(folder, name), self._names.get(key)
         if known is None or known[0] != mark:
             if len(self._names) >= _NAMES:

@@ -279,6 +279,7 @@ NOTHING_TO_RESTORE: list[Any] = [
     {"at": 1},
     {"at": "nothing"},
     {"at": "--all"},
+    {"at": "main\0"},
     {"at": "main", "fields": []},
     {"at": "main", "fields": ["none"]},
     {"at": "main", "fields": ["hidden"]},
