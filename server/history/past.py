@@ -155,9 +155,12 @@ class PastStates:
         if known is None or known[0] is not past or known[1] is not today:
             then = {name: getattr(past.state.settings, name) for name in OF_THEN}
             state = replace(past.state, settings=replace(today, **then))
-            if len(self._answered) >= _NAMES:
-                self._answered.clear()
-            known = self._answered[commit] = past, today, state
+            # What is kept here as well would take memory that nothing bounds.
+            held = [self.held.commit] if self.held else []
+            kept = {*held, *(id_ for id_, _ in self._kept.items())}
+            others = {id_: answered for id_, answered in self._answered.items() if id_ in kept}
+            self._answered = {**others, commit: (past, today, state)}
+            return state
         return known[2]
 
     def require_commits(self) -> str:

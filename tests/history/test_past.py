@@ -1,13 +1,15 @@
 """`?at=`: the content as it was at a commit, answered as a checkout of that commit would be."""
 
+import gc
 import shutil
 from pathlib import Path
 
 import pytest
 
+from server.history.past import PastState, PastStates
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
-from tests.sites import STRING, Api, collection, make, relation, translated, write
+from tests.sites import STRING, Api, collection, load, make, relation, translated, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -194,6 +196,16 @@ def test_a_full_id_may_be_kept_for_ever_and_a_branch_not(tmp_path: Path, commits
     etag = site.get(f"/api/tags?at={commits[1]}").headers["ETag"]
     assert site.get(f"/api/tags?at={commits[1]}", headers={"If-None-Match": etag}).status == 304
     site.accounts.close()
+
+
+def test_states_take_no_more_memory_than_they_may(tmp_path: Path, commits: list[str]) -> None:
+    site = load(tmp_path / "site", {})
+    past = PastStates(site, most=1)
+    for commit_id in commits:
+        assert past.answered(commit_id, site.state.settings).snapshot
+    gc.collect()
+    states = [one for one in gc.get_objects() if isinstance(one, PastState) and one.commit in commits]
+    assert [one.commit for one in states] == commits[-1:]
 
 
 def test_the_past_takes_a_permission_of_its_own(tmp_path: Path, commits: list[str]) -> None:
