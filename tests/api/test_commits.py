@@ -3,11 +3,16 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
+import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +22,7 @@ from server.auth.users import Users
 from server.site.commits import committing
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
-from tests.servers import free_port, serving
+from tests.servers import free_port, serving, start, wait
 from tests.sites import Answer, Api, collection, documents, make, write
 from tests.waiting import until
 
@@ -505,3 +510,49 @@ def test_a_server_commits_later_what_was_pending(made: Callable[..., Api]) -> No
         until(lambda: git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n')
         assert status(api.root) == ""
     sound(api.root)
+
+
+def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None:
+    """Several workers commit, somebody commits by hand beside them, and all are killed at any moment."""
+    api = made({"notes.txt": "0\n", "site.yaml": EACH["site.yaml"]})
+    root, port, answered = api.root, free_port(), list[tuple[str, str]]()
+    headers = {"Authorization": f"Bearer {api.tokens['full']}", "Content-Type": "application/json"}
+
+    def write_on(name: str, round_: int) -> None:
+        for i in range(200):
+            title = f"{name} {round_} {i}"
+            body = json.dumps({"data": {"title": title}}).encode()
+            url = f"http://127.0.0.1:{port}/api/articles/{name}"
+            try:
+                asked = urllib.request.Request(url, body, headers, method="PUT")
+                with urllib.request.urlopen(asked, timeout=20) as answer:
+                    answered.append((title, answer.headers["Quire-Commit"]))
+            except (OSError, HTTPException):
+                return
+
+    for round_ in range(4):
+        process = start(root, port, "--workers", "2")
+        wait(process, port)
+        threads = [threading.Thread(target=write_on, args=(name, round_)) for name in ("walk", "other")]
+        before = len(answered)
+        for thread in threads:
+            thread.start()
+        until(lambda before=before: len(answered) > before)
+        deadline = time.monotonic() + 0.7 + round_ / 7
+        while time.monotonic() < deadline:
+            (root / "notes.txt").write_text(f"{time.monotonic()}\n")
+            with suppress(subprocess.CalledProcessError):  # the branch may have moved, or the index be locked
+                git(root, "commit", "-qm", "by hand", "notes.txt")
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        for thread in threads:
+            thread.join()
+    with serving(root, port):
+        until(lambda: not list((root / ".quire/commits").glob("*.kept")))
+        until(lambda: "content" not in status(root))
+    assert len(answered) >= 4  # one in each round
+    history = git(root, "log", "-p", "--format=%H")
+    for title, commit in answered:
+        assert f'"{title}"' in (history if commit == "pending" else git(root, "show", commit)), title
+    sound(root)

@@ -23,6 +23,7 @@ from server.site.replica import Replica
 from server.storage.git.command import git_as_owner
 from server.storage.git.commit import (
     LOCKED,
+    LockedIndex,
     NewCommit,
     Person,
     Repository,
@@ -44,11 +45,11 @@ log = logging.getLogger("quire")
 
 PENDING = "pending"
 WAIT_S = 5.0  # how long a request waits until those before it are committed
-LOCK_S = 2.0  # how long a git command is waited for that has locked the index
-REST_S = 5.0  # for so long after a failure requests leave it to the background
+LOCK_S = 2.0  # how long git commands are waited for that have locked the index, or make commits themselves
+REST_S = 1.0  # for so long after a failure requests leave it to the background
 RETRY_S = 30.0  # after this long a hook is asked again that has refused a commit
+KNOWN_S = 5.0  # for so long it is believed where the repository is, and whether it has hooks
 TIDY_S = 600.0  # how often git is let pack what it has
-TRIES = 3  # how often a commit is made again because somebody else made one meanwhile
 _PAUSE_S = 0.01
 
 
@@ -89,6 +90,7 @@ class Committer:
         self.root, self.queue = root, CommitQueue(root / FOLDER)
         self._replica, self._append, self._locked = replica, append, locked
         self._rests_until = 0.0
+        self._known: tuple[tuple[Repository, bool] | None, float] = None, 0.0
         self._tidied = time.monotonic()
         self._told: set[str] = set()
         self._refused: dict[str, float] = {}  # by write, until when its commit is not tried again
@@ -175,22 +177,31 @@ class Committer:
                     self._commit_groups(until)
         except (CommitError, OSError) as error:
             self._rests_until = time.monotonic() + REST_S
+            self._known = None, 0.0
             self._tell(str(error))
 
     def _commit_groups(self, until: str) -> None:
         groups = due(self.queue.pending(), self._after or timedelta(), time.time())
         if not groups:
             return
-        repository = repository_of(self.root)
+        repository, by_git = self._repository()
         remove_own_lock(repository)
         repository.require_quiet()
-        by_git = repository.runs_programs
         held: set[str] = set()  # files of writes that stay in the queue: later ones of the same wait
         for group in groups:
             if not held.isdisjoint(group.files) or not self._try(repository, group, by_git=by_git):
                 held.update(group.files)
             if until and group.last.name >= until:
                 return
+
+    def _repository(self) -> tuple[Repository, bool]:
+        """The repository, and whether `git commit` is to make its commits. Raises CommitError."""
+        known, until = self._known
+        if known is None or time.monotonic() > until:
+            repository = repository_of(self.root)
+            known = repository, repository.runs_programs
+            self._known = known, time.monotonic() + KNOWN_S
+        return known
 
     def _try(self, repository: Repository, group: _Group, *, by_git: bool) -> bool:
         """Commit a group, unless that is refused: by a hook, say, which is asked again later."""
@@ -211,7 +222,7 @@ class Committer:
 
     def _commit(self, repository: Repository, group: _Group, *, by_git: bool) -> None:
         """Make the commit of a group, again where somebody else made one meanwhile. Raises CommitError."""
-        deadline, left = time.monotonic() + LOCK_S, TRIES
+        deadline = time.monotonic() + LOCK_S
         while True:
             while repository.is_locked:  # A look beforehand: what is made in vain stays for a while.
                 if time.monotonic() > deadline:
@@ -221,10 +232,11 @@ class Committer:
             try:
                 commit = self._made(repository, self._new(group), head, by_git=by_git)
                 break
-            except CommitError:
-                left -= 1
-                if not left or not (repository.is_locked or repository.head() != head):
+            except CommitError as error:
+                if error.refused and repository.head() == head:
                     raise
+                if time.monotonic() > deadline:
+                    raise CommitError(str(error)) from error
         for write in group.writes:
             self.queue.finish(write.name, commit)
 
@@ -245,15 +257,24 @@ class Committer:
             sync_index(repository, _as_in(repository, commit, changed))
             return commit
         commit = prepare_commit(repository, new, head, changed)
-        with locked_index(repository, changed) as index, self._locked():
-            contents = self._replica.contents
-            followed = contents.git.head is not None and not git_moved(self.root, contents.git)
-            index.move_head(head, commit, new.committer, new.committed)
-            if followed:  # Otherwise a look is due anyhow, which finds out.
-                files = {path: is_on_disk(self.root / path, new.files[path]) for path in changed}
-                git = with_commit(contents.git, commit, new.committed, files)
-                self._append(look_at_committed(contents, git, files.keys()))
+        with locked_index(repository, changed) as index:
+            if (now := repository.head()) != head:  # From here on, it moves no more.
+                if changes_of(repository, new, now) != changed:
+                    raise CommitError("others have committed the same files")
+                head, commit = now, prepare_commit(repository, new, now, changed)
+            with self._locked():
+                self._publish(index, new, head, commit, changed)
         return commit
+
+    def _publish(self, index: LockedIndex, new: NewCommit, head: str, commit: str, changed: Tree) -> None:
+        """Let the branch move to a commit that is made, and the state know of it; call it under the lock."""
+        contents = self._replica.contents
+        followed = contents.git.head is not None and not git_moved(self.root, contents.git)
+        index.move_head(head, commit, new.committer, new.committed)
+        if followed:  # Otherwise a look is due anyhow, which finds out.
+            files = {path: is_on_disk(self.root / path, new.files[path]) for path in changed}
+            git = with_commit(contents.git, commit, new.committed, files)
+            self._append(look_at_committed(contents, git, files.keys()))
 
     def _found(self, repository: Repository, new: NewCommit, head: str) -> str:
         """The commit that has all of a write already, if it was made here by one who was killed then."""
