@@ -36,7 +36,29 @@ def measure(sites: dict[int, Path]) -> None:
     head = ["write", "median", "longest", "writes/s", "next to the smallest", "next to one fsync"]
     show("Writing, one client", head, rows, "The last ratio is to writing and syncing a file of 2 kB alone.")
     root = list(sites.values())[-1]
+    _committed(root, Sizes(list(sites)[-1]))
     _beside(root, writing_token(root), Sizes(list(sites)[-1]))
+
+
+def _committed(root: Path, sizes: Sizes) -> None:
+    """Print what it costs that each write is a commit, beside one that is none."""
+    rows = []
+    settings = root / "site.yaml"
+    before = settings.read_text()
+    for name, more in (("off", ""), ("each", "\ngit: {commit: each}\n")):
+        settings.write_text(before + more)
+        token = writing_token(root)
+        with quire(root) as serving:
+            for write, took in _writes(serving, token, sizes).items():
+                cells = [
+                    f"{median(took) * 1000:.1f} ms",
+                    f"{max(took) * 1000:.1f} ms",
+                    count(1 / median(took)),
+                ]
+                rows.append([f"{write}, git.commit: {name}", *cells])
+    settings.write_text(before)
+    note = "A commit is made beside the write lock; the answer waits for it."
+    show("Writing with a commit per write", ["write", "median", "longest", "writes/s"], rows, note)
 
 
 def writing_token(root: Path) -> str:
