@@ -18,7 +18,7 @@ from server.errors import SetupError
 from server.history.past import PastStates
 from server.site.change import Change
 from server.site.change_log import ChangeLog
-from server.site.configure import configure
+from server.site.configure import first_configuration
 from server.site.loading import NICE, cores
 from server.site.site import Site
 from server.storage.git.refs import describe
@@ -53,7 +53,7 @@ def serve_command(
     """Serve a site. Files that change are served changed, without a restart."""
     terminal = _terminal(quiet=quiet, verbose=verbose)
     check_site(root)
-    configure(root)  # so that what is broken is told before anything begins
+    first_configuration(root)  # so that what is broken is told before anything begins
     commit = "" if name is None else find_commit(root, name)
     report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
     shared = Shared(ChangeLog(), bind(host, port))

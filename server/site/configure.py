@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,7 @@ from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import Schema
 from server.storage.files import Signature, signature_of, walk
 from server.storage.git.repository import is_tracked
+from server.storage.journal import Journal
 from server.storage.links import link_problem
 
 
@@ -52,6 +54,19 @@ def configure(root: Path) -> Configuration:
         raise populate
     problems = (*check_subjects(settings, schema.subjects), *find_mistyped_keys(root, schema.types.values()))
     return Configuration(settings, schema, problems, mark)
+
+
+def first_configuration(root: Path) -> Configuration:
+    """The configuration, once what a crash left of a write is finished or dropped: it may be a part of it.
+
+    Raises SetupError where the configuration is broken, or .quire/ is not to be trusted, and BusyError.
+    """
+    journal = Journal(root, root / FOLDER)
+    if not journal.empty:
+        check_state_folder(root)
+        with suppress(OSError), journal.writing():  # A site that can't be written to keeps it.
+            journal.recover()
+    return configure(root)
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:

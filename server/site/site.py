@@ -24,7 +24,7 @@ from server.site.change_log import ChangeLog
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship
 from server.site.compare import is_stale
-from server.site.configure import Configuration, configure
+from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.contested import contested
 from server.site.git_state import GitState, moving
@@ -78,7 +78,7 @@ class Site:
         self.report: Report | None = None  # is told of the writes of this process
         self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
         self._loaded = False
-        configuration = configure(self.root)
+        configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(self.root, self._replica, self._append, self._locked)
 

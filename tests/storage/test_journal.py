@@ -25,6 +25,7 @@ from server.commands.cli import main
 from server.errors import StorageError
 from server.site.site import Site
 from server.storage.files import signature_of
+from server.storage.intent import Step, write_intent
 from server.storage.journal import Journal, Write
 from server.write.context import Context
 from tests.servers import children, free_port, serving, start, wait, workers
@@ -467,3 +468,27 @@ def test_quire_check_tells_of_it_beside_a_broken_configuration(tmp_path: Path, b
     problems = json.loads(CliRunner().invoke(main, arguments, catch_exceptions=False).stdout)["problems"]
     assert {problem["path"] for problem in problems} == {".quire", ".quire/unsaved/one.md", broken}
     assert not any(journal.iterdir())
+
+
+@pytest.mark.parametrize("command", ["check", "export", "serve"])
+def test_a_configuration_of_which_a_part_was_written_is_finished_first(tmp_path: Path, command: str) -> None:
+    """An import that was killed had written a schema, and not yet the one that it relates to."""
+    api = make(tmp_path / "site", FILES)
+    journal = Journal(api.root, api.root / ".quire")
+    journal.folder.mkdir(exist_ok=True)
+    write(journal.folder, {"1234-1.staged": schema("other", {"name": "string"})})
+    after = signature_of(journal.folder / "1234-1.staged")
+    step = Step("content-types/other.json", "1234-1.staged", None, after)
+    write_intent(journal.folder / "1234-2.intent", [step], synced=False)
+    thing = json.loads(THING)
+    thing["attributes"]["other"] = {"type": "relation", "relation": "manyToOne", "target": "api::other.other"}
+    write(api.root, {"content-types/thing.json": json.dumps(thing)})
+    if command == "serve":
+        with serving(api.root, free_port()):
+            pass
+    else:
+        where = [str(tmp_path / "static")] if command == "export" else []
+        done = CliRunner().invoke(main, [command, *where, "--site", str(api.root)], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    assert (api.root / step.target).is_file()
+    assert journal.empty

@@ -76,7 +76,8 @@ LoadWith = Callable[[Callable[[Progress], None]], None]
 
 def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
     """Check the site at `root`. `load` is given `Site.load`, and calls it with a progress function."""
-    wrong, interrupted = _configuration(root), _interrupted(root)
+    interrupted = _interrupted(root)  # before, since it may be a part of the configuration
+    wrong = _configuration(root)
     if wrong:
         found = Survey(in_order((*wrong, *interrupted)), len({problem.path for problem in wrong}))
         return _with_key_fixes(root, found)
