@@ -177,7 +177,7 @@ class Journal:
         aside = self.folder / f"{os.getpid()}-{self._count}.staged"
         if write.deletes:
             return _Staged(write, target, aside, before, None)
-        mode = stat.S_IMODE(target.stat().st_mode) if write.before else 0o666 & ~self._umask
+        mode = stat.S_IMODE(_mode(write.path, target)) if write.before else 0o666 & ~self._umask
         if write.source is not None:
             take(write.source, aside, mode)
         else:
@@ -348,8 +348,16 @@ def _check(path: str, target: Path, before: Signature | None, found: Signature |
     """Raise ConflictError where a file is not as it was read, OSError where it may not be written."""
     if found != before:
         raise _conflict(path, "was changed" if before and found else "was removed" if before else "appeared")
-    if found and not os.lstat(target).st_mode & 0o222:
+    if found and not _mode(path, target, follow=False) & 0o222:
         raise OSError(errno.EACCES, "the file is read-only", str(target))
+
+
+def _mode(path: str, target: Path, *, follow: bool = True) -> int:
+    """The mode of a file that was there just before, or of a link itself. Raises ConflictError, OSError."""
+    try:
+        return os.stat(target, follow_symlinks=follow).st_mode
+    except FileNotFoundError as error:
+        raise _conflict(path, "was removed") from error
 
 
 def _conflict(path: str, what: str) -> ConflictError:

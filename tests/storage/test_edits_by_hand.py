@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -149,6 +150,37 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
     assert "while this was being written; nothing was changed" in message
     assert (contents(api.root), (api.root / path).is_dir()) == expected
     assert list((api.root / ".quire/journal").iterdir()) == []
+
+
+def test_a_file_that_goes_away_between_two_looks_at_it_is_a_conflict(tmp_path: Path) -> None:
+    """A program may remove a file and write it anew, as git does: that is no fault of the disk."""
+    journal, two = Journal(tmp_path, tmp_path / ".quire"), tmp_path / TWO
+    looks, messages, left = 0, set[str](), 1
+
+    def hook(_: object, event: str, function: object) -> None:
+        nonlocal left
+        if event == "c_call" and function in (os.stat, os.lstat):
+            left -= 1
+            if not left:
+                two.unlink(missing_ok=True)
+
+    while left <= 0 or not looks:
+        looks += 1
+        left = looks
+        two.parent.mkdir(parents=True, exist_ok=True)
+        two.write_text("---\nname: two\n---\n")
+        before = signature_of(two)
+        sys.setprofile(hook)
+        try:
+            with journal.writing():
+                journal.commit([Write(TWO, b"written", before)])
+        except ConflictError as error:
+            messages.add(error.message)
+        finally:
+            sys.setprofile(None)
+    assert looks > 5
+    assert messages == {f"{TWO} was removed while this was being written; nothing was changed, try again"}
+    assert list(journal.folder.iterdir()) == []
 
 
 def test_a_file_that_appears_right_before_it_is_made_stays(tmp_path: Path) -> None:
