@@ -71,3 +71,9 @@ def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bo
 def delete_branch(root: Path, name: str) -> bool:
     """Delete a branch, merged or not; whether git did. It never does while it is checked out."""
     return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
+
+
+def merge_base(root: Path, one: str, other: str) -> str:
+    """The last commit that two commits have in common; "" where there is none, as in some shallow clones."""
+    found = (git(root, "merge-base", one, other) or "").strip()
+    return found if COMMIT_ID.fullmatch(found) else ""

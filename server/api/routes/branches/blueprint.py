@@ -6,17 +6,21 @@ from flask import Blueprint, Response, request
 
 from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import answer, read_body, state_of
+from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.api.response import CALLER
+from server.api.routes.history.document import shown_differences
 from server.auth.permissions import Actor, require_branch
 from server.documents.timestamps import from_seconds
 from server.errors import ForbiddenError, ValidationError
+from server.history.branch_changes import DocumentChange, changed_documents, fork_of
 from server.history.branches import Branches
 from server.history.past import PastStates
+from server.query.pagination import pagination, read_page
 from server.spelling import suggestion
 from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")
+_PAGE = ("page", "pageSize")
 
 
 def blueprint(identities: Identities, past: PastStates) -> Blueprint:
@@ -50,6 +54,22 @@ def blueprint(identities: Identities, past: PastStates) -> Blueprint:
         branches.delete(name)
         return Response(status=204)
 
+    @bp.get("/<path:name>/changes")
+    def changes(name: str) -> Response:
+        actor, state, budget = permit("find"), state_of(request), budget_of(request)
+        page = read_page(
+            {key: given for key, given in parameters(request).items() if key in _PAGE}, state.settings
+        )
+        head = branches.get(name).commit
+        fork = fork_of(past, head)
+        if not (past.is_kept(head) and past.is_kept(fork)):
+            budget.take_turn()
+        found = changed_documents(past.at(fork), past.at(head), actor)
+        part = found[page.start : page.start + page.limit]
+        budget.spend(len(found) + len(part) * 20)
+        meta = {"from": fork, "to": head, "pagination": pagination(page, len(found))}
+        return answer(dumps({"data": [_change(each) for each in part], "meta": meta}), cache_control=CALLER)
+
     def _origin(origin: str, actor: Actor) -> str:
         """The commit that a new branch begins at.
 
@@ -77,6 +97,17 @@ def _new_branch(body: Any) -> tuple[str, str]:
         known = suggestion(str(key)[:100], _KEYS) or f"there are {', '.join(_KEYS)}"
         raise ValidationError(f'The body has no key "{str(key)[:100]}"; {known}')
     return name, origin
+
+
+def _change(change: DocumentChange) -> dict[str, Any]:
+    return {
+        "type": change.type.singular,
+        "documentId": change.document_id,
+        "locale": change.locale,
+        "status": change.status,
+        "action": change.action,
+        "attributes": shown_differences(change.attributes),
+    }
 
 
 def _shown(branch: Branch, served: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from server.documents.document import DRAFT
 from server.errors import ForbiddenError, ValidationError
 from server.history.blame import MOST_VERSIONS, Blame, blame
 from server.history.differences import (
+    Difference,
     Values,
     changed_attributes,
     differences,
@@ -98,12 +99,17 @@ def _diff(one: Asked, past: PastStates) -> Response:
     since = past.resolve(str(names["from"])) if names["from"] else _before_last(versions, past)
     before, after = one.values_at(since) if since else None, one.values_at(to)
     found = differences(one.attributes, before, after, one.actor)
-    data = {
+    data = shown_differences(found)
+    meta = {"from": since or None, "to": to or None, "locale": locale, "status": status}
+    return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
+
+
+def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
+    """The attributes that differ as JSON, each with both values, and the lines of a text that has several."""
+    return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
         for name, d in found.items()
     }
-    meta = {"from": since or None, "to": to or None, "locale": locale, "status": status}
-    return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
 
 
 def _before_last(versions: list[Version], past: PastStates) -> str:

@@ -1,0 +1,114 @@
+"""/branches/NAME/changes: the documents that a branch has changed, by attribute."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.sites import STRING, Api, collection, make, relation, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+NOTE = {
+    "title": STRING,
+    "body": {"type": "richtext"},
+    "hidden": {"type": "string", "private": True},
+    "tags": relation("manyToMany", "tag"),
+}
+FILES = {
+    "site.yaml": "search: {index: false}\n",
+    **collection("tag", {"name": STRING}),
+    **collection("note", NOTE, drafts=True),
+    "content/tags/sea.yaml": "name: Sea\n",
+    "content/tags/fog.yaml": "name: Fog\n",
+    "content/notes/one.md": "---\ntitle: One\nhidden: a\ntags: [sea]\n---\nFirst.\n\nLast.\n",
+    "content/notes/two.md": "---\ntitle: Two\n---\n",
+}
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    write(tmp_path, FILES)
+    commit_all(tmp_path)
+    git(tmp_path, "branch", "topic/next")
+    made = make(tmp_path, {})
+    yield made
+    made.accounts.close()
+
+
+def put(api: Api, path: str, **data: object) -> None:
+    assert api.put(f"/api/{path}{'&' if '?' in path else '?'}branch=topic/next", data).status == 200
+
+
+def changes(
+    api: Api, who: str = "full", query: str = ""
+) -> list[tuple[str, str, str, str, dict[str, object]]]:
+    found = api.get(f"/branches/topic/next/changes{query}", who).data
+    return [(c["type"], c["documentId"], c["status"], c["action"], c["attributes"]) for c in found]
+
+
+def test_documents_that_differ_are_told_by_attribute(api: Api) -> None:
+    fork = git(api.root, "rev-parse", "main").strip()
+    assert changes(api) == []
+    put(api, "notes/one", title="Uno", body="First.\n\nThe last.\n", tags=["fog"], hidden="b")
+    put(api, "notes/two?status=draft", title="Dos")
+    assert api.ask("DELETE", "/api/tags/sea?branch=topic/next").status == 204
+    found = api.get("/branches/topic/next/changes")
+    head = git(api.root, "rev-parse", "topic/next").strip()
+    assert (found.body["meta"]["from"], found.body["meta"]["to"]) == (fork, head)
+    assert found.body["meta"]["pagination"]["total"] == 3
+    one, two, sea = changes(api)
+    lines = ["@@ -1,3 +1,4 @@", " First.", " ", "-Last.", "+The last."]
+    body = one[4].pop("body")
+    assert isinstance(body, dict)
+    assert body["lines"][:5] == lines
+    assert one == (
+        "note", "one", "published", "update",
+        {"title": {"from": "One", "to": "Uno"}, "tags": {"from": ["sea"], "to": ["fog"]}},
+    )  # fmt: skip
+    assert two == ("note", "two", "draft", "create", {"title": {"from": None, "to": "Dos"}})
+    assert sea == ("tag", "sea", "published", "delete", {"name": {"from": "Sea", "to": None}})
+    assert changes(api, query="?page=2&pageSize=2") == [sea]
+
+
+def test_what_the_served_branch_has_changed_since_is_no_change_of_the_other(api: Api) -> None:
+    put(api, "notes/one", title="Uno")
+    write(api.root, {"content/notes/two.md": "---\ntitle: Deux\n---\n"})
+    git(api.root, "commit", "-qam", "served")
+    api.site.refresh()
+    assert [c[:2] for c in changes(api)] == [("note", "one")]
+
+
+def test_nothing_is_told_of_what_one_may_not_find(api: Api) -> None:
+    put(api, "notes/one", title="Uno", tags=["fog"])
+    put(api, "notes/two", hidden="x")
+    put(api, "notes/two?status=draft", title="Dos")
+    put(api, "tags/fog", name="Mist")
+    api.token("notes", may=["branch.find", "note.find"])
+    api.token("none", may=["branch.find"])
+    api.token("history", may=["history.read", "note.find"])
+    assert changes(api, "notes") == [
+        ("note", "one", "published", "update", {"title": {"from": "One", "to": "Uno"}})
+    ]
+    assert changes(api, "none") == []
+    assert api.get("/branches/topic/next/changes", "history").status == 403
+    assert api.get("/branches/none/changes").status == 404
+
+
+def test_a_branch_without_a_common_commit(api: Api) -> None:
+    tree = git(api.root, "rev-parse", "main^{tree}").strip()
+    other = git(api.root, "commit-tree", tree, "-m", "another beginning", at="2025-01-01T00:00:00Z").strip()
+    git(api.root, "branch", "apart", other)
+    assert api.get("/branches/apart/changes").status == 409
+
+
+def test_another_schema(api: Api) -> None:
+    git(api.root, "checkout", "-q", "topic/next")
+    write(api.root, collection("note", {**NOTE, "label": STRING}, drafts=True))
+    write(api.root, {"content/notes/two.md": "---\ntitle: Two\nlabel: x\n---\n"})
+    git(api.root, "commit", "-qam", "label")
+    git(api.root, "checkout", "-q", "main")
+    api.site.refresh()
+    assert changes(api) == [("note", "two", "published", "update", {"label": {"from": None, "to": "x"}})]
