@@ -78,6 +78,11 @@ READS = {
     "/docs": ("/docs", 200),
     "/docs/": ("/docs/", 302),
     "/docs/<name>": ("/docs/page.css", 200),
+    "/branches": ("/branches", 409),  # in no repository
+    "/history": ("/history", 409),
+    "/history/<api_id>": ("/history/home", 409),
+    "/history/<api_id>/<document_id>": ("/history/notes/a", 409),
+    "/history/<api_id>/<document_id>/<what>": ("/history/notes/a/diff", 409),
     "/openapi.json": ("/openapi.json", 200),
     "/search": ("/search?q=many", 200),
     "/uploads/<path:path>": ("/uploads/a.txt", 200),
