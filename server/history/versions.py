@@ -15,6 +15,7 @@ from server.documents.layout import Claim, Layout
 from server.documents.timestamps import from_seconds
 from server.schema.model import Schema, Type
 from server.site.site import Site, State
+from server.storage.files import is_utf_8
 from server.storage.git.log import Commit, CommitLog, FileChange
 from server.storage.git.refs import head_commit
 from server.storage.git.tree import read_tree
@@ -73,7 +74,8 @@ class Versions:
             claims: dict[str, Claim] = {}
             paths: dict[tuple[str, str], set[str]] = {}
             for path in {path for commit in commits for path in _paths(commit.changes)}:
-                claim = layout.claim(path)
+                # The site has no document of a file whose name is not UTF-8, and no answer could name it.
+                claim = layout.claim(path) if is_utf_8(path) else None
                 if claim is not None:
                     claims[path] = claim
                     paths.setdefault((claim.type.uid, claim.document_id), set()).add(path)

@@ -1,5 +1,6 @@
 """/history: what git says of a document, and an earlier version back again."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MakeApi
-from tests.git import git
+from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, component, make, relation, translated, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
@@ -378,3 +379,15 @@ def test_odd_commits_do_no_harm(api: Api) -> None:
     found = api.get("/history/notes/one?locale=en")
     assert [e["attributes"] for e in found.data][:3] == [None, None, None]
     assert api.get("/history/notes/one/blame").data["title"]["author"]["name"] == "Ada"
+
+
+def test_a_file_whose_name_is_not_utf_8_is_in_no_history(tmp_path: Path) -> None:
+    write(tmp_path, {**SCHEMA, **CONTENT})
+    with open(os.path.join(os.fsencode(tmp_path), b"content/tags/caf\xe9.yaml"), "wb") as file:
+        file.write(b"name: Coffee\n")
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    answer = api.get("/history?type=tag")
+    assert answer.status == 200
+    assert [tag["documentId"] for tag in answer.data[0]["documents"]] == ["sea"]
+    api.accounts.close()
