@@ -5,6 +5,7 @@ already answered. Reads of content are answered here, without Flask, and kept. F
 the handler; what that returns or raises comes back here.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -79,16 +80,18 @@ UPLOADING = "/api/upload"
 OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
 OF_REPOSITORY = ("/history", "/branches")
 OF_ACCOUNTS = ("auth", "users", "users-permissions")  # below /api
+OF_TODAY = (*OF_USERS, "/api/i18n")  # how the paths begin whose answers do not depend on a commit alone
 BATCH = "/batch"
 READ_ONLY = "The site is served as it was at commit {}, so that nothing can be written"
 WITH_AT = ("/api/", "/uploads/")  # how the paths begin that take `at`, beside that of search
+AT = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)  # in a query string, as it was sent
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
-    """The commit that a request is answered from; `lasting`, where the request named it in full."""
+    """The commit that a request is answered from; `lasting`, where it will always be answered the same."""
 
     id: str
     lasting: bool
@@ -119,7 +122,7 @@ class Front:
                 raise environ.pop(REFUSED)
             if not within:
                 raise RateLimitError()
-            if COMMIT in environ or self.past.held or "at=" in environ.get("QUERY_STRING", ""):
+            if COMMIT in environ or self.past.held or AT.search(environ.get("QUERY_STRING", "")):
                 environ[STATE] = state = self._past(environ, state)
             shown = self._answer(environ, state)
         except (Postponed, ClientGone):
@@ -221,8 +224,9 @@ class Front:
         if not self.past.is_kept(commit):
             environ[BUDGET].take_turn()
         past = self.past.answered(commit, state.settings)
-        environ[COMMIT] = AnsweredCommit(commit, lasting=name == commit)
-        asked = (part for part in environ["QUERY_STRING"].split("&") if not part.startswith("at="))
+        of_today = path.startswith(OF_TODAY) or past.schema.knows_users
+        environ[COMMIT] = AnsweredCommit(commit, lasting=name == commit and not of_today)
+        asked = (part for part in environ["QUERY_STRING"].split("&") if not AT.match(part))
         environ["QUERY_STRING"] = "&".join(asked)
         return past
 

@@ -208,6 +208,45 @@ def test_states_take_no_more_memory_than_they_may(tmp_path: Path, commits: list[
     assert [one.commit for one in states] == commits[-1:]
 
 
+@pytest.mark.parametrize("path", ["/api/users", "/api/users-permissions/roles", "/api/i18n/locales"])
+def test_what_is_as_it_is_today_is_not_kept_for_ever(tmp_path: Path, commits: list[str], path: str) -> None:
+    site = serve(tmp_path / "site")
+    answer = site.get(f"{path}?at={commits[1]}")
+    assert answer.status == 200
+    assert "immutable" not in answer.headers["Cache-Control"]
+    site.accounts.close()
+
+
+def test_content_that_may_relate_to_users_is_not_kept_for_ever(make_api: MakeApi) -> None:
+    to_user = relation("manyToOne", "user") | {"target": "plugin::users-permissions.user"}
+    api = make_api({**collection("note", {"title": STRING, "author": to_user})})
+    commit_all(api.root)
+    api.site.refresh()
+    commit = git(api.root, "rev-parse", "HEAD").strip()
+    assert "immutable" not in api.get(f"/api/notes?at={commit}&populate=author").headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("name", ["%61t", "a%74", "%61%74"])
+def test_at_may_be_encoded(tmp_path: Path, commits: list[str], name: str) -> None:
+    site = serve(tmp_path / "site")
+    site.token("writer", may=["note.find"])
+    path = f"/api/notes/one?fields=title&{name}={commits[0]}"
+    assert site.get(path).data["title"] == "One"
+    assert site.get(path).headers["Quire-Commit"] == commits[0]
+    assert site.get(path, "writer").status == 403
+    site.accounts.close()
+
+
+@pytest.mark.parametrize(
+    "query", ["at[]={0}", "at%5B%5D={0}", "at[x]={0}", "at={0}&at={0}", "at={0}&%61t={0}"]
+)
+def test_at_names_one_commit(tmp_path: Path, commits: list[str], query: str) -> None:
+    site = serve(tmp_path / "site")
+    error = site.get(f"/api/notes?{query.format(commits[0])}").error
+    assert (error["status"], error["message"]) == (400, "at must be one commit, tag, branch or time")
+    site.accounts.close()
+
+
 def test_the_past_takes_a_permission_of_its_own(tmp_path: Path, commits: list[str]) -> None:
     site = serve(tmp_path / "site")
     site.token("reader", may=["note.find", "history.read"])
