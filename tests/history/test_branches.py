@@ -205,3 +205,18 @@ def test_other_kinds_of_repositories(tmp_path: Path, option: str) -> None:
     assert api.get("/api/notes/one?at=a").data["title"] == "One"
     assert api.ask("DELETE", "/branches/a").status == 204
     api.accounts.close()
+
+
+def test_openapi_has_what_the_caller_may_do_with_branches(api: Api) -> None:
+    api.token("find", may=["branch.find"])
+    paths = api.get("/openapi.json", "find").body["paths"]
+    assert {path: list(paths[path]) for path in paths if path.startswith("/branches")} == {
+        "/branches": ["get"],
+        "/branches/{name}/changes": ["get"],
+    }
+    assert not any(path.startswith("/branches") for path in api.get("/openapi.json", "public").body["paths"])
+    answer = api.get("/branches", "find")
+    described = paths["/branches"]["get"]["responses"]["200"]
+    item = described["content"]["application/json"]["schema"]["properties"]["data"]["items"]
+    assert set(answer.data[0]) == set(item["required"])
+    assert "ETag" in answer.headers
