@@ -41,6 +41,6 @@ def _component(component: Component, snapshot: Snapshot, *, zone: bool) -> Mappi
     made = {
         attribute.name: _input(attribute, value, snapshot)
         for attribute, value in inner
-        if not attribute.derived
+        if not attribute.derived and attribute.type != "password"  # Its hash would be taken for a password.
     }
     return {"__component": component.type.uid, **made} if zone else made

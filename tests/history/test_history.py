@@ -16,7 +16,14 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 SITE = "locales: {available: [en, fr]}\nsearch: {index: false}\n"
 SCHEMA = {
-    **component("page.quote", {"text": STRING, "secret": {"type": "string", "private": True}}),
+    **component(
+        "page.quote",
+        {
+            "text": STRING,
+            "secret": {"type": "string", "private": True},
+            "code": {"type": "password"},
+        },
+    ),
     **collection("tag", {"name": STRING}),
     **collection("home", {"title": STRING}, single=True),
     **collection(
@@ -253,6 +260,18 @@ def test_a_version_is_restored_whole_or_in_some_attributes(api: Api) -> None:
     said = [line for line in text(api).splitlines() if not line.startswith("updatedAt")]
     assert set(before.splitlines()) <= {*said, "  secret: s"}
     assert api.get("/api/notes/one?fields=title").data["title"] == "One"
+
+
+def test_the_hash_of_a_password_is_not_restored_as_a_password(api: Api) -> None:
+    said = text(api).replace("  secret: s\n", "  secret: s\n  code: $argon2id$hash\n")
+    write(api.root, {"content/notes/one.md": said})
+    commit(api.root, 1, "Add a code")
+    write(api.root, {"content/notes/one.md": said.replace("Said", "Other")})
+    commit(api.root, 2, "Change")
+    body = {"at": "HEAD~1", "fields": ["quote"]}
+    answer = api.ask("POST", "/history/notes/one/restore?populate=*", json=body)
+    assert answer.data["quote"]["text"] == "Said"
+    assert "  code: $argon2id$hash\n" in text(api)
 
 
 def test_a_deleted_document_is_restored_under_its_id(api: Api) -> None:
