@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.storage.git import merge_file
 from server.storage.git.merge_file import merge_text
 
 
@@ -58,3 +59,10 @@ def test_changes_that_stand_apart_are_both_there(ours: list[str], theirs: list[s
     merged = merge_text(text(before, after), text(ours, after), text(before, theirs))
     assert merged is not None
     assert merged.split() == text(ours, theirs).split()
+
+
+def test_lines_that_take_too_long_to_compare_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = "a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"
+    assert merge_text(*texts) == "A\nb\nC\n"
+    monkeypatch.setattr(merge_file, "LONGEST_S", 0.00001)
+    assert merge_text(*texts) is None

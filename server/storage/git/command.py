@@ -52,10 +52,15 @@ _NOT_OURS = "dubious ownership"  # in what git says of a repository of somebody 
 
 
 def git(
-    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
+    root: Path,
+    *arguments: str,
+    given: str = "",
+    index: Path | None = None,
+    filters: Iterable[str] = (),
+    seconds: float | None = None,
 ) -> str | None:
     """What a git command prints; None where it fails. See `git_bytes`."""
-    printed = git_bytes(root, *arguments, given=given, index=index, filters=filters)
+    printed = git_bytes(root, *arguments, given=given, index=index, filters=filters, seconds=seconds)
     return None if printed is None else printed.decode(errors="surrogateescape")
 
 
@@ -66,11 +71,13 @@ def git_bytes(
     index: Path | None = None,
     filters: Iterable[str] = (),
     into: IO[bytes] | None = None,
+    seconds: float | None = None,
 ) -> bytes | None:
     """What a git command prints in the folder `root`; None where it fails.
 
     `given` is its standard input, `index` stands for the repository's own. `filters` are the names of
     filters (`filter.NAME.clean`) that are not to be run. What is printed `into` a file is not returned.
+    A command that takes more than so many `seconds` is ended, and fails.
     """
     settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
@@ -83,9 +90,15 @@ def git_bytes(
     try:
         output = into or subprocess.PIPE
         done = subprocess.run(
-            command, input=data, stdout=output, stderr=subprocess.PIPE, env=environment, check=False
+            command,
+            input=data,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=environment,
+            timeout=seconds,
+            check=False,
         )
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode and _NOT_OURS.encode() in done.stderr:
         _tell_of_owner(root)

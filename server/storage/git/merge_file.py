@@ -5,12 +5,15 @@ from pathlib import Path
 
 from server.storage.git.command import git
 
+LONGEST_S = 3.0  # that git may compare lines; it takes minutes for megabytes of lines that are alike
+
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
     """The text with the lines that either side has changed.
 
-    None where changes of both touch, and where there is no git. Endings of lines, and whether the last one
-    has one, are no part of the lines: there as well, it counts who has changed it.
+    None where changes of both touch, where that takes too long to tell, and where there is no git. Endings of
+    lines, and whether the last one has one, are no part of the lines: there as well, it counts who has
+    changed it.
     """
     texts = (base, ours, theirs)
     windows = _changed(*("\r\n" in text for text in texts))
@@ -36,7 +39,9 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
                 (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
         except UnicodeEncodeError:  # half of a surrogate pair, which a file of JSON can say
             return None
-        merged = git(Path(folder), "merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
+        merged = git(
+            Path(folder), "merge-file", "--stdout", "--quiet", "ours", "base", "theirs", seconds=LONGEST_S
+        )
     if merged is None:
         return None
     return merged.removesuffix("\n") + "\n" * ended
