@@ -49,11 +49,11 @@ class Reading:
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
     """The values of a type's attributes, in order, out of a mapping; unknown keys are warned of."""
     return [
-        read_value(a, tree.get(name, _ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
+        read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
 
 
-_ABSENT: Any = object()
+ABSENT: Any = object()
 # Of these types an empty text is no value: editors in a browser write it for a field that was cleared.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
@@ -64,7 +64,7 @@ _NEVER_EMPTY_TEXT = frozenset(
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
     """One attribute's value. An absent key has the attribute's default, an explicit null is None."""
     kind = attribute.type
-    if tree is _ABSENT:
+    if tree is ABSENT:
         tree = attribute.default if attribute.has_default else None
     if is_null(tree) or (tree == "" and kind in _NEVER_EMPTY_TEXT):
         return empty_value(attribute)

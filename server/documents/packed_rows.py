@@ -8,7 +8,7 @@ another, so that they can be searched where they are.
 import io
 import pickle
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate, pairwise
 from typing import Any, Self
@@ -19,7 +19,8 @@ from server.schema.model import Attribute, Type
 
 Row = tuple[Any, ...]
 Texts = tuple[int, bytes, frozenset[int]]  # of a column: their size, where each begins, those that are null
-Facts = tuple[bytes, dict[int, Texts], dict[int, bytes]]  # lengths of rows, texts, short columns
+# The lengths of rows, texts, short columns, and the values that all rows have in other columns.
+Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 
 # The only classes that pickled bytes may name; all of them just hold values.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
@@ -32,7 +33,7 @@ class PackedTexts:
 
     __slots__ = ("_data", "_nulls", "_starts")
 
-    def __init__(self, data: memoryview, starts: bytes, nulls: frozenset[int]) -> None:
+    def __init__(self, data: memoryview, starts: bytes, nulls: Collection[int]) -> None:
         self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
@@ -50,6 +51,13 @@ class PackedTexts:
             return None
         return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
 
+    @classmethod
+    def repeated(cls, text: str | None, count: int) -> Self:
+        """The same text, or null, so many times."""
+        one = (text or "").encode("utf-8", "surrogatepass") + END
+        starts = array("I", range(0, len(one) * (count + 1), len(one)))
+        return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
+
 
 class PackedRows:
     """The rows of some documents of one type.
@@ -58,17 +66,18 @@ class PackedRows:
     more, each as a whole, since lists are ordered by them.
     """
 
-    __slots__ = ("_columns", "_data", "_facts", "_starts", "_texts", "_types")
+    __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
 
     def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
         """The rows that begin some data."""
-        lengths, texts, self._columns = facts
+        lengths, texts, self._columns, self._constants = facts
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}
         end = self._starts[-1]
         for at, (size, begins, nulls) in texts.items():
             self._texts[at] = (data[end : end + size], begins, nulls)
             end += size
+        self._apart = sorted({*texts, *self._constants})  # columns that stand elsewhere
         self._facts, self._data, self._types = facts, data[:end], types
 
     @classmethod
@@ -87,13 +96,16 @@ class PackedRows:
     def row(self, i: int) -> Row:
         """A row. Raises ValueError where its bytes are damaged."""
         values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
-        for at in self._texts:
-            values.insert(at, self._text_column(at).text(i))
+        for at in self._apart:
+            constant = at in self._constants
+            values.insert(at, self._constants[at] if constant else self._text_column(at).text(i))
         return tuple(values)
 
     def column(self, at: int) -> Sequence[Any]:
         """The values of all rows in a column."""
         positions = range(len(self))
+        if at in self._constants:
+            return [self._constants[at]] * len(self)
         texts = self.texts(at)
         if texts is not None:
             return [texts.text(i) for i in positions]
@@ -103,6 +115,9 @@ class PackedRows:
 
     def texts(self, at: int) -> PackedTexts | None:
         """The texts of a column; None where it has other values."""
+        constant = self._constants.get(at)
+        if at in self._constants and (constant is None or isinstance(constant, str)):
+            return PackedTexts.repeated(constant, len(self))
         return self._text_column(at) if at in self._texts else None
 
     def _text_column(self, at: int) -> PackedTexts:
@@ -127,7 +142,21 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
         data.append(END.join((*encoded, b"")))
     short = [at for at in others if _is_short([*type_.columns.values()][at])]
     columns = dict(zip(short, dump([row[at] for row in rows] for at in short), strict=True))
-    return (array("i", map(len, dumped)).tobytes(), texts, columns), data
+    return (array("i", map(len, dumped)).tobytes(), texts, columns, {}), data
+
+
+def widened(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
+    """The facts of rows of `width` columns, in some of which all have the same value: `added` has these."""
+    if not added:
+        return facts
+    lengths, texts, columns, constants = facts
+    now = [at for at in range(width) if at not in added]  # where each earlier column stands
+    return (
+        lengths,
+        {now[at]: text for at, text in texts.items()},
+        {now[at]: column for at, column in columns.items()},
+        {**{now[at]: value for at, value in constants.items()}, **added},
+    )
 
 
 def _is_text(value: Any) -> bool:

@@ -26,10 +26,20 @@ from server.site.compare import changed, unsettled
 from server.site.configure import Configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, look_at_git
+from server.site.reuse import stamp_of, usable
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.images.cache import ImageCache
 from server.storage.media import upload_path
-from server.storage.parse_cache import NOTHING, CachedEntry, ParseCache, framed, pack, unpack
+from server.storage.parse_cache import (
+    BLOCK,
+    NOTHING,
+    CachedEntry,
+    ParseCache,
+    framed,
+    pack,
+    pack_in_blocks,
+    unpack,
+)
 from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
 
@@ -37,7 +47,6 @@ Progress = Callable[[int, int], None]  # (files read, files in all)
 # Reads lists of paths: for each, a block for the cache, and one of the entries that are never kept.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-BLOCK = 250  # files that a core reads at a time
 LOOK_S = 0.5  # how often a reader looks whether the process that asked for it has ended
 NICE = 5  # by how much readers beside a server have less priority
 MANY = 1000  # so many files are worth a second core
@@ -94,8 +103,8 @@ def load_contents(
     """
     began = time.time_ns()
     folder = cache_folder(root)
-    cache = ParseCache(folder / "documents", configuration.shape) if folder else None
     roots = Layout(configuration.schema, configuration.settings).roots
+    cache = _cache(folder / "documents", configuration) if folder else None
     apart = alone and cores > 1 and cache is not None and cache.size > LARGE
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
         looking = beside.submit(look_at_git, root, GitState())  # whose processes are waited for meanwhile
@@ -116,6 +125,10 @@ def load_contents(
     contents.unsettled = unsettled(contents.entries.values(), began)
     changed(contents, (), found)  # Nothing, as a rule; then the workers need not compare all entries.
     return contents
+
+
+def _cache(path: Path, configuration: Configuration) -> ParseCache:
+    return ParseCache(path, stamp_of(configuration), partial(usable, configuration))
 
 
 @contextmanager
@@ -149,12 +162,13 @@ def _read_all(
     owners = {store.owner(path, found.files.__contains__) for path in found.files}
     used, left = _sift(store, kept, owners, found.files)
     entries = {one.entry.path: one.entry for one in used}
-    if cache and len(kept) - len(used) > (len(used) + len(left)) // 2:
-        cache.replace([pack(used)])
+    if cache and len(kept) + cache.unused - len(used) > (len(used) + len(left)) // 2:
+        cache.replace([*pack_in_blocks(used)])
     elif cache and (renewed := [one for one in used if one is not kept[one.entry.path]]):
         cache.add([pack(renewed)])
     if packed is not None:
-        packed += framed(pack(used))
+        for part in pack_in_blocks(used):
+            packed += framed(part)
     done = len(used)
     for block, read in _read(store, left, readers if len(left) >= MANY else None):
         entries.update((entry.path, entry) for entry in read)

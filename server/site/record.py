@@ -5,20 +5,17 @@ state, whatever has become of the files since.
 """
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from itertools import groupby, islice
 from typing import Any
 
 from server.problems import Problem
 from server.schema.model import BUILT_IN, Schema, Type
 from server.site.configure import Configuration
 from server.site.git_state import GitChange
-from server.storage.parse_cache import NOTHING, CachedEntry, blocks_in, framed, pack, unpack
+from server.storage.parse_cache import CachedEntry, blocks_in, framed, pack_in_blocks, unpack
 from server.storage.store import Entry
-
-BLOCK = 250  # entries that are read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,8 @@ def encode(record: Record) -> bytes:
     gone = [path for path, entry in record.entries.items() if entry is None]
     packed = record.packed
     if not packed:
-        packed = b"".join(map(framed, _blocks(entry for entry in record.entries.values() if entry)))
+        kept = (CachedEntry(entry, 0) for entry in record.entries.values() if entry)
+        packed = b"".join(map(framed, pack_in_blocks(kept)))
     out = BytesIO()
     plain = replace(record, entries={}, packed=b"", configuration=configuration)
     _Pickler(out, protocol=5).dump((plain, gone, packed))
@@ -73,19 +71,6 @@ def decode(data: bytes, schema: Schema) -> Record:
     found.update(dict.fromkeys(gone))
     made: Record = replace(plain, entries=found, configuration=configuration)
     return made
-
-
-def _blocks(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """Entries in blocks, so that what is needed to read one is small, and leaves no gaps between what stays.
-
-    Those whose rows are packed together stay together.
-    """
-    for packed, group in groupby(entries, key=lambda entry: entry.document and entry.document.packed):
-        kept = (CachedEntry(entry, 0) for entry in group)
-        if packed:
-            yield pack(kept)
-        else:
-            yield from iter(lambda: pack(islice(kept, BLOCK)), NOTHING)  # noqa: B023
 
 
 class _Pickler(pickle.Pickler):

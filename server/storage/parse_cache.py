@@ -10,8 +10,9 @@ import io
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,15 +20,40 @@ from xxhash import xxh3_128_digest
 
 from server import __version__
 from server.documents.document import Document, rows_of
-from server.documents.packed_rows import PackedRows, dump, load, pack_rows
+from server.documents.packed_rows import PackedRows, dump, load, pack_rows, widened
 from server.schema.model import Type
 from server.storage.files import digest_of
 from server.storage.store import Entry
 
-_FORMAT = 4
+_FORMAT = 5
+_STAMP = bytes(8)  # begins what says under which schema the blocks behind it were read
+BLOCK = 250  # entries that are read at a time
 _CHECKSUM = 16  # bytes of the checksum before each block, which only finds what is damaged
 # A file that changed so shortly before it was read may change again and keep its signature.
 RACY_NS = 2_000_000_000
+
+
+# Of a type: a digest of what is said of it as a whole, and one of each attribute, in order.
+Form = tuple[bytes, dict[str, bytes]]
+# Under what entries were read: a digest of all that this depends on beside the file, and types by uid.
+Stamp = tuple[bytes, dict[str, Form]]
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """What can be used of entries that were read under another schema.
+
+    `added` has the types, by uid, whose documents are as they were but for values that all of them have now:
+    by their positions in a row. `claimant` gives the uid of the type whose document a path is; it is None
+    where the schema is the same, and entries with problems can be used as well.
+    """
+
+    added: Mapping[str, Mapping[int, Any]]
+    claimant: Callable[[str], str | None] | None = None
+
+    def admits(self, entry: Entry, uid: str) -> bool:
+        """Whether an entry with a document of such a type can be used."""
+        return self.claimant is None or (not entry.problems and self.claimant(entry.path) == uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +100,27 @@ def _facts(one: CachedEntry) -> tuple[Any, ...]:
     return (entry.path, entry.signature, (entry.problems, entry.digest, entry.derived, entry.beside), one.at)
 
 
+def pack_in_blocks(kept: Iterable[CachedEntry]) -> Iterator[bytes]:
+    """Entries in blocks, so that what is needed to read one is small, and leaves no gaps between what stays.
+
+    Those whose rows are packed together stay together.
+    """
+    for packed, group in groupby(kept, key=lambda one: one.entry.document and one.entry.document.packed):
+        if packed:
+            yield pack(group)
+        else:
+            yield from iter(lambda: pack(islice(group, BLOCK)), NOTHING)  # noqa: B023
+
+
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
     """The entries of a block. Raises ValueError for what `pack` did not write."""
+    return (one for one in _unpack(block, types) if one)
+
+
+def _unpack(
+    block: bytes, types: Mapping[str, Type], usable: Usable | None = None
+) -> Iterator[CachedEntry | None]:
+    """The entries of a block; None for each that is not `usable`, where it was read under another schema."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         data = memoryview(block)
@@ -84,11 +129,17 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
         for path, signature, more, at in without:
             yield CachedEntry(Entry(path, signature, None, *more), at)
         for uid, facts, of_rows in groups:
-            rows, data = PackedRows.read(of_rows, data, types)
+            added = usable.added.get(uid) if usable else {}
+            if added is None:
+                data = PackedRows.read(of_rows, data, types)[1]
+                yield from [None] * len(facts)
+                continue
             type_ = types[uid]
+            rows, data = PackedRows.read(widened(of_rows, added, len(type_.columns)), data, types)
             for i, (path, signature, more, at, status, key) in enumerate(facts):
                 document = Document.unread(type_, key, status, path, rows, i)
-                yield CachedEntry(Entry(path, signature, document, *more), at)
+                entry = Entry(path, signature, document, *more)
+                yield CachedEntry(entry, at) if usable is None or usable.admits(entry, uid) else None
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("not a block of the cache") from error
 
@@ -111,13 +162,15 @@ NOTHING = pack(())  # the block of no entries
 class ParseCache:
     """The cache of one site: blocks in a file; entries of a later block replace those of an earlier one.
 
-    `shape` is everything beside a file that its entry depends on.
+    Before blocks stands the stamp of what they were read under; `usable` says what that means now.
     """
 
-    def __init__(self, path: Path, shape: object) -> None:
-        self.path = path
-        self._head = b"quire parse cache %d %s\n" % (_FORMAT, _fingerprint(shape))
+    def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
+        self.path, self._stamp, self._usable = path, stamp, usable
+        self._head = b"quire parse cache %d %s\n" % (_FORMAT, _fingerprint())
         self._length = 0
+        self._last: Stamp | None = None  # the stamp of the last block in the file
+        self.unused = 0  # entries in the file that were read under another schema, and can't be used
 
     @property
     def size(self) -> int:
@@ -130,13 +183,19 @@ class ParseCache:
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
         """The entries by path, up to the first block that is damaged."""
         found: dict[str, CachedEntry] = {}
+        usable: Usable | None = None
         try:
             with self.path.open("rb") as file:
                 if file.read(len(self._head)) != self._head:
                     return {}
                 self._length = len(self._head)
                 while (block := _read_block(file)) is not None:
-                    found.update((kept.entry.path, kept) for kept in unpack(block, types))
+                    if block.startswith(_STAMP):
+                        self._last, usable = self._stamp_in(block)
+                    else:
+                        entries = [*_unpack(block, types, usable)]
+                        found.update((kept.entry.path, kept) for kept in entries if kept)
+                        self.unused += entries.count(None)
                     self._length = file.tell()
         except (OSError, ValueError):
             pass  # What follows is read from the files, and written behind what could be read here.
@@ -144,11 +203,14 @@ class ParseCache:
 
     def add(self, blocks: list[bytes]) -> None:
         """Append blocks behind those that are there."""
+        if self._last != self._stamp:
+            blocks = [_STAMP + dump([self._stamp])[0], *blocks]
         data = b"".join(len(block).to_bytes(8, "big") + xxh3_128_digest(block) + block for block in blocks)
         try:
             with self.path.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Closing the file releases it.
                 self._write(data)
+            self._last = self._stamp
         except OSError:
             pass  # Another process writes it, or the disk refuses: the next start parses again.
 
@@ -167,8 +229,16 @@ class ParseCache:
 
     def replace(self, blocks: list[bytes]) -> None:
         """Replace the whole cache by some blocks."""
-        self._length = 0
+        self._length, self._last = 0, None
         self.add(blocks)
+
+    def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
+        """A stamp, and what can be used behind it. Raises ValueError for what `add` did not write."""
+        try:
+            stamp: Stamp = load(block[len(_STAMP) :], {})
+            return stamp, self._usable(stamp)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise ValueError("not a stamp of the cache") from error
 
 
 def _read_block(file: BinaryIO) -> bytes | None:
@@ -179,9 +249,9 @@ def _read_block(file: BinaryIO) -> bytes | None:
     return block if len(block) == length and xxh3_128_digest(block) == checksum else None
 
 
-def _fingerprint(shape: object) -> bytes:
-    """A digest of what all entries depend on: `shape`, the code of Quire, the version of Python."""
+def _fingerprint() -> bytes:
+    """A digest of what all entries depend on: the code of Quire, the version of Python."""
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))
-    told = repr((shape, __version__, sys.version_info[:2], code))
+    told = repr((__version__, sys.version_info[:2], code))
     return digest_of(told.encode(errors="surrogatepass")).hex().encode()

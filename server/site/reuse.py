@@ -1,0 +1,95 @@
+"""What was read from a file under one schema, and is what another schema would read from it as well.
+
+A file that has no problems has no key that its type does not know. So an attribute that the type did not
+have is absent from it, and has the same value in all such files: its default, or none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from server.documents.constraints import broken_options
+from server.documents.decode import ABSENT, Reading, read_value
+from server.documents.layout import Layout
+from server.schema.model import Attribute, Type
+from server.site.configure import Configuration
+from server.storage.files import digest_of
+from server.storage.parse_cache import Form, Stamp, Usable
+
+# Of these, many rows can hold the same value.
+_CONSTANT = (type(None), str, int, float, Decimal)
+# What is said of an attribute, and makes no difference to what is read from a file.
+_IRRELEVANT: Mapping[str, Any] = {
+    "private": False,
+    "unique": False,
+    "localized": True,
+    "inversed_by": None,
+    "target_field": None,
+}
+
+
+def stamp_of(configuration: Configuration) -> Stamp:
+    """What entries are read under."""
+    settings, types = configuration.settings, configuration.schema.types
+    locales = (settings.default_locale, settings.locales)
+    return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
+
+
+def usable(configuration: Configuration, then: Stamp) -> Usable:
+    """What can be used under a configuration of entries that were read under another.
+
+    Of all, where nothing has changed that reading depends on. Else, of those without problems: documents of
+    types that are as they were, or have attributes more that no file can have.
+    """
+    types, now = configuration.schema.types, stamp_of(configuration)
+    added = {uid: _added(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
+    found = {uid: values for uid, values in added.items() if values is not None}
+    if then[0] == now[0]:
+        return Usable(found)
+    claim = Layout(configuration.schema, configuration.settings).claim
+    return Usable(found, lambda path: claimed.type.uid if (claimed := claim(path)) else None)
+
+
+def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
+    own = (type_.kind, type_.singular, type_.plural, type_.draft_publish, type_.localized, type_.files)
+    keys = (type_.draft_key, type_.file_name, type_.body, type_.other_keys)
+    forms = {a.name: _digest(_said_of(a, types)) for a in type_.attributes.values()}
+    return _digest((own, keys, locales)), forms
+
+
+def _said_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
+    """What is said of an attribute, and of each component that may be in it, which may be in itself."""
+    said: list[Any] = []
+    left, seen = [attribute], set[str]()
+    while left:
+        one = left.pop()
+        said.append(replace(one, **_IRRELEVANT))
+        for uid in (one.component, *one.components):
+            if uid and uid not in seen:
+                seen.add(uid)
+                attributes = [*types[uid].attributes.values()]
+                said.append((uid, len(attributes)))
+                left.extend(attributes)
+    return said
+
+
+def _digest(value: object) -> bytes:
+    return digest_of(repr(value).encode(errors="surrogatepass"))
+
+
+def _added(then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]) -> dict[int, Any] | None:
+    """The values, by position, that all documents of a type have more; None where they must be read again."""
+    if then is None or then[0] != now[0]:
+        return None
+    if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:
+        return None
+    new = [attribute for name, attribute in type_.attributes.items() if name not in then[1]]
+    if new and (type_.other_keys or type_.draft_key):
+        return None  # A file may have the key of a new attribute, and no problem with it.
+    reading = Reading(types)
+    values = {attribute.name: read_value(attribute, ABSENT, (), reading) for attribute in new}
+    broken = reading.wrong or any(broken_options(attribute, values[attribute.name]) for attribute in new)
+    if broken or not all(isinstance(value, _CONSTANT) or value == () for value in values.values()):
+        return None
+    return {type_.position[name]: value for name, value in values.items()}
