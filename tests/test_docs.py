@@ -151,7 +151,9 @@ def test_no_two_pages_make_a_token_of_the_same_name() -> None:
     assert [name for name, count in Counter(chain(*made)).items() if count > 1] == []
 
 
-WRITES = re.compile(r"^\$ (?:sed -i|printf|mv|cp|rm|git) .*\n\$ (?:curl|python3 build)", re.MULTILINE)
+WRITES = re.compile(
+    r"^\$ (?:sed -i|printf|mv|cp|rm|git (?!status)).*\n\$ (?:curl|python3 build)", re.MULTILINE
+)
 STARTS = re.compile(r"^\$ .*[^&]&\n(?!\$ until curl )", re.MULTILINE)
 
 
