@@ -4,7 +4,7 @@ A file is followed back from where it is now, and from every path that stood for
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -18,7 +18,6 @@ from server.site.site import Site, State
 from server.storage.files import is_utf_8
 from server.storage.git.log import Commit, CommitLog, FileChange
 from server.storage.git.refs import head_commit
-from server.storage.git.tree import read_tree
 from server.storage.git.uncommitted import changed_paths
 
 ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # of a commit's change of a file; else "update"
@@ -89,17 +88,21 @@ class Versions:
         paths = current | timeline.paths.get((type_.uid, document_id), set())
         layout = Layout(state.schema, state.settings)
         claim = partial(_claim, timeline, layout)
-        found = [*self._uncommitted(state, timeline, paths, claim)]
-        followed = set(paths)
+        found: list[Version] = []
+        followed, last = set(paths), dict[str, str]()  # by path, what the last commit did that touched it
         for commit in timeline.commits:
             for change in commit.changes:
                 if change.path in followed:
+                    last.setdefault(change.path, change.status)
                     found.append(_version(commit, change, claim(change.path), claim(change.before)))
                     if change.status == "R":
                         followed.add(change.before)
                 elif change.status == "R" and change.before in followed:
+                    last.setdefault(change.before, "D")
                     gone = FileChange("D", change.before)
                     found.append(_version(commit, gone, claim(change.before), None))
+        committed = {path for path, status in last.items() if status != "D"}
+        found[:0] = self._uncommitted(timeline, paths, committed, claim)
         return [version for version in found if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
@@ -121,15 +124,20 @@ class Versions:
                     yield document.path
 
     def _uncommitted(
-        self, state: State, timeline: Timeline, paths: Iterable[str], claim: "partial[Claim | None]"
+        self,
+        timeline: Timeline,
+        paths: Collection[str],
+        committed: Collection[str],
+        claim: "partial[Claim | None]",
     ) -> Iterator[Version]:
-        """The changes of files that are in no commit yet."""
-        root = self.site.root
-        paths = sorted(paths)
+        """The changes of files that are in no commit yet; those in `committed` are in the last one."""
+        root, known_of = self.site.root, self.site.git.committed
         if not timeline.head:
             return
-        committed, changed = read_tree(root, timeline.head, paths), changed_paths(root, paths)
-        for path in paths:
+        # The site knows already which files differ, unless a commit came that it has not looked at.
+        looked = known_of.commit == timeline.head
+        changed = known_of.changed if looked else changed_paths(root, paths)
+        for path in sorted(paths):
             there, known = (root / path).is_file(), path in committed
             if (not known and not there) or (known and path not in changed):
                 continue

@@ -173,6 +173,7 @@ def test_every_attribute_and_line_has_its_commit(api: Api) -> None:
     write(api.root, {"content/notes/one.md": text(api).replace("Last", "Another").replace("One", "Two")})
     second = commit(api.root, 1, "Change", "Bo <bo@x.org>")
     write(api.root, {"content/notes/one.md": text(api).replace("Two", "Three")})
+    api.site.refresh()
     found = api.get("/history/notes/one/blame").data
     assert found["day"]["commit"] == first
     assert (found["title"]["commit"], found["title"]["author"]) == (None, None)
