@@ -19,10 +19,10 @@ from server.history.differences import (
     values_after,
     values_at,
     values_of,
-    visible_attributes,
 )
 from server.history.past import PastStates
 from server.history.versions import ACTIONS, Timeline, Version, Versions, date_of
+from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.schema.model import Type
 from server.site.site import Site
@@ -65,6 +65,11 @@ class Repository:
             raise SetupError(str(root), None, error.message) from error
         store = Store(site.root, site.state.schema, site.state.settings, CommitTimes().timestamps)
         return cls(site, past, Versions(site, past.log), store)
+
+    @property
+    def viewer(self) -> Viewer:
+        """Who uses the terminal: they have the files."""
+        return Viewer(EVERYTHING, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
         """The document that a path or TYPE/ID names. Raises SetupError where it names none."""
@@ -135,7 +140,7 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
     type_, _, versions = repository.of_document(document)
     shown = [version for version in versions if wanted(version.commit)][:limit]
     values = values_of(repository.store, shown, Budget())
-    attributes = visible_attributes(type_, EVERYTHING)
+    attributes = repository.viewer.attributes(type_)
     for version, pair in zip(shown, values, strict=True):
         show(_version_lines(version, changed_attributes(attributes, *pair), repository.site.root))
 
@@ -166,7 +171,7 @@ def diff(
             before, after = (
                 values_at(repository.store, versions, current, where, commit) for commit in (first, last)
             )
-            found = differences(visible_attributes(type_, EVERYTHING), before, after, EVERYTHING)
+            found = differences(repository.viewer.attributes(type_), before, after, repository.viewer)
             if found:
                 show(_diff_lines(f"{type_.singular}/{document_id} ({', '.join(where)})", found))
 
@@ -184,7 +189,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
     where = repository.where(type_, versions, locale, draft=draft)
     oldest_first = [v for v in versions if (v.locale, v.status) == where][:MOST_VERSIONS][::-1]
     read = zip(oldest_first, values_after(repository.store, oldest_first, Budget()), strict=True)
-    for name, found in blame(visible_attributes(type_, EVERYTHING), read, Budget()).items():
+    for name, found in blame(repository.viewer.attributes(type_), read, Budget()).items():
         show([[(f"{name}: ", {"bold": True}), *_from(found.version, repository.site.root)]])
         show([[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines])
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from server.auth.permissions import Actor, may_find, may_read_drafts
 from server.documents.document import DRAFT, Document
 from server.errors import ConflictError
-from server.history.differences import Difference, Values, differences, visible_attributes
+from server.history.differences import Difference, Values, differences
 from server.history.past import PastState, PastStates
+from server.history.viewer import Viewer
 from server.schema.model import Type
 from server.storage.git.branches import merge_base
 from server.storage.git.refs import head_commit
@@ -37,8 +38,9 @@ def fork_of(past: PastStates, commit: str) -> str:
 
 def changed_documents(before: PastState, after: PastState, actor: Actor) -> list[DocumentChange]:
     """The documents that differ between two states, of those that the actor may find; by type and id."""
+    viewer = Viewer(actor, after.state)
     old, new = dict(_differing(before, after)), dict(_differing(after, before))
-    found = (_change(old.get(key), new.get(key), actor) for key in sorted({*old, *new}))
+    found = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
     return [change for change in found if change]
 
 
@@ -53,14 +55,14 @@ def _differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Docume
             yield (document.type.uid, document.document_id, document.locale, document.status), document
 
 
-def _change(before: Document | None, after: Document | None, actor: Actor) -> DocumentChange | None:
+def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
     """How a document differs, as somebody may see it; None where there is nothing that they may see."""
-    one = after or before
+    one, actor = after or before, viewer.actor
     if one is None or not may_find(actor, one.type.uid):
         return None
     if one.status == DRAFT and not may_read_drafts(actor, one.type):
         return None
-    found = differences(visible_attributes(one.type, actor), _values(before), _values(after), actor)
+    found = differences(viewer.attributes(one.type), _values(before), _values(after), viewer)
     if before and after and not found:
         return None
     action = "update" if before and after else "create" if after else "delete"

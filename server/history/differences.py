@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from server.auth.permissions import Actor, may_find
 from server.documents.decode import Reading, read_attributes, read_own_id
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import encode
@@ -18,8 +17,9 @@ from server.documents.values import Component, components_in, is_empty, same_val
 from server.formats.tree import SyntaxProblem
 from server.history.lines import unified_lines
 from server.history.versions import Version
+from server.history.viewer import Viewer
 from server.index.budget import Budget
-from server.schema.model import Attribute, Type
+from server.schema.model import Attribute
 from server.storage.git.tree import read_blobs, read_named, read_tree
 from server.storage.read import MAX_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
@@ -36,20 +36,6 @@ class Difference:
     before: Any
     after: Any
     lines: list[str] | None = None
-
-
-def visible_attributes(type_: Type, actor: Actor) -> list[Attribute]:
-    """The attributes whose past somebody may see."""
-    return [attribute for attribute in type_.attributes.values() if is_visible(attribute, actor)]
-
-
-def is_visible(attribute: Attribute, actor: Actor) -> bool:
-    """Whether somebody may see the past of an attribute: none that is private, secret, stored elsewhere, or
-    about documents that they may not find.
-    """
-    if attribute.private or attribute.derived or attribute.type == "password":
-        return False
-    return attribute.type != "relation" or not attribute.target or may_find(actor, attribute.target)
 
 
 def read_values(store: Store, path: str, data: bytes) -> Values | None:
@@ -145,13 +131,15 @@ def changed_attributes(
 
 
 def differences(
-    attributes: Iterable[Attribute], before: Values | None, after: Values | None, actor: Actor
+    attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> dict[str, Difference]:
     """How two versions differ, by attribute, as somebody may see it."""
     found = {}
     for attribute in attributes:
         if not _is_same(attribute, before, after):
-            old, new = (shown(attribute, (said or {}).get(attribute.name), actor) for said in (before, after))
+            old, new = (
+                shown(attribute, (said or {}).get(attribute.name), viewer) for said in (before, after)
+            )
             found[attribute.name] = Difference(old, new, unified(old, new))
     return found
 
@@ -161,19 +149,20 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
     return same_values(old, new) or (is_empty(old) and is_empty(new))
 
 
-def shown(attribute: Attribute, value: Any, actor: Actor) -> Any:
+def shown(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
     """A value as JSON: relations as documentIds, media as paths, and of components what may be seen."""
     if is_empty(value):
         return None
     if attribute.holds_components:
-        made = [_component(component, actor) for component in components_in(value)]
+        made = [_component(component, viewer) for component in components_in(value)]
         return made if attribute.to_many else made[0]
-    return plain(encode(attribute, value))
+    value = viewer.related(attribute, value)
+    return None if is_empty(value) else plain(encode(attribute, value))
 
 
-def _component(component: Component, actor: Actor) -> dict[str, Any]:
+def _component(component: Component, viewer: Viewer) -> dict[str, Any]:
     inner = zip(component.type.attributes.values(), component.values, strict=True)
-    made = {a.name: shown(a, value, actor) for a, value in inner if is_visible(a, actor)}
+    made = {a.name: shown(a, value, viewer) for a, value in inner if viewer.sees(a)}
     return {"__component": component.type.uid, **made}
 
 

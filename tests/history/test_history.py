@@ -367,6 +367,24 @@ def test_nothing_is_told_of_drafts_and_values_that_may_not_be_read(api: Api) -> 
     assert "tags" not in api.get("/history/notes/one", "reader").text
 
 
+def test_drafts_are_not_named_to_who_may_not_read_them(api: Api) -> None:
+    write(api.root, {"content/notes/plan.draft.md": "---\ntitle: Plan\n---\n"})
+    write(api.root, collection("list", {"title": STRING, "notes": relation("manyToMany", "note")}))
+    write(api.root, {"content/lists/all.yaml": "title: All\nnotes: [one, plan]\n"})
+    commit(api.root, 1, "List")
+    write(api.root, {"content/lists/all.yaml": "title: All\nnotes: []\n"})
+    commit(api.root, 2, "Clear")
+    api.site.refresh()
+    may = "list.find list.update note.find history.read history.restore"
+    api.token("reader", may=may.split())
+    change = {"from": ["one", "plan"], "to": None}
+    assert api.get("/history/lists/all/diff").data == {"notes": change}
+    assert api.get("/history/lists/all/diff", "reader").data == {"notes": {**change, "from": ["one"]}}
+    answer = api.ask("POST", "/history/lists/all/restore?populate=*", "reader", json={"at": "HEAD~1"})
+    assert [note["documentId"] for note in answer.data["notes"]] == ["one"]
+    assert "plan" not in answer.text
+
+
 # --- sites without a history -------------------------------------------------------------------------
 
 

@@ -105,7 +105,7 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
         values = one.values_at(past.resolve(at))
         if values is None:
             raise NotFoundError(f'There is no such version at "{at}"')
-        data = restored(one.attributes, values, fields, one.state.snapshot)
+        data = restored(one.attributes, values, fields, one.viewer)
         document_id = one.document_id if one.type.kind != "singleType" else None
         [operation] = hashed([read_operation(reader, Sent(method, document_id, one.params, {"data": data}))])
         wanted = operation.request

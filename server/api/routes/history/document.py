@@ -21,10 +21,10 @@ from server.history.differences import (
     differences,
     values_after,
     values_at,
-    visible_attributes,
 )
 from server.history.past import PastStates
 from server.history.versions import Version, date_of
+from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type
 from server.site.site import Site, State
@@ -45,9 +45,14 @@ class Asked:
     params: Mapping[str, Any]
 
     @property
+    def viewer(self) -> Viewer:
+        """The actor, as somebody who looks at earlier versions."""
+        return Viewer(self.actor, self.state)
+
+    @property
     def attributes(self) -> list[Attribute]:
         """The attributes whose past the actor may see."""
-        return visible_attributes(self.type, self.actor)
+        return self.viewer.attributes(self.type)
 
     def of_one_file(self) -> tuple[str, str, list[Version]]:
         """The locale and status that one version is asked for in, and the versions of those."""
@@ -98,7 +103,7 @@ def _diff(one: Asked, past: PastStates) -> Response:
     to = past.resolve(str(names["to"])) if names["to"] else ""
     since = past.resolve(str(names["from"])) if names["from"] else _before_last(versions, past)
     before, after = one.values_at(since) if since else None, one.values_at(to)
-    found = differences(one.attributes, before, after, one.actor)
+    found = differences(one.attributes, before, after, one.viewer)
     data = shown_differences(found)
     meta = {"from": since or None, "to": to or None, "locale": locale, "status": status}
     return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)

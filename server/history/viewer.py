@@ -1,0 +1,49 @@
+"""What somebody may see of the values that earlier versions of documents had."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.documents.document import PUBLISHED
+from server.schema.model import Attribute, Type
+from server.site.site import State
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Somebody who looks at earlier versions, in a state that says what is a draft."""
+
+    actor: Actor
+    state: State
+
+    def attributes(self, type_: Type) -> list[Attribute]:
+        """The attributes of a type whose past may be seen."""
+        return [attribute for attribute in type_.attributes.values() if self.sees(attribute)]
+
+    def sees(self, attribute: Attribute) -> bool:
+        """Whether the past of an attribute may be seen: of none that is private, secret, stored elsewhere, or
+        about documents that may not be found.
+        """
+        if attribute.private or attribute.derived or attribute.type == "password":
+            return False
+        return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
+
+    def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The targets of a relation that may be named: not those which are published nowhere, for who may not
+        read drafts.
+        """
+        if attribute.type != "relation":
+            return targets
+        return tuple(
+            t for t in targets if self._may_name(*(t if isinstance(t, tuple) else (attribute.target, t)))
+        )
+
+    def _may_name(self, uid: str, document_id: str) -> bool:
+        type_ = self.state.schema.types.get(uid)
+        if type_ is None or not may_find(self.actor, uid):
+            return False
+        if not type_.draft_publish or may_read_drafts(self.actor, type_):
+            return True
+        settings, claims = self.state.settings, self.state.snapshot.claims
+        locales = (settings.default_locale, *settings.locales)
+        return any((uid, document_id, locale, PUBLISHED) in claims for locale in locales)
