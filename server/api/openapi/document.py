@@ -10,6 +10,7 @@ from server.api.openapi.batch import BATCH, batch_path
 from server.api.openapi.branches import BRANCHES, branch_paths
 from server.api.openapi.content import ContentPaths, answer_schemas
 from server.api.openapi.examples import examples_of
+from server.api.openapi.history import HISTORY, history_paths
 from server.api.openapi.operations import error_responses, read
 from server.api.openapi.parameters import shared_parameters, type_parameters
 from server.api.openapi.search import SEARCH, search_path
@@ -41,6 +42,7 @@ _SERVICES: Mapping[str, str] = {
     services.USERS: "Who there is, and what roles there are.",
     services.SITE: "What the site says of itself.",
     BATCH: "Several writes as one.",
+    HISTORY: "What git says of the documents.",
     BRANCHES: "States of the site that are not served.",
     SEARCH: "Ranked search across all types and locales.",
 }
@@ -62,6 +64,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
     paths |= {"/search": searched} if searched else {}
     written = batch_path(actor, public, state.schema.content_types, limited=limited)
     paths |= {"/batch": written} if written else {}
+    paths |= dict(history_paths(actor, public, limited=limited))
     paths |= dict(branch_paths(actor, public, state.schema, limited=limited))
     paths = {path: _with_reads(methods) for path, methods in paths.items()}
     components = _components(state, schemas)

@@ -1,0 +1,122 @@
+"""The operations of `/history`, as far as the caller may use them (docs/history.md)."""
+
+from collections.abc import Iterator
+
+from server.api.openapi.operations import READ, WRITE, answer, closed, json_content, operation
+from server.api.openapi.parameters import name_in_path
+from server.api.openapi.types import ref
+from server.api.openapi.values import JsonSchema
+from server.auth.permissions import Actor
+
+HISTORY = "History"
+_TEXT: JsonSchema = {"type": "string"}
+_DATE: JsonSchema = {"type": ["string", "null"]}
+_COMMIT = {
+    "commit": {"type": ["string", "null"], "description": "null for what is not committed yet."},
+    "author": {"anyOf": [closed({"name": _TEXT, "email": _TEXT}), {"type": "null"}]},
+    "date": _DATE,
+}
+_ACTION: JsonSchema = {"enum": ["create", "update", "delete", "rename"]}
+_STATUS: JsonSchema = {"enum": ["published", "draft"]}
+_VERSION = closed(
+    {
+        **_COMMIT,
+        "message": {"type": ["string", "null"]},
+        "locale": _TEXT,
+        "status": _STATUS,
+        "action": _ACTION,
+        "attributes": {
+            "type": ["array", "null"],
+            "items": _TEXT,
+            "description": "Those that differ from before; null where the file can't be read.",
+        },
+    }
+)
+_DOCUMENT = closed(
+    {"type": _TEXT, "documentId": _TEXT, "locale": _TEXT, "status": _STATUS, "action": _ACTION}
+)
+_OF_SITE = closed(
+    {
+        **_COMMIT,
+        "message": _TEXT,
+        "documents": {"type": "array", "items": _DOCUMENT},
+        "count": {"type": "integer", "description": "How many documents the commit has changed."},
+    }
+)
+_RESTORED: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "at": {**_TEXT, "minLength": 1, "description": "A commit, tag, branch or time."},
+        "fields": {"type": "array", "minItems": 1, "items": _TEXT, "description": "Without it, all."},
+    },
+    "required": ["at"],
+    "additionalProperties": False,
+}
+_TYPE = name_in_path(
+    "type", "The name of a content type: the plural of a collection, or that of a single type."
+)
+_ID = name_in_path("documentId", "A document; of a single type, `diff` or `blame`.")
+_ERRORS = (*READ, 404, 409, 503)
+
+
+def history_paths(actor: Actor, public: Actor, *, limited: bool) -> Iterator[tuple[str, JsonSchema]]:
+    """The paths below `/history`, each with the method that the actor may use."""
+    one = "/history/{type}/{documentId}"
+    if actor.may("history", "read"):
+        anyone = public.may("history", "read")
+        yield (
+            "/history",
+            _read("findHistory", "The commits of the site", _page(_OF_SITE), (), anyone, limited),
+        )
+        yield (
+            "/history/{type}",
+            _read("findSingleHistory", "Of a single type", _page(_VERSION), (_TYPE,), anyone, limited),
+        )
+        yield (
+            one,
+            _read("findDocumentHistory", "The commits of a document", {}, (_TYPE, _ID), anyone, limited),
+        )
+        what = {**name_in_path("what", "How two versions differ, or where each value is from.")}
+        what["schema"] = {"enum": ["diff", "blame"]}
+        yield (
+            one + "/{what}",
+            _read("findVersions", "What differs, or who wrote it", {}, (_TYPE, _ID, what), anyone, limited),
+        )
+    if actor.may("history", "restore"):
+        anyone = public.may("history", "restore")
+        yield "/history/{type}/restore", _restore("restoreSingle", (_TYPE,), anyone, limited)
+        yield f"{one}/restore", _restore("restore", (_TYPE, _ID), anyone, limited)
+
+
+def _page(item: JsonSchema) -> JsonSchema:
+    meta = closed({"pagination": ref("Pagination")})
+    return closed({"data": {"type": "array", "items": item}, "meta": meta})
+
+
+def _read(
+    name: str, summary: str, shown: JsonSchema, path: tuple[JsonSchema, ...], public: bool, limited: bool
+) -> JsonSchema:
+    answers = {200: answer("What git says.", shown or {"type": "object"})}
+    found = operation(
+        HISTORY, name, summary, answers, parameters=path, errors=_ERRORS, public=public, limited=limited
+    )
+    return {"get": found}
+
+
+def _restore(name: str, path: tuple[JsonSchema, ...], public: bool, limited: bool) -> JsonSchema:
+    answers = {
+        200: answer("The document as it is now.", {"type": "object"}),
+        201: answer("The document, which was deleted and is there again.", {"type": "object"}),
+    }
+    found = operation(
+        HISTORY,
+        name,
+        "An earlier version, written again",
+        answers,
+        parameters=path,
+        body={"required": True, "content": json_content(_RESTORED)},
+        errors=(*WRITE, 404),
+        public=public,
+        limited=limited,
+    )
+    return {"post": found}
