@@ -69,7 +69,7 @@ def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
         click.echo(f"  … and {len(errors) - SHOWN_PROBLEMS} more, which quire check shows", err=True)
     if errors and not skip_broken:
         what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
-        raise SetupError(str(root), None, what, "or left out, with --skip-broken")
+        raise SetupError(str(root.resolve()), None, what, "or left out, with --skip-broken")
 
 
 def _report(site: Site, options: ExportOptions, target: Path, done: Done, seconds: float) -> None:
