@@ -77,7 +77,7 @@ def history_paths(actor: Actor, public: Actor, *, limited: bool) -> Iterator[tup
             _read("findDocumentHistory", "The commits of a document", {}, (_TYPE, _ID), anyone, limited),
         )
         what = {**name_in_path("what", "How two versions differ, or where each value is from.")}
-        what["schema"] = {"enum": ["diff", "blame"]}
+        what["schema"] = {"type": "string", "enum": ["diff", "blame"]}
         yield (
             one + "/{what}",
             _read("findVersions", "What differs, or who wrote it", {}, (_TYPE, _ID, what), anyone, limited),
