@@ -61,7 +61,10 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
         "statusWritten",
         _query("status", {"enum": list(STATUSES)}, "`draft` writes the draft and leaves what is published."),
     )
-    yield "branch", _query("branch", _NAME, "The branch to write to, instead of what is served.")
+    yield (
+        "branch",
+        _query("branch", {**_NAME, "minLength": 1}, "The branch to write to, instead of what is served."),
+    )
     filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
     yield (
         "publicationFilter",
