@@ -23,7 +23,7 @@ ABOUT_OTHERS = re.compile(
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
     r"|must be authenticated|only the first|multiple ones|Files are empty|fileInfo|ref, refId"
     r"|Invalid key [^\"]* at (pics?|near)"  # in a target: what documents or files of its type do not say
-    r"|can't be written|refers to an operation"  # in a batch: which paths there are, and what stands before it
+    r"|can't be written|refers to an operation"  # in a batch: paths, and what comes before
     r"|must be (less|greater) than or equal to"  # a number that is written as text
 )
 
