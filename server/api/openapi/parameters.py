@@ -18,6 +18,7 @@ from server.query.sorting import ORDERS
 from server.schema.model import Type
 
 _NAME: JsonSchema = {"type": "string"}
+_BRANCH: JsonSchema = {"type": "string", "minLength": 1}
 _MOST = 10**18 - 1  # more digits are refused
 _WHOLE: JsonSchema = {"type": "integer", "minimum": -_MOST, "maximum": _MOST}
 
@@ -61,10 +62,7 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
         "statusWritten",
         _query("status", {"enum": list(STATUSES)}, "`draft` writes the draft and leaves what is published."),
     )
-    yield (
-        "branch",
-        _query("branch", {**_NAME, "minLength": 1}, "The branch to write to, instead of what is served."),
-    )
+    yield "branch", _query("branch", _BRANCH, "The branch to write to, instead of what is served.")
     filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
     yield (
         "publicationFilter",
