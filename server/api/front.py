@@ -257,10 +257,8 @@ class Front:
         actor = self.identities.identify(credentials, state.settings)
         v4 = is_v4(environ, state.settings)
         commit = environ[COMMIT].id if COMMIT in environ else ""
-        key, cache = (
-            key_of(environ, actor, commit, v4=v4),
-            self.past_cache if commit else self.cache.of(state),
-        )
+        key = key_of(environ, actor, commit, v4=v4)
+        cache = self.past_cache if commit else self.cache.of(state)
         kept = cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):
             return kept.answer

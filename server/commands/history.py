@@ -1,6 +1,6 @@
 """`quire log`, `quire diff` and `quire blame`: what git says of the documents, in the terminal."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from server.history.differences import (
     Difference,
     changed_attributes,
     differences,
-    unified,
     values_after,
     values_at,
     values_of,
 )
 from server.history.past import PastStates
+from server.history.selection import selection
 from server.history.versions import ACTIONS, Timeline, Version, Versions, date_of
 from server.history.viewer import Viewer
 from server.index.budget import Budget
@@ -102,6 +102,13 @@ class Repository:
         except ApiError as error:
             raise SetupError(name, None, error.message) from error
 
+    def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
+        """Whether a commit is one of those asked for. Raises SetupError."""
+        try:
+            return selection(self.past, since, author)
+        except ApiError as error:
+            raise SetupError(since, None, error.message) from error
+
     def where(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
@@ -121,15 +128,7 @@ class Repository:
 def log(document: str | None, root: Path, since: str | None, author: str | None, limit: int) -> None:
     """Show who changed what: of DOCUMENT (a file or TYPE/ID), or of the whole site."""
     repository = Repository.of(root)
-    excluded = _before(repository, since) if since else frozenset()
-    word = (author or "").casefold()
-
-    def wanted(commit: Commit | None) -> bool:
-        if commit is None:
-            return not word
-        said = commit.author.casefold(), commit.email.casefold()
-        return commit.id not in excluded and (not word or word in said[0] or word == said[1])
-
+    wanted = repository.selection(since or "", author or "")
     if document is None:
         timeline = repository.versions.timeline(repository.site.state)
         commits = [
@@ -138,7 +137,7 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
         show(line for commit in commits[:limit] for line in _site_lines(commit, timeline))
         return
     type_, _, versions = repository.of_document(document)
-    shown = [version for version in versions if wanted(version.commit)][:limit]
+    shown = [v for v in versions if (wanted(v.commit) if v.commit else not author)][:limit]
     values = values_of(repository.store, shown, Budget())
     attributes = repository.viewer.attributes(type_)
     for version, pair in zip(shown, values, strict=True):
@@ -194,17 +193,6 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
         show([[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines])
 
 
-def _before(repository: Repository, since: str) -> frozenset[str]:
-    """The ids of the commits that `since` leaves out."""
-    from_time = repository.past.time_of(since)
-    if from_time is not None:
-        timeline = repository.versions.timeline(repository.site.state)
-        return frozenset(c.id for c in timeline.commits if c.authored < from_time)
-    commit = repository.commit(since)
-    repository.past.log.update(commit)
-    return frozenset(one.id for one in repository.past.log.before(commit))
-
-
 def _changed(repository: Repository, first: str, last: str) -> set[str]:
     """The documents, as TYPE/ID, whose files differ between two commits, or from one and the files."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
@@ -251,8 +239,8 @@ def _diff_lines(title: str, found: Mapping[str, Difference]) -> Iterator[list[Pa
     for name, difference in found.items():
         lines = difference.lines
         if lines is None:
-            lines = unified(f"{difference.before}\n", f"{difference.after}\n") or []
-            lines = [line for line in lines if line[:1] in "+-" and line[1:] not in ("", "None")]
+            sides = (("-", difference.before), ("+", difference.after))
+            lines = [f"{sign}{value}" for sign, value in sides if value is not None]
         yield [(f"  {name}", {"fg": "cyan"})]
         for line in lines:
             yield [(f"    {printable(line)}", {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {})]

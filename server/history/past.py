@@ -25,7 +25,6 @@ from server.storage.git.refs import (
     COMMIT_ID,
     HEADS,
     branch_commit,
-    read_time,
     refs_mark,
 )
 from server.storage.git.times import CommitTimes, with_commits
@@ -107,10 +106,6 @@ class PastStates:
     def _find(self, name: str) -> str:
         return find_named(self.site.root, self.log, name)
 
-    def time_of(self, text: str) -> float | None:
-        """The time that a text names, of a date its beginning, in seconds since 1970; None if it is none."""
-        return read_time(text, end=False)
-
     def changed_between(self, first: str, last: str = "") -> set[str]:
         """The paths of the files that differ between two commits, or between one and what is there now."""
         root = self.site.root
@@ -118,8 +113,8 @@ class PastStates:
         if last:
             after = read_tree(root, last)
             return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-        committed = self.site.basis()[2]
-        now = {p for p in self.site.basis()[3] if p not in before or p in committed.changed}
+        _, _, committed, entries = self.site.basis()
+        now = {p for p in entries if p not in before or p in committed.changed}
         gone = {p for p in before if not (root / p).is_file()}
         moved = self.changed_between(first, committed.commit) if committed.commit != first else set()
         return now | gone | moved

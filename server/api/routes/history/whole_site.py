@@ -10,9 +10,9 @@ from server.documents.layout import Claim
 from server.documents.timestamps import from_seconds
 from server.errors import ValidationError
 from server.history.past import PastStates
+from server.history.selection import selection
 from server.history.versions import ACTIONS, Timeline
 from server.storage.git.log import Commit, FileChange
-from server.storage.git.refs import read_time
 
 MOST_DOCUMENTS = 100  # that one commit names
 
@@ -23,20 +23,7 @@ def wanted_by(params: Mapping[str, Any], past: PastStates) -> Callable[[Commit],
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
             raise ValidationError(f"{name} must be one text")
-    time = read_time(str(since), end=False) if since else None
-    excluded: frozenset[str] = frozenset()
-    if since and time is None:
-        commit = past.resolve(str(since))
-        past.log.update(commit)
-        excluded = frozenset(one.id for one in past.log.before(commit))
-    word = str(author).casefold() if author else ""
-
-    def wanted(commit: Commit) -> bool:
-        if commit.id in excluded or (time is not None and commit.authored < time):
-            return False
-        return not word or word in commit.author.casefold() or word == commit.email.casefold()
-
-    return wanted
+    return selection(past, since or "", author or "")
 
 
 def documents_of(
