@@ -15,7 +15,7 @@ from server.config.model import ACTIONS, Settings, known_actions
 from server.config.reader import read_settings
 from server.errors import ApiError, SetupError
 from server.schema.load import read_content_types
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 from server.tools.terminal import check_site, one_line_errors, site_option
 
 

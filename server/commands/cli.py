@@ -9,7 +9,7 @@ from typing import cast
 
 import click
 
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 
 
 @dataclass(frozen=True, slots=True)

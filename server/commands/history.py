@@ -25,8 +25,8 @@ from server.history.versions import ACTIONS, Timeline, Version, Versions, date_o
 from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.schema.model import Type
+from server.schema.spelling import suggestion
 from server.site.site import Site
-from server.spelling import suggestion
 from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store

@@ -9,13 +9,13 @@ import click
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.errors import SetupError
 from server.schema.naming import title_of
+from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
 from server.search.question import LONGEST, Question, read_question
 from server.search.sync import Sync
 from server.search.texts import searchable
 from server.site.site import Site, State
-from server.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
 FRAGMENTS = 2  # shown of a document

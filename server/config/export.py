@@ -8,7 +8,7 @@ from server.config.model import DEFAULTS, QueryExport, TypeExport
 from server.config.values import as_parameter, count, section
 from server.formats.config_file import ConfigFile
 from server.formats.scalars import is_null
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 
 # Each key of a type below `export.types`, and a sentence.
 TYPE_KEYS: Mapping[str, str] = {

@@ -21,7 +21,7 @@ from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.positions import KeyPath, nearest
 from server.formats.scalars import is_null
 from server.problems import RULES, Problem
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
 ALMOST = 0.8  # how like a known name another is that was meant to be it, such as `publik` and `public`

@@ -17,7 +17,7 @@ from server.formats.positions import KeyPath
 from server.formats.scalars import is_null
 from server.formats.tree import Tree
 from server.schema.model import Attribute, Type
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from server.documents.timestamps import read_date, read_time, read_timestamp
 from server.formats.scalars import MAX_DIGITS, is_null, typed
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 
 _MAX_EXPONENT = 400  # Of a decimal, which is written out in full.
 _INTEGER = re.compile(r"[-+]?\d+")

@@ -13,7 +13,7 @@ from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import PEOPLE, Attribute, Schema, Type
 from server.schema.naming import title_of
-from server.spelling import Suggestions
+from server.schema.spelling import Suggestions
 
 Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file
 MEDIA = "media"

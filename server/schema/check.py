@@ -10,7 +10,7 @@ from importlib import import_module
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile
 from server.schema.model import MIRROR, RELATIONS, USER, Attribute, Schema, Type
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 
 # Names that no type may have: other paths below /api/, and subjects of permissions. Otherwise, whoever
 # grants an action on such a type would grant it on users, roles or files as well.

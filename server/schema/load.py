@@ -27,7 +27,7 @@ from server.schema.model import (
     Schema,
     Type,
 )
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 
 FORMATS = ("md", "json", "yaml", "toml")  # of new files
 FRONT_MATTER = ("yaml", "toml")  # of new Markdown files

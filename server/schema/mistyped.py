@@ -10,7 +10,7 @@ from server.formats.config_file import read_config_file
 from server.formats.positions import line_and_column, nearest
 from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
-from server.spelling import certain_suggestion, suggestion
+from server.schema.spelling import certain_suggestion, suggestion
 
 # The keys that Quire goes by, and those that schema files of Strapi have besides.
 TOP = (

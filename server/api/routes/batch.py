@@ -31,8 +31,8 @@ from server.index.dangling import Key
 from server.query import qs
 from server.query.parse import written_locale
 from server.schema.model import Type
+from server.schema.spelling import suggestion
 from server.site.site import Site, State
-from server.spelling import suggestion
 from server.write import prepare
 from server.write.request import BatchRequest
 from server.write.write import single_id

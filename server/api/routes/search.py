@@ -21,12 +21,12 @@ from server.query.booleans import read_boolean
 from server.query.parse import read_locale, read_status
 from server.schema.model import Type
 from server.schema.naming import title_of
+from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
 from server.search.question import LONGEST, Question, read_question
 from server.search.texts import searchable
 from server.site.site import Site, State
-from server.spelling import suggestion
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 MOST = 10_000  # hits that can be paged through

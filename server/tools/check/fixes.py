@@ -23,7 +23,7 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.index.dangling import MEDIA, Key, exists
 from server.paths import CONTENT, UPLOADS
 from server.schema.model import Attribute, Type
-from server.spelling import certain_suggestion
+from server.schema.spelling import certain_suggestion
 from server.storage.read import parse, read_text
 from server.tools.check.audit import Audit
 from server.tools.check.key_fixes import KeyFix

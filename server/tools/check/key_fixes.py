@@ -13,7 +13,7 @@ from server.formats.positions import KeyPath, Position
 from server.problems import Problem
 from server.schema.load import schema_paths
 from server.schema.mistyped import other_keys, other_words
-from server.spelling import certain_suggestion
+from server.schema.spelling import certain_suggestion
 from server.storage.changeset import Changeset
 from server.storage.journal import Write
 from server.storage.read import BOM

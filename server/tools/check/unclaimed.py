@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from server.documents.layout import ENDINGS, MARKDOWN, is_partial
 from server.paths import CONTENT, UPLOADS
 from server.problems import Problem
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 from server.storage.media import DESCRIPTION
 from server.tools.check.audit import Audit, is_upload
 

@@ -13,7 +13,7 @@ from server.documents.locales import is_language
 from server.formats.positions import line_and_column
 from server.problems import Problem
 from server.schema.model import Type
-from server.spelling import Suggestions
+from server.schema.spelling import Suggestions
 from server.tools.check.audit import Audit
 
 # Without a timestamp in the file, that of its commit or of the copy counts. Copying a site can set

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlsplit
 from server.auth.permissions import Actor
 from server.config.model import FILE, Settings
 from server.errors import SetupError
+from server.schema.spelling import suggestion
 from server.site.site import Site, State
-from server.spelling import suggestion
 from server.storage.links import open_ordinary
 from server.storage.media import media_key
 from server.tools.export.contents import SiteExport

@@ -17,7 +17,7 @@ from server.formats.scalars import is_null
 from server.index.dangling import MEDIA
 from server.paths import UPLOADS
 from server.schema.model import Type
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 from server.storage.files import ignored, walk
 from server.storage.media import DESCRIPTION, media_key, mime_type, upload_path
 from server.write.context import Context

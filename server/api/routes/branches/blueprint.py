@@ -16,7 +16,7 @@ from server.history.branch_changes import DocumentChange, changed_documents, for
 from server.history.branches import Branches
 from server.history.past import PastStates
 from server.query.pagination import pagination, read_page
-from server.spelling import suggestion
+from server.schema.spelling import suggestion
 from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.spelling import Suggestions, certain_suggestion, suggestion
+from server.schema.spelling import Suggestions, certain_suggestion, suggestion
 from tests.waiting import computing_less_than
 
 
