@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.history import branch_write
+from server.history.branching import write as branch_write
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, make, relation, write
 

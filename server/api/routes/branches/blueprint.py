@@ -12,8 +12,8 @@ from server.api.routes.history.document import shown_differences
 from server.auth.permissions import Actor, require_branch
 from server.documents.timestamps import from_seconds
 from server.errors import ForbiddenError, ValidationError
-from server.history.branch_changes import DocumentChange, changed_documents, fork_of
-from server.history.branches import Branches
+from server.history.branching.branches import Branches
+from server.history.branching.changes import DocumentChange, changed_documents, fork_of
 from server.history.past import PastStates
 from server.query.pagination import pagination, read_page
 from server.schema.spelling import suggestion

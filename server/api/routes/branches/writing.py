@@ -10,8 +10,8 @@ from server.api.identities import Identities
 from server.api.request import authorship, state_of, tell_commit
 from server.auth.permissions import require_branch
 from server.errors import ValidationError
-from server.history.branch_write import BranchWriter
-from server.history.branches import Branches
+from server.history.branching.branches import Branches
+from server.history.branching.write import BranchWriter
 from server.history.past import PastStates
 from server.index.dangling import Key
 from server.site.site import State

@@ -13,7 +13,7 @@ from typing import TypeVar
 from server.config.model import Settings
 from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError
-from server.history.branches import Branches
+from server.history.branching.branches import Branches
 from server.history.commit_files import Blobs
 from server.history.past import PastStates
 from server.site.commits.message import Authorship, message_of, touched, with_trailers

@@ -1,0 +1,1 @@
+"""Branches: which there are, what each has changed, and writes to one that is not served."""
