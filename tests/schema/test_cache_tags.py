@@ -1,0 +1,38 @@
+"""Cache tags of types and documents."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.schema.cache_tags import MOST_BYTES, document_tag, header_value, type_tag
+from server.schema.model import BUILT_IN, UPLOAD, Type
+
+ARTICLE = Type("api::article.article", "collectionType", "article", "articles", "Article", {})
+
+
+def test_tags_name_types_and_documents_as_the_api_does() -> None:
+    assert type_tag(ARTICLE) == "article"
+    assert document_tag(ARTICLE, "tide-mills") == "article:tide-mills"
+    assert type_tag(BUILT_IN[UPLOAD]) == "upload"
+    assert document_tag(BUILT_IN[UPLOAD], "people--ida.png") == "upload:people--ida.png"
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_a_tag_is_one_word_of_a_header_and_of_one_document_alone(one: str, other: str) -> None:
+    tag = document_tag(ARTICLE, one)
+    assert tag.isascii()
+    assert tag.isprintable()
+    assert not set(tag) & set(' ,"')
+    assert (tag == document_tag(ARTICLE, other)) == (one == other)
+
+
+def test_the_header_has_each_tag_once_and_no_document_whose_type_is_there() -> None:
+    tags = ["tag", "article:b", "author:ida", "tag:fog", "article:a", "article:a"]
+    assert header_value(tags) == "article:a, article:b, author:ida, tag"
+    assert header_value([]) == ""
+
+
+def test_above_4_kb_the_header_has_types_alone() -> None:
+    tags = [document_tag(ARTICLE, f"{i:08}") for i in range(400)]
+    assert header_value([*tags, "author:ida"]) == "article, author"
+    assert len(header_value(tags[:200])) <= MOST_BYTES
+    assert header_value(tags[:200]).count("article:") == 200
