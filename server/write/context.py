@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -54,13 +55,26 @@ class Context:
         return self.store.layout
 
     def after(self) -> "Context":
-        """The context of a further change, which sees what this one comes to and adds to the same files."""
+        """The context of a further change, which sees what this one comes to and adds to the same files.
+
+        What this one replaces is of the versions that there were before.
+        """
         if not self.touched:
             return self
         removed = [document for document in self.touched.values() if document]
         entries = [self._entry(path) for path in sorted(self.touched) if self.changeset.exists(path)]
         added = [entry.document for entry in entries if entry and entry.document]
-        return replace(self, snapshot=apply(self.snapshot, removed, added), touched={})
+        snapshot = apply(self.snapshot, removed, added)
+        return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={})
+
+    def _before(
+        self, replaced: Iterable[Document], type_: Type, document_id: str, locale: str
+    ) -> Iterator[Document]:
+        """The versions that there were before a further change, as `recent` gives them."""
+        for document in replaced:
+            if (document.type.uid, document.document_id, document.locale) == (type_.uid, document_id, locale):
+                yield document
+        yield from self.recent(type_, document_id, locale)
 
     def _entry(self, path: str) -> Entry | None:
         """What a file will be read as, once it is written."""

@@ -45,12 +45,15 @@ def delete(request: WriteRequest, context: Context) -> str:
     return _writer(request, context).delete(_matched(request, context), request.locales)
 
 
-def batch(request: BatchRequest, context: Context) -> tuple[str, ...]:
-    """Several writes, each of which sees what those before it come to. Returns what each one returns."""
+def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
+    """Several writes, each of which sees what those before it come to.
+
+    Returns what each one returns, and whether it was merged.
+    """
     written = []
     for number, (prepare, wanted) in enumerate(request.operations):
         with of_operation(number):
-            written.append(prepare(wanted, context))
+            written.append(noting_merge(prepare)(wanted, context))
         context = context.after()
     return tuple(written)
 

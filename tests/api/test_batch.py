@@ -194,13 +194,15 @@ def test_each_operation_is_permitted_by_itself(make_api: MakeApi) -> None:
         ({"method": "POST"}, "path must be text, such as /api/articles"),
         (
             {"method": "POST", "url": "/api/authors"},
-            'An operation has no "url"; it has method, path, body, ifMatch',
+            'An operation has no "url"; it has method, path, body, ifMatch, prefer',
         ),
         (
             op("POST", "/api/authors", {}, ifmatch="x"),
             'An operation has no "ifmatch"; did you mean "ifMatch"?',
         ),
         (op("POST", "/api/authors", {}, ifMatch=3), "ifMatch must be text: the entity tag of a document"),
+        (op("PUT", "/api/authors/ada", {}, prefer="mrege"), 'prefer must be "merge"'),
+        (op("PUT", "/api/authors/ada", {}, prefer=["merge"]), 'prefer must be "merge"'),
         (op("POST", "/api/author", {}), '/api/author can\'t be written: did you mean "authors"?'),
         (op("POST", "/authors", {}), "/authors can't be written: no content type is there"),
         (

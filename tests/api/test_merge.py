@@ -58,6 +58,7 @@ FILES: dict[str, str | bytes] = {
         },
         indent=1,
     ),
+    "content/pages/two.json": '{"title": "Two", "count": 1}',
     "content/posts/p.json": '{"title": "P", "body": "a\\n\\nb\\n\\nc", "lead": "lead"}',
     "content/places/x.json": '{"name": "X", "code": "1"}',
     "content/places/x.fr.json": '{"name": "Xf", "code": "1"}',
@@ -363,6 +364,59 @@ def test_what_locales_share_is_merged_in_each(api: Api) -> None:
 
 POST = "/api/posts/p"
 DRAFT = f"{POST}?status=draft"
+
+
+def test_the_operations_of_a_batch_are_merged_each_by_itself(api: Api) -> None:
+    tag, other = tag_of(api), tag_of(api, "/api/pages/two")
+    edit(api, title="Two")
+    put = {"method": "PUT", "path": ONE, "ifMatch": tag, "prefer": "merge"}
+    operations = [
+        {**put, "body": {"data": {"count": 2}}},
+        {
+            "method": "PUT",
+            "path": "/api/pages/two",
+            "ifMatch": other,
+            "prefer": "merge",
+            "body": {"data": {"count": 2}},
+        },
+        {**put, "body": {"data": {"data": {"x": 3}}}},
+    ]
+    first, untouched, last = api.ask("POST", "/batch", json={"operations": operations}).data
+    assert (first["preferenceApplied"], last["preferenceApplied"]) == ("merge", "merge")
+    assert "preferenceApplied" not in untouched
+    assert [stored(api)[name] for name in ("title", "count", "data")] == ["Two", 2, {"x": 3}]
+
+
+def test_a_conflict_in_a_batch_names_its_operation(api: Api) -> None:
+    tag = tag_of(api)
+    edit(api, title="Two")
+    operations = [
+        {"method": "PUT", "path": "/api/pages/two", "body": {"data": {"count": 2}}},
+        {
+            "method": "PUT",
+            "path": ONE,
+            "ifMatch": tag,
+            "prefer": "merge",
+            "body": {"data": {"title": "Mine"}},
+        },
+    ]
+    error = api.ask("POST", "/batch", json={"operations": operations}).error
+    assert (error["status"], error["details"]["operation"]) == (412, 1)
+    assert [c["attribute"] for c in error["details"]["conflicts"]] == ["title"]
+    assert stored(api, "content/pages/two.json")["count"] == 1
+
+
+def test_operations_that_overlap_with_each_other_are_refused(api: Api) -> None:
+    tag = tag_of(api)
+    operations = [
+        {"method": "PUT", "path": ONE, "ifMatch": tag, "prefer": "merge", "body": {"data": {"title": title}}}
+        for title in ("Mine", "Yours")
+    ]
+    error = api.ask("POST", "/batch", json={"operations": operations}).error
+    assert (error["status"], error["details"]["operation"]) == (412, 1)
+    [conflict] = error["details"]["conflicts"]
+    assert [conflict[side] for side in ("base", "ours", "theirs")] == ["One", "Yours", "Mine"]
+    assert stored(api)["title"] == "One"
 
 
 def test_a_draft_is_merged_from_what_was_published(api: Api) -> None:

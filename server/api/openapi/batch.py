@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from server.api.openapi.operations import WRITE, answer, closed, json_content, operation
 from server.api.openapi.values import JsonSchema
-from server.api.routes.batch import LONGEST_MESSAGE, MOST
+from server.api.routes.batch import LONGEST_MESSAGE, MERGE, MOST
 from server.api.routes.operation import WRITES
 from server.auth.permissions import Actor, may_write
 from server.schema.model import Type
@@ -46,6 +46,11 @@ _OPERATION: JsonSchema = {
         },
         "body": {"type": "object", "description": "What the request alone would have as its body."},
         "ifMatch": {**_TEXT, "description": "An entity tag: the version that is to be there."},
+        "prefer": {
+            "const": MERGE,
+            "description": "Where `ifMatch` names an earlier version, the change is merged with those made "
+            "since; 412 with `details.conflicts` where they overlap.",
+        },
     },
     "required": ["method", "path"],
     "additionalProperties": False,
@@ -61,14 +66,18 @@ _BODY: JsonSchema = {
     "required": ["operations"],
     "additionalProperties": False,
 }
-_RESULT: JsonSchema = closed(
-    {
-        "status": {"enum": sorted({status for _, _, status in WRITES.values()})},
-        "documentId": _TEXT_OR_NULL,
-        "etag": _TEXT_OR_NULL,
-        "body": {
-            "type": ["object", "null"],
-            "description": "What the request alone would answer, as the document is after all operations.",
-        },
-    }
-)
+_RESULT: JsonSchema = {
+    **closed(
+        {
+            "status": {"enum": sorted({status for _, _, status in WRITES.values()})},
+            "documentId": _TEXT_OR_NULL,
+            "etag": _TEXT_OR_NULL,
+            "body": {
+                "type": ["object", "null"],
+                "description": "What the request alone would answer, as the document is after the batch.",
+            },
+            "preferenceApplied": {"const": MERGE, "description": "The change was merged with others."},
+        }
+    ),
+    "required": ["status", "documentId", "etag", "body"],
+}

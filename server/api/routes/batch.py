@@ -39,9 +39,10 @@ from server.write.write import single_id
 
 MOST = 100  # operations
 LONGEST_MESSAGE = 10_000  # characters
+MERGE = "merge"  # what an operation may prefer, as requests do in the header `Prefer`
 LONGEST_PATH = 40_000  # characters, with its query
 _LONGEST_NAME = 100  # characters of a word for which a similar one is looked for
-_KEYS = ("method", "path", "body", "ifMatch")
+_KEYS = ("method", "path", "body", "ifMatch", "prefer")
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 # What is written in another way, by the part of a path behind /api/.
 _OTHERS = {
@@ -70,14 +71,17 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         operations = hashed(_Operations(state, reader_of).read(wanted))
         writes = tuple((operation.prepare, operation.request) for operation in operations)
 
-        def addressed(ids: tuple[str, ...]) -> list[Key]:
-            pairs = zip(operations, ids, strict=True)
-            return [key for operation, written in pairs for key in operation.addressed(written)]
+        def addressed(results: Iterable[tuple[str, bool]]) -> list[Key]:
+            pairs = zip(operations, results, strict=True)
+            return [key for operation, (written, _) in pairs for key in operation.addressed(written)]
 
         after, written = write_signed(
             site, identities, request, prepare.batch, BatchRequest(writes, message), addressed, message
         )
-        results = [_result(*each, after) for each in zip(operations, written, strict=True)]
+        results = [
+            _result(operation, document_id, after, merged=merged)
+            for operation, (document_id, merged) in zip(operations, written, strict=True)
+        ]
         return answer(dumps({"data": results}))
 
     return bp
@@ -141,6 +145,8 @@ class _Operations:
             raise ValidationError("path must be text, such as /api/articles")
         if if_match is not None and type(if_match) is not str:
             raise ValidationError("ifMatch must be text: the entity tag of a document")
+        if wanted.get("prefer") not in (None, MERGE):
+            raise ValidationError(f'prefer must be "{MERGE}"')
         place, _, query = path.partition("?")
         type_, document_id = self._addressed(composed(self._filled(unquote(place))), method)
         reader = self.reader_of(type_)
@@ -148,7 +154,8 @@ class _Operations:
         params, body = self._filled(qs.parse(query)), self._filled(wanted.get("body"))
         if method != "DELETE":
             document_id = document_id or self._id_of(type_, params)
-        return read_operation(reader, Sent(method, document_id, params, body, if_match))
+        merge = wanted.get("prefer") == MERGE
+        return read_operation(reader, Sent(method, document_id, params, body, if_match, merge=merge))
 
     def _addressed(self, path: str, method: str) -> tuple[Type, str | None]:
         """The type that a path names, and the id in it. Raises ValidationError for what no write has."""
@@ -194,7 +201,7 @@ class _Operations:
         return document_id
 
 
-def _result(operation: Operation, document_id: str, state: State) -> dict[str, Any]:
+def _result(operation: Operation, document_id: str, state: State, *, merged: bool) -> dict[str, Any]:
     """What an operation came to: its document as it is after the whole batch.
 
     There is no body where that is deleted, and where the answer has no room for it: it is written already.
@@ -208,4 +215,5 @@ def _result(operation: Operation, document_id: str, state: State) -> dict[str, A
         "documentId": document_id or None,
         "etag": shown.etag or None,
         "body": orjson.Fragment(shown.body) if shown.body else None,
+        **({"preferenceApplied": MERGE} if merged else {}),
     }
