@@ -22,7 +22,7 @@ from bench.sites import Sizes
 from bench.tables import count, ratio, show
 from server.api import front
 from server.api.app import create_app
-from server.api.cache import answer_cache
+from server.api.caching.answers import answer_cache
 from server.api.identities import Identities
 from server.api.reading import Reader
 from server.api.request import answer, parameters, state_of

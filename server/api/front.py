@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import NoReturn, cast
 
-from server.api.cache import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
+from server.api.caching.answers import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
 from server.api.cors import cors_headers, cors_vary, preflight_headers
 from server.api.environ import (
     ADMITTED,

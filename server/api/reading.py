@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from server.api.etags import tag_of, tag_of_bytes
+from server.api.caching.etags import tag_of, tag_of_bytes
 from server.api.render import render_list, render_one
 from server.auth.permissions import Actor, narrow, require
 from server.documents.document import Document

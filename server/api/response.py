@@ -15,8 +15,8 @@ from typing import Any
 
 import brotli  # type: ignore[import-untyped]
 
+from server.api.caching.etags import tag_of_bytes
 from server.api.environ import BUDGET
-from server.api.etags import tag_of_bytes
 
 Header = tuple[str, str]
 Environ = dict[str, Any]

@@ -10,7 +10,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from server.api.cache import MAX_BYTES, answer_cache
+from server.api.caching.answers import MAX_BYTES, answer_cache
 from server.api.front import Front
 from tests.sites import Api, make, schema
 
