@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
-from server.api.openapi import services
 from server.api.openapi.batch import BATCH, batch_path
 from server.api.openapi.branches import BRANCHES, branch_paths
 from server.api.openapi.content import ContentPaths, answer_schemas
@@ -14,7 +14,11 @@ from server.api.openapi.history import HISTORY, history_paths
 from server.api.openapi.operations import error_responses, read
 from server.api.openapi.parameters import shared_parameters, type_parameters
 from server.api.openapi.search import SEARCH, search_path
-from server.api.openapi.services import Services
+from server.api.openapi.services.accounts import ACCOUNTS, account_paths
+from server.api.openapi.services.caller import Caller
+from server.api.openapi.services.media import MEDIA, media_paths
+from server.api.openapi.services.site import SITE, site_paths
+from server.api.openapi.services.users import USERS, user_paths
 from server.api.openapi.shared import shared_schemas
 from server.api.openapi.types import SUFFIXES, TypeSchemas
 from server.api.openapi.values import JsonSchema
@@ -37,10 +41,10 @@ _BEARER = {
     "description": "An API token (`quire token create`), or the token that a login answers.",
 }
 _SERVICES: Mapping[str, str] = {
-    services.MEDIA: "Files, their descriptions and their content.",
-    services.ACCOUNTS: "Logins, registration, passwords.",
-    services.USERS: "Who there is, and what roles there are.",
-    services.SITE: "What the site says of itself.",
+    MEDIA: "Files, their descriptions and their content.",
+    ACCOUNTS: "Logins, registration, passwords.",
+    USERS: "Who there is, and what roles there are.",
+    SITE: "What the site says of itself.",
     BATCH: "Several writes as one.",
     HISTORY: "What git says of the documents.",
     BRANCHES: "States of the site that are not served.",
@@ -59,7 +63,11 @@ def describe_site(state: State, actor: Actor) -> bytes:
     content = ContentPaths(schemas, public, examples, limited)
     paths = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
     populated = ("populate",) if schemas.links(state.schema.types[UPLOAD]) else ()
-    paths |= {path: made for path, made in Services(actor, public, limited, populated).all() if made}
+    caller = Caller(actor, public, limited)
+    services = chain(
+        media_paths(caller, populated), account_paths(caller), user_paths(caller), site_paths(caller)
+    )
+    paths |= {path: made for path, made in services if made}
     searched = search_path(actor, public, state.schema.content_types, state.settings)
     paths |= {"/search": searched} if searched else {}
     written = batch_path(actor, public, state.schema.content_types, limited=limited)

@@ -1,0 +1,1 @@
+"""The operations that every site has: media, logins, users, roles, locales, content types."""
