@@ -1,5 +1,5 @@
 """`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search,
-`worst` what the costliest requests cost, and `large` one large site.
+`worst` what the costliest requests cost, `history` what git's history costs, and `large` one large site.
 
 Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
 so that the ratios hold on a machine that has other things to do.
@@ -19,6 +19,7 @@ from bench import (
     compare,
     exporting,
     growth,
+    history,
     large,
     live,
     loading,
@@ -35,9 +36,10 @@ from bench.sites import Sizes, make_site
 
 SIZES = (0, 1000, 10_000, 50_000)
 WORST = 10_000  # articles of the site that costly queries are sent to
+LARGE = 150_000  # articles of a large site
 GROWTH = (1000, 10_000, 50_000)
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
-CHOICES = ("quire", "servers", "search", "worst", "large")
+CHOICES = ("quire", "servers", "search", "worst", "history", "large")
 BEGAN = time.perf_counter()
 
 
@@ -47,7 +49,8 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=CHOICES, default="quire")
     parser.add_argument("--full", action="store_true", help="more turns, and reading at every size")
     parser.add_argument("--docs", help="of search: the documentation to ask questions of (bench/quality.py)")
-    parser.add_argument("--articles", type=int, default=150_000, help="of large: how many the site has")
+    parser.add_argument("--articles", type=int, help="of large (150,000) and history (2,500): how many")
+    parser.add_argument("--commits", type=int, default=history.COMMITS, help="of history: how many")
     options = parser.parse_args()
     print(_machine())
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
@@ -59,8 +62,11 @@ def main() -> None:
             make_site(Path(folder), WORST)
             worst.measure(Path(folder), WORST, queries=5000 if options.full else 500)
         elif options.what == "large":
-            make_site(Path(folder), options.articles)
-            large.measure(Path(folder), options.articles)
+            articles = options.articles or LARGE
+            make_site(Path(folder), articles)
+            large.measure(Path(folder), articles)
+        elif options.what == "history":
+            history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:
             _measure(Path(folder), full=options.full)
     print(f"\nmeasured in {time.perf_counter() - BEGAN:.0f} s")
@@ -95,6 +101,8 @@ def _measure(folder: Path, *, full: bool) -> None:
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")
     writing.measure(some)  # the last two change what is there
+    _say("history")
+    history.measure(folder / "history", history.ARTICLES, history.COMMITS)
     _say("what is rendered for the first time")
     cold.measure(sites[10_000], Sizes(10_000))
 

@@ -112,13 +112,16 @@ createdAt: {day}T08:00:00.{i % 1000:03d}Z
 """
 
 
-def git(root: Path, *arguments: str, when: int = 1_800_000_000) -> None:
-    """Run git in a site, without anyone's own configuration."""
+def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b"") -> str:
+    """What git prints in a site, without anyone's own configuration; `given` is its standard input."""
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "Bench", f"GIT_{who}_EMAIL": "bench@example.org"}
         environment[f"GIT_{who}_DATE"] = f"{when} +0000"
-    subprocess.run(["git", "-C", str(root), *arguments], env=environment, check=True, capture_output=True)
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(
+        command, env=environment, input=given, check=True, capture_output=True
+    ).stdout.decode()
 
 
 def content_bytes(root: Path) -> int:

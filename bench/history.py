@@ -1,0 +1,209 @@
+"""(h) What git's history costs: writes that are commits, past states, versions of documents, branches.
+
+The history is made with `git fast-import`: every commit changes two articles, in turns, and every tenth one
+the first article as well, so that this one has hundreds of versions.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.serving import Serving, quire
+from bench.sites import WORDS, article_id, article_path, git, make_site
+from bench.tables import count, ratio, show
+from bench.writing import writing_token
+
+ARTICLES, COMMITS = 2500, 5000
+OFTEN = 10  # every so many commits change the first article as well
+AUTHORS = ("Ada", "Brahim", "Chiara", "Dmitri", "Eun-ji")
+FIRST = 1_710_000_000  # seconds: when the first of these commits was made, each an hour after the last
+WRITES, READS = 40, 12
+BRANCH = "next"
+LIST = "/api/articles?fields=title,publishedOn&populate=author&sort=publishedOn"
+MODES = {"off": "", "each": "git: {commit: each}", "2 s": "git: {commit: 2s}"}
+
+Row = list[str]
+
+
+def measure(root: Path, articles: int, commits: int) -> None:
+    """Make a site of so many articles and commits below `root`, and print everything of it."""
+    sites = {mode: root / mode.replace(" ", "") for mode in MODES}
+    first = sites["off"]
+    first.mkdir(parents=True)
+    make_site(first, articles)
+    ids = make_history(first, articles, commits)
+    for mode, site in sites.items():
+        if site != first:
+            shutil.copytree(first, site)
+            git(site, "status")  # The index of a copy knows its files again.
+        with (site / "site.yaml").open("a") as settings:
+            settings.write(f"\n{MODES[mode]}\n")
+        git(site, "commit", "--quiet", "--all", "--message", "settings", when=_when(commits))
+    about = f"{count(commits)} commits, {count(articles)} articles"
+    head = ["request", "median", "longest", "next to the list"]
+    show(f"History, {about}", head, _reads(first, articles, ids))
+    head = ["write", "median", "longest", "next to off"]
+    note = "A write to a branch and a merge are of the site whose writes are no commits."
+    show(f"Writes, {about}", head, _writes(sites, articles), note)
+
+
+def make_history(root: Path, articles: int, commits: int) -> list[str]:
+    """Let many commits follow those of a site, by some authors in turn. Returns their ids, oldest first."""
+    texts: dict[str, str] = {}
+    lines: list[bytes] = []
+    for number in range(commits):
+        changed = {2 * number % articles, (2 * number + 1) % articles, *([0] if number % OFTEN == 0 else [])}
+        lines.append(_commit(number, "from refs/heads/main^0\n" if number == 0 else ""))
+        for path in map(article_path, sorted(changed)):
+            text = texts[path] = _edited(texts.get(path) or (root / path).read_text(), number)
+            data = text.encode()
+            lines.append(b"M 100644 inline %b\ndata %d\n%b\n" % (path.encode(), len(data), data))
+    git(root, "fast-import", "--quiet", given=b"".join(lines))
+    git(root, "reset", "--quiet", "--hard")
+    ids = git(root, "rev-list", "--reverse", f"--max-count={commits}", "HEAD").split()
+    git(root, "branch", BRANCH, ids[-10])
+    return ids
+
+
+def _commit(number: int, parent: str) -> bytes:
+    name = AUTHORS[number % len(AUTHORS)]
+    who = f"{name} <{name.lower()}@example.org> {_when(number)} +0000"
+    message = f"Change number {number}"
+    head = f"commit refs/heads/main\nauthor {who}\ncommitter {who}\n"
+    return f"{head}data {len(message)}\n{message}\n{parent}".encode()
+
+
+def _when(number: int) -> int:
+    return FIRST + number * 3600
+
+
+def _edited(text: str, number: int) -> str:
+    """An article with another title, and with one line of its body changed."""
+    head, _, body = text.rpartition("\n---\n")
+    head = "\n".join(f"title: Title {number}" if s.startswith("title:") else s for s in head.split("\n"))
+    lines = body.split("\n")
+    lines[number % len(lines)] = f"Line {number} {WORDS[number % len(WORDS)]}"
+    return f"{head}\n---\n" + "\n".join(lines)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
+    """How long reads take of what was: the first after a cold start, and later ones."""
+    token = writing_token(root)
+    shutil.rmtree(root / ".quire/cache", ignore_errors=True)
+    often, other = (f"/history/articles/{article_id(i)}" for i in (0, articles // 2))
+    with quire(root, workers=1) as serving:
+        client = Client(serving, token)
+        client.ask("GET", LIST)
+        rows = [_row("the first history of a document, after a cold start", [client.seconds(other)])]
+        rows += _past(client, ids)
+        later = {
+            "the history of a document": lambda i: f"/history/articles/{article_id(i)}",
+            f"of one with {count(len(ids) / OFTEN)} versions": lambda i: f"{often}?page={i + 1}",
+            "diff with an earlier commit": lambda i: f"{other}/diff?from={ids[len(ids) // 2 + i]}",
+            "blame": lambda i: f"/history/articles/{article_id(i + 1)}/blame",
+            "blame of 500 versions": lambda i: f"{often}/blame?n={i}",
+            "history of the site by an author": lambda i: f"/history?author={AUTHORS[i % 5]}&page={i + 1}",
+        }
+        rows += [_row(name, [client.seconds(path(i)) for i in range(READS)]) for name, path in later.items()]
+    commands = {"quire log, of the site": [], "quire log, of a document": [f"article/{article_id(1)}"]}
+    return rows + [_row(name, [_command(root, more) for _ in range(3)]) for name, more in commands.items()]
+
+
+def _past(client: "Client", ids: list[str]) -> list[Row]:
+    """How long reads of past states take, beside the same ones of the current state."""
+    now = [client.seconds(f"{LIST}&n={i}") for i in range(READS)]
+    rows = [_row("a list of 25", now)]
+    step = max(1, len(ids) // 100)
+    unseen = {"a commit near by": ids[-2 : -2 - READS : -1], "a commit far back": ids[: READS * step : step]}
+    for name, commits in unseen.items():
+        taken = [client.seconds(f"{LIST}&at={commit}") for commit in commits]
+        rows.append(_row(f"the same at {name}, never seen", taken, median(now)))
+        again = [client.seconds(f"{LIST}&at={commits[-1]}&n={i}") for i in range(READS)]
+        rows.append(_row(f"the same at {name}, seen before", again, median(now)))
+    return rows
+
+
+def _command(root: Path, more: list[str]) -> float:
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "server", "log", "--site", str(root), *more]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
+    """How long writes take that are commits or none, in turns."""
+    taken: dict[str, list[float]] = {}
+    with ExitStack() as opened:
+        clients = {
+            mode: Client(opened.enter_context(quire(root, workers=1)), writing_token(root))
+            for mode, root in sites.items()
+        }
+        off = clients["off"]
+        kinds: dict[str, Callable[[str, int], float]] = {
+            f"git.commit: {mode}": client.change for mode, client in clients.items()
+        }
+        kinds |= {
+            "to a branch": lambda path, i: off.change(f"{path}&branch={BRANCH}", i),
+            "Prefer: merge, with another's": off.merge,
+        }
+        for i in range(-3, WRITES):  # What is made on first use does not count.
+            for name, write in kinds.items():
+                seconds = write(f"/api/articles/{article_id(i % articles)}?fields=slug", i)
+                taken.setdefault(name, []).extend([seconds] if i >= 0 else [])
+    before = median(taken["git.commit: off"])
+    return [_row(name, seconds, before) for name, seconds in taken.items()]
+
+
+class Client:
+    """A connection to a server, whose requests have a token."""
+
+    def __init__(self, serving: Serving, token: str) -> None:
+        self._connection = serving.connect()
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def ask(
+        self, method: str, path: str, data: Mapping[str, Any] | None = None, **headers: str
+    ) -> tuple[float, str]:
+        """The seconds that a request took, and the ETag of its answer. RuntimeError where it failed."""
+        body = json.dumps({"data": data}) if data is not None else None
+        began = time.perf_counter()
+        self._connection.request(method, path, body, self._headers | headers)
+        answer = self._connection.getresponse()
+        said = answer.read()
+        taken = time.perf_counter() - began
+        if answer.status != 200:
+            raise RuntimeError(f"{method} {path}: {answer.status} {said[:300]!r}")
+        return taken, answer.headers.get("ETag", "")
+
+    def seconds(self, path: str) -> float:
+        """How long a GET takes."""
+        return self.ask("GET", path)[0]
+
+    def change(self, path: str, number: int) -> float:
+        """How long a change of one article takes."""
+        return self.ask("PUT", path, {"title": f"Changed {number} {time.time_ns()}"})[0]
+
+    def merge(self, path: str, number: int) -> float:
+        """How long a change takes of a version that somebody else has changed since."""
+        _, tag = self.ask("GET", path)
+        self.change(path, number)
+        summary = {"summary": f"Changed {number} {time.time_ns()}"}
+        return self.ask("PUT", path, summary, **{"If-Match": tag, "Prefer": "merge"})[0]
+
+
+def _row(name: str, taken: list[float], before: float | None = None) -> Row:
+    cells = [f"{seconds * 1000:,.1f} ms" for seconds in (median(taken), max(taken))]
+    return [name, *cells, ratio(median(taken) / before) if before else ""]
