@@ -86,6 +86,10 @@ def operations(described: Any) -> Iterator[tuple[str, str, Any]]:
             yield method.upper(), path, operation
 
 
+def ref_of(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/parameters/{name}"}
+
+
 def validator(described: Any, schema: Any) -> Draft202012Validator:
     resource = Resource.from_contents(described, default_specification=DRAFT202012)
     registry: Any = Registry().with_resource("urn:api", resource)
@@ -312,6 +316,29 @@ def test_every_read_says_that_it_has_an_entity_tag(everything: Api) -> None:
             assert made["responses"]["200"]["headers"]["ETag"]["required"]
             assert "304" in made["responses"]
             assert {"$ref": "#/components/parameters/ifNoneMatch"} in made["parameters"]
+
+
+def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) -> None:
+    tag = {"/api/articles": {"post"}, "/api/articles/{documentId}": {"put", "delete"}, "/batch": {"post"}}
+    files = {"/api/upload": {"post"}, "/api/upload/files/{id}": {"delete"}}
+    restored = {"/history/{type}/restore": {"post"}, "/history/{type}/{documentId}/restore": {"post"}}
+    expected = {(path, m) for path, methods in {**tag, **files, **restored}.items() for m in methods}
+
+    def committing(api: Api, who: str) -> set[tuple[str, str]]:
+        found = set()
+        for method, path, operation in operations(document(api, who)):
+            told = ref_of("message") in operation.get("parameters", [])
+            answers = [made for status, made in operation["responses"].items() if status < "3"]
+            assert told == any("Quire-Commit" in made.get("headers", {}) for made in answers)
+            found |= {(path, method.lower())} if told else set()
+        return found
+
+    api = make_api(collection("article", {"title": STRING}))
+    assert committing(api, "full") == expected
+    assert committing(api, "public") == set()
+    (api.root / "site.yaml").write_text("git: {commit: each}\nroles: {public: {article: [create]}}\n")
+    api.site.refresh()
+    assert committing(api, "public") == {("/api/articles", "post"), ("/batch", "post")}
 
 
 def test_it_is_tagged_and_changes_with_the_schema(make_api: MakeApi) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from server.api.openapi.operations import WRITE, answer, closed, json_content, operation
+from server.api.openapi.services.caller import Caller
 from server.api.openapi.values import JsonSchema
 from server.api.routes.batch import LONGEST_MESSAGE, MERGE, MOST
 from server.api.routes.operation import WRITES
-from server.auth.permissions import Actor, may_write
+from server.auth.permissions import may_write
 from server.schema.model import Type
 
 BATCH = "Batch"
@@ -14,10 +15,10 @@ _TEXT: JsonSchema = {"type": "string"}
 _TEXT_OR_NULL: JsonSchema = {"type": ["string", "null"]}
 
 
-def batch_path(actor: Actor, public: Actor, types: Iterable[Type], *, limited: bool) -> JsonSchema:
-    """The methods of `/batch`; none where the actor may write nothing."""
+def batch_path(caller: Caller, types: Iterable[Type]) -> JsonSchema:
+    """The methods of `/batch`; none where the caller may write nothing."""
     types = list(types)
-    if not may_write(actor, types):
+    if not may_write(caller.actor, types):
         return {}
     made = operation(
         BATCH,
@@ -26,8 +27,9 @@ def batch_path(actor: Actor, public: Actor, types: Iterable[Type], *, limited: b
         {200: answer("What each operation came to, in their order.", closed({"data": _list(_RESULT)}))},
         body={"required": True, "content": json_content(_BODY)},
         errors=(*WRITE, 404, 412),
-        public=may_write(public, types),
-        limited=limited,
+        public=may_write(caller.public, types),
+        limited=caller.limited,
+        commits=caller.commits,
     )
     return {"post": made}
 

@@ -21,12 +21,16 @@ MERGED = {
 
 @dataclass(frozen=True, slots=True)
 class ContentPaths:
-    """Makes the paths of types; `public` needs no credentials, `examples` are a type's."""
+    """Makes the paths of types; `public` needs no credentials, `examples` are a type's.
+
+    `commits` where a write may become a commit.
+    """
 
     schemas: TypeSchemas
     public: Actor
     examples: Examples
     limited: bool
+    commits: bool
 
     def of(self, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
         """The paths of a type, each with the operations that the actor may use."""
@@ -58,6 +62,7 @@ class ContentPaths:
             answers={201: self._one_answer(type_)},
             parameters=self._writing(type_),
             body=self._body(type_, f"{name}Input"),
+            commits=self.commits,
             errors=(*WRITE, 404),
         )
         return {"get": ("find", listed), "post": ("create", made)}
@@ -93,6 +98,7 @@ class ContentPaths:
             answers={200: {**shown[200], "headers": {"ETag": TAG, "Preference-Applied": MERGED}}},
             parameters=[*self._writing(type_), _shared("ifMatch"), _shared("prefer")],
             body=self._body(type_, f"{name}Change"),
+            commits=self.commits,
             errors=(*WRITE, 404, 412),
         )
         gone = self._make(
@@ -103,6 +109,7 @@ class ContentPaths:
             answers={204: answer("It is gone, or never was.")},
             parameters=[*[_shared("localeOfList")] * type_.localized, *self._branch(), _shared("ifMatch")],
             errors=(*WRITE, *[404] * len(self._branch()), 412),
+            commits=self.commits,
         )
         return {"get": (find, found), "put": ("update", changed), "delete": ("delete", gone)}
 

@@ -23,7 +23,7 @@ from server.api.openapi.shared import shared_schemas
 from server.api.openapi.types import SUFFIXES, TypeSchemas
 from server.api.openapi.values import JsonSchema
 from server.api.render import dumps
-from server.auth.permissions import Actor
+from server.auth.permissions import Actor, may_branch
 from server.schema.model import BUILT_IN, UPLOAD, Type
 from server.schema.naming import type_names
 from server.schema.sentences import describe_type
@@ -60,19 +60,20 @@ def describe_site(state: State, actor: Actor) -> bytes:
     schemas = TypeSchemas(state.schema, names, actor)
     examples = cache(lambda type_: examples_of(state, public, type_))
     limited = bool(state.settings.rate_limit)
-    content = ContentPaths(schemas, public, examples, limited)
+    commits = state.settings.commit is not None or may_branch(actor, "update", state.schema)
+    caller = Caller(actor, public, limited, commits)
+    content = ContentPaths(schemas, public, examples, limited, commits)
     paths = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
     populated = ("populate",) if schemas.links(state.schema.types[UPLOAD]) else ()
-    caller = Caller(actor, public, limited)
     services = chain(
         media_paths(caller, populated), account_paths(caller), user_paths(caller), site_paths(caller)
     )
     paths |= {path: made for path, made in services if made}
     searched = search_path(actor, public, state.schema.content_types, state.settings)
     paths |= {"/search": searched} if searched else {}
-    written = batch_path(actor, public, state.schema.content_types, limited=limited)
+    written = batch_path(caller, state.schema.content_types)
     paths |= {"/batch": written} if written else {}
-    paths |= dict(history_paths(actor, public, limited=limited))
+    paths |= dict(history_paths(caller))
     paths |= dict(branch_paths(actor, public, state.schema, limited=limited))
     paths = {path: _with_reads(methods) for path, methods in paths.items()}
     components = _components(state, schemas)

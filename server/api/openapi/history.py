@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from server.api.openapi.operations import READ, WRITE, answer, closed, json_content, operation
 from server.api.openapi.parameters import name_in_path
+from server.api.openapi.services.caller import Caller
 from server.api.openapi.types import ref
 from server.api.openapi.values import JsonSchema
-from server.auth.permissions import Actor
 
 HISTORY = "History"
 _TEXT: JsonSchema = {"type": "string"}
@@ -59,11 +59,11 @@ _ID = name_in_path("documentId", "A document; of a single type, `diff` or `blame
 _ERRORS = (*READ, 404, 409, 503)
 
 
-def history_paths(actor: Actor, public: Actor, *, limited: bool) -> Iterator[tuple[str, JsonSchema]]:
-    """The paths below `/history`, each with the method that the actor may use."""
-    one = "/history/{type}/{documentId}"
+def history_paths(caller: Caller) -> Iterator[tuple[str, JsonSchema]]:
+    """The paths below `/history`, each with the method that the caller may use."""
+    one, actor, limited = "/history/{type}/{documentId}", caller.actor, caller.limited
     if actor.may("history", "read"):
-        anyone = public.may("history", "read")
+        anyone = caller.public.may("history", "read")
         yield (
             "/history",
             _read("findHistory", "The commits of the site", _page(_OF_SITE), (), anyone, limited),
@@ -83,9 +83,8 @@ def history_paths(actor: Actor, public: Actor, *, limited: bool) -> Iterator[tup
             _read("findVersions", "What differs, or who wrote it", {}, (_TYPE, _ID, what), anyone, limited),
         )
     if actor.may("history", "restore"):
-        anyone = public.may("history", "restore")
-        yield "/history/{type}/restore", _restore("restoreSingle", (_TYPE,), anyone, limited)
-        yield f"{one}/restore", _restore("restore", (_TYPE, _ID), anyone, limited)
+        yield "/history/{type}/restore", _restore("restoreSingle", (_TYPE,), caller)
+        yield f"{one}/restore", _restore("restore", (_TYPE, _ID), caller)
 
 
 def _page(item: JsonSchema) -> JsonSchema:
@@ -103,7 +102,7 @@ def _read(
     return {"get": found}
 
 
-def _restore(name: str, path: tuple[JsonSchema, ...], public: bool, limited: bool) -> JsonSchema:
+def _restore(name: str, path: tuple[JsonSchema, ...], caller: Caller) -> JsonSchema:
     answers = {
         200: answer("The document as it is now.", {"type": "object"}),
         201: answer("The document, which was deleted and is there again.", {"type": "object"}),
@@ -116,7 +115,8 @@ def _restore(name: str, path: tuple[JsonSchema, ...], public: bool, limited: boo
         parameters=path,
         body={"required": True, "content": json_content(_RESTORED)},
         errors=(*WRITE, 404),
-        public=public,
-        limited=limited,
+        public=caller.public.may("history", "restore"),
+        limited=caller.limited,
+        commits=caller.commits,
     )
     return {"post": found}

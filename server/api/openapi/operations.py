@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from server.api.front import COMMIT_HEADER
 from server.api.openapi.types import ref
 from server.api.openapi.values import JsonSchema
 from server.errors import HTTP_NAMES, ApiError
@@ -13,6 +14,10 @@ ALWAYS = (400, 401, 403, 500)
 READ = (*ALWAYS,)
 WRITE = (*ALWAYS, 409, 413, 503, 507)
 TAG = {"schema": {"type": "string"}, "description": "The version of what is shown."}
+COMMIT = {
+    "schema": {"type": "string"},
+    "description": "The commit of the write; `pending` before it is made.",
+}
 
 
 def closed(properties: Mapping[str, Any]) -> JsonSchema:
@@ -53,19 +58,27 @@ def operation(
     errors: Iterable[int] = READ,
     public: bool = False,
     limited: bool = False,
+    commits: bool = False,
 ) -> JsonSchema:
-    """An operation of the document; `public` where it needs no credentials, `limited` where 429 may come."""
+    """An operation of the document; `public` where it needs no credentials, `limited` where 429 may come.
+
+    `commits` where what it writes may become a commit, whose message the request says.
+    """
     statuses = sorted({*errors, 429} if limited else set(errors))
     found: JsonSchema = {"tags": [tag], "operationId": name, "summary": summary}
-    parameters = list(parameters)
+    parameters = [*parameters, *[ref("message", "parameters")] * commits]
     if parameters:
         found["parameters"] = parameters
     if body is not None:
         found["requestBody"] = body
-    shown = {str(status): made for status, made in answers.items()}
+    shown = {str(status): _committed(made) if commits else made for status, made in answers.items()}
     found["responses"] = {**shown, **{str(s): ref(f"Error{s}", "responses") for s in statuses}}
     found["security"] = [{}, {"bearer": []}] if public else [{"bearer": []}]
     return found
+
+
+def _committed(answered: JsonSchema) -> JsonSchema:
+    return {**answered, "headers": {**answered.get("headers", {}), COMMIT_HEADER: COMMIT}}
 
 
 def read(described: JsonSchema) -> JsonSchema:

@@ -9,6 +9,7 @@ from typing import Any
 
 from server.api.openapi.types import TypeSchemas, ref
 from server.api.openapi.values import JsonSchema
+from server.api.request import LONGEST_MESSAGE, MESSAGE
 from server.config.model import Settings
 from server.config.values import LOCALE
 from server.query import qs
@@ -71,6 +72,10 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     yield "q", _query("_q", _NAME, "Shows documents some text of which contains this, in any case.")
     yield "pagination", _pagination(sizes, settings)
     yield "documentId", _path("documentId", "The id of the document, the same in every locale.")
+    yield from _headers()
+
+
+def _headers() -> Iterator[tuple[str, JsonSchema]]:
     yield "ifMatch", _header("If-Match", "The `ETag` of the version to change; 412 where there is another.")
     yield (
         "prefer",
@@ -80,6 +85,8 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
             "412 with `details.conflicts` where they overlap.",
         ),
     )
+    said = "The message of the commit, where the write becomes one."
+    yield "message", _header(MESSAGE, said, maxLength=LONGEST_MESSAGE)
     yield (
         "ifNoneMatch",
         _header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
@@ -125,8 +132,8 @@ def _path(name: str, description: str, schema: JsonSchema | None = None) -> Json
     }
 
 
-def _header(name: str, description: str) -> JsonSchema:
-    return {"name": name, "in": "header", "description": description, "schema": _NAME}
+def _header(name: str, description: str, **bounds: int) -> JsonSchema:
+    return {"name": name, "in": "header", "description": description, "schema": {**_NAME, **bounds}}
 
 
 def number_in_path(name: str, description: str) -> JsonSchema:

@@ -18,11 +18,15 @@ _NINE_DIGITS: JsonSchema = {"type": "integer", "minimum": 0, "maximum": 999_999_
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is told of the operations of services; `public` is what needs no credentials."""
+    """Who is told of operations; `public` is what needs no credentials.
+
+    `limited` where 429 may come, `commits` where a write of theirs may become a commit.
+    """
 
     actor: Actor
     public: Actor
     limited: bool
+    commits: bool
 
     def operation(
         self,

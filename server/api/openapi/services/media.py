@@ -31,7 +31,7 @@ def media_paths(caller: Caller, populated: tuple[str, ...]) -> Iterator[tuple[st
         "upload.upload", MEDIA, "uploadFiles",
         "Upload files; with `id`, say something else of a file, or replace it",
         {200: answer("The file that was changed.", one), 201: answer("The new files.", several)},
-        parameters=[_upload_id()], body=_UPLOAD_BODY, errors=(*WRITE, 404),
+        parameters=[_upload_id()], body=_UPLOAD_BODY, errors=(*WRITE, 404), commits=caller.commits,
     )  # fmt: skip
     yield "/api/upload", methods(post=sent)
     yield "/api/upload/files", methods(get=found)
@@ -44,7 +44,7 @@ def media_paths(caller: Caller, populated: tuple[str, ...]) -> Iterator[tuple[st
     gone = caller.operation(
         "upload.destroy", MEDIA, "deleteFile", "Delete a file",
         {200: answer("The file that is gone.", one)},
-        parameters=[number], errors=(*WRITE, 404),
+        parameters=[number], errors=(*WRITE, 404), commits=caller.commits,
     )  # fmt: skip
     yield "/api/upload/files/{id}", methods(get=shown, delete=gone)
     content: JsonSchema = {"*/*": {"schema": {}}}
