@@ -22,23 +22,17 @@ from server.site.record import Record
 from server.site.replica import Replica
 from server.storage.git.command import git_as_owner
 from server.storage.git.commit import (
-    LOCKED,
-    LockedIndex,
     NewCommit,
     Person,
-    Repository,
-    Tree,
     changes_of,
     commit_by_git,
     is_on_disk,
     is_own_commit,
-    locked_index,
     prepare_commit,
-    remove_own_lock,
-    repository_of,
-    sync_index,
 )
 from server.storage.git.commit_queue import CommitQueue, Pending
+from server.storage.git.index import LOCKED, LockedIndex, locked_index, remove_own_lock, sync_index
+from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.journal import Write
 
 log = logging.getLogger("quire")
@@ -270,7 +264,7 @@ class Committer:
         """Let the branch move to a commit that is made, and the state know of it; call it under the lock."""
         contents = self._replica.contents
         followed = contents.git.head is not None and not git_moved(self.root, contents.git)
-        index.move_head(head, commit, new.committer, new.committed)
+        index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         if followed:  # Otherwise a look is due anyhow, which finds out.
             files = {path: is_on_disk(self.root / path, new.files[path]) for path in changed}
             git = with_commit(contents.git, commit, new.committed, files)

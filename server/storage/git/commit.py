@@ -1,36 +1,23 @@
 """Makes a commit of exactly some files, with contents that are given: all else, staged or changed, stays.
 
 The contents are those that were written, not those that are on disk by now. A commit is made of objects first
-(`prepare_commit`), which nobody sees. Then the branch moves to it, and the index with it, under the lock by
-which git commands keep each other out (`locked_index`).
+(`prepare_commit`), which nobody sees. Then the branch moves to it, and the index with it, under the lock of
+the index (`storage.git.index`).
 """
 
 import filecmp
 import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.errors import CommitError
-from server.storage.files import signature_of
-from server.storage.git.command import git, git_as_owner, git_bytes
+from server.storage.git.command import git, git_as_owner
+from server.storage.git.index import OWN_INDEX, copy_index, set_files
+from server.storage.git.repository import Repository, Staged, Tree
 
-# What is in the folder of a repository while something is under way that a commit would get into.
-_UNDER_WAY = {
-    "MERGE_HEAD": "a merge",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "BISECT_START": "a bisect",
-}
-_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction")
 _REFUSED_IN_NAME = re.compile(r"[\x00-\x1f\x7f<>]+")
 _FILE_MODE = "100644"
-_COPY, _OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
 _TRAILER = "Quire-Actor: "  # in every commit of ours
 # What fast-import packs it unpacks at once: a folder of 5,000 files takes 6 ms less to pack so.
 _UNPACKED = {
@@ -38,8 +25,6 @@ _UNPACKED = {
     "GIT_CONFIG_KEY_0": "pack.compression",
     "GIT_CONFIG_VALUE_0": "0",
 }
-LOCKED = "another git command has locked the index (index.lock)"
-TRIES = 3  # how often the index is copied again that somebody changes meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,83 +67,6 @@ class NewCommit:
     committer: Person
     committed: int
     base: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """A file as a commit has it: its mode and the id of what is in it."""
-
-    mode: str
-    id: str
-
-
-Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a file that is not there
-
-
-@dataclass(frozen=True, slots=True)
-class Repository:
-    """The repository of the site at `root`: its folder, its hooks, and where the site is in it.
-
-    `nothing` is the id, all zeros, that stands for no object.
-    """
-
-    root: Path
-    folder: Path
-    hooks: Path
-    prefix: str
-    nothing: str
-
-    @property
-    def index(self) -> Path:
-        """The index."""
-        return self.folder / "index"
-
-    @property
-    def is_locked(self) -> bool:
-        """Whether a git command holds the lock of the index."""
-        return (self.folder / "index.lock").exists()
-
-    def head(self) -> str:
-        """The commit that is checked out; "" where there is none yet."""
-        return (git(self.root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
-
-    @property
-    def runs_programs(self) -> bool:
-        """Whether its commits are for `git commit`: it has hooks, or signs them."""
-        if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
-            return True
-        return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
-
-    def require_quiet(self) -> None:
-        """Raise CommitError while a merge, or anything like it, is under way."""
-        for name, what in _UNDER_WAY.items():
-            if (self.folder / name).exists():
-                raise CommitError(f"{what} is under way")
-
-    def tree(self, commit: str, paths: list[str]) -> dict[str, Staged]:
-        """Those of some paths that a commit has."""
-        if not commit:
-            return {}
-        printed = git_bytes(self.root, "ls-tree", "-z", "--full-tree", commit, "--", *self._full(paths))
-        if printed is None:
-            raise CommitError("the last commit can't be read")
-        found = {}
-        for line in filter(None, printed.split(b"\0")):
-            about, _, path = line.partition(b"\t")
-            mode, _, id_ = about.decode().split()
-            found[os.fsdecode(path).removeprefix(self.prefix)] = Staged(mode, id_)
-        return found
-
-    def _full(self, paths: list[str]) -> list[str]:
-        return [self.prefix + path for path in paths]
-
-
-def repository_of(root: Path) -> Repository:
-    """The repository of a site. Raises CommitError where git knows none, or does not read it."""
-    wanted = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
-    printed = os.fsdecode(git_as_owner(root, "rev-parse", *wanted))
-    folder, prefix, kind, hooks = printed.split("\n")[:4]
-    return Repository(root, Path(folder), root / hooks, prefix, "0" * (64 if kind == "sha256" else 40))
 
 
 # --- what is to be committed -------------------------------------------------------------------------
@@ -272,13 +180,13 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
 
     It has an index of its own. Returns the commit's id. Raises CommitError where a hook refuses it.
     """
-    index = repository.folder / _OWN_INDEX
-    _copy_index(repository, index)
+    index = repository.folder / OWN_INDEX
+    copy_index(repository, index)
     environment = {"GIT_INDEX_FILE": str(index)}
     try:
         base = ("-m", head) if head else ("--empty",)
         git_as_owner(repository.root, "read-tree", *base, environment=environment)
-        _set(repository, changed, index)
+        set_files(repository, changed, index)
         environment |= new.author.environment("AUTHOR", new.authored)
         environment |= new.committer.environment("COMMITTER", new.committed)
         options = ("--quiet", "--cleanup=verbatim", "--file=-")
@@ -289,112 +197,7 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
     return repository.head()
 
 
-# --- the index ---------------------------------------------------------------------------------------
-
-
-class LockedIndex:
-    """The index of a repository while nobody else may change it, and what it is to be."""
-
-    def __init__(self, repository: Repository, new: Path) -> None:
-        self.repository = repository
-        self.lock = repository.folder / "index.lock"
-        self._new = new
-
-    def move_head(self, head: str, commit: str, committer: Person, at: int) -> None:
-        """Let the branch, or HEAD where that is detached, go on from a commit to the next, and the index."""
-        environment = committer.environment("COMMITTER", at)
-        moved = ("-m", "quire: commit", "HEAD", commit, head or self.repository.nothing)
-        git_as_owner(self.repository.root, "update-ref", *moved, environment=environment)
-        self.replace()
-
-    def replace(self) -> None:
-        """Let the index be what it is to be."""
-        self.lock.replace(self.repository.index)
-
-
-@contextmanager
-def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Hold the lock of the index, with one ready in which some files are as given, all others as they are.
-
-    The lock is a link to a file of ours, by which one is known that was left behind. Raises CommitError where
-    somebody else holds it.
-    """
-    copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
-    try:
-        for _ in range(TRIES):
-            before = _copy_index(repository, copy)
-            _set(repository, changed, copy)
-            _link(copy, lock)
-            if signature_of(repository.index) == before:
-                break
-            lock.unlink()
-        else:
-            raise CommitError("the index is changed all the time")
-        locked = LockedIndex(repository, copy)
-        try:
-            yield locked
-        finally:
-            if _is_same(copy, lock):
-                lock.unlink()
-    finally:
-        copy.unlink(missing_ok=True)
-
-
-def remove_own_lock(repository: Repository) -> None:
-    """Remove the lock of the index that a killed process of ours has left."""
-    copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
-    if _is_same(copy, lock):
-        lock.unlink()
-    for name in (_COPY, _OWN_INDEX):
-        (repository.folder / name).unlink(missing_ok=True)
-        with suppress(FileNotFoundError):
-            (repository.folder / f"{name}.lock").unlink()
-
-
 def is_own_commit(repository: Repository, commit: str) -> bool:
     """Whether a commit was made here."""
     found = git(repository.root, "log", "-1", "--format=%(trailers:key=Quire-Actor)", commit, "--")
     return bool((found or "").strip())
-
-
-def sync_index(repository: Repository, changed: Tree) -> None:
-    """Let the index have some files as given."""
-    with locked_index(repository, changed) as index:
-        index.replace()
-
-
-def _copy_index(repository: Repository, copy: Path) -> object:
-    """Copy the index; its signature. With its time, by which git knows what it has to look at again."""
-    copy.unlink(missing_ok=True)  # It may be a link to the index itself.
-    before = signature_of(repository.index)
-    if before:
-        shutil.copy2(repository.index, copy)
-    return before
-
-
-def _set(repository: Repository, changed: Tree, index: Path) -> None:
-    """Let an index have some files as given."""
-    lines = []
-    for path, file in changed.items():
-        mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
-        lines.append(f"{mode} {id_}\t".encode() + os.fsencode(repository.prefix + path) + b"\0")
-    environment = {"GIT_INDEX_FILE": str(index)}
-    options = ("--add", "--replace", "-z", "--index-info")
-    git_as_owner(repository.root, "update-index", *options, given=b"".join(lines), environment=environment)
-
-
-def _link(copy: Path, lock: Path) -> None:
-    """Take the lock of the index. Raises CommitError where somebody else has it."""
-    try:
-        os.link(copy, lock)
-    except FileExistsError as error:
-        raise CommitError(LOCKED) from error
-    except OSError as error:
-        raise CommitError(f"the index can't be locked: {error.strerror}") from error
-
-
-def _is_same(copy: Path, lock: Path) -> bool:
-    try:
-        return copy.samefile(lock)
-    except OSError:
-        return False

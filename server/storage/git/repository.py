@@ -1,12 +1,26 @@
 """The repository of a site: where it is, its HEAD, and whether a git command is at work in it."""
 
+import os
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from server.errors import CommitError
 from server.storage.files import Signature, signature_of
-from server.storage.git.command import git
+from server.storage.git.command import git, git_as_owner, git_bytes
 
 STALE_S = 30.0  # how old the lock of a git command can be that is still at work
+# What is in the folder of a repository while something is under way that a commit would get into.
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_START": "a bisect",
+}
+_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction")
 
 
 def git_folder(root: Path) -> Path | None:
@@ -53,3 +67,80 @@ def is_at_work(lock: Signature | None) -> bool:
     while it waits for an editor. One that is old is from a command that was killed.
     """
     return lock is not None and not lock[1] and abs(time.time() - lock[0] / 1e9) < STALE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A file as a commit has it: its mode and the id of what is in it."""
+
+    mode: str
+    id: str
+
+
+Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a file that is not there
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The repository of the site at `root`: its folder, its hooks, and where the site is in it.
+
+    `nothing` is the id, all zeros, that stands for no object.
+    """
+
+    root: Path
+    folder: Path
+    hooks: Path
+    prefix: str
+    nothing: str
+
+    @property
+    def index(self) -> Path:
+        """The index."""
+        return self.folder / "index"
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether a git command holds the lock of the index."""
+        return (self.folder / "index.lock").exists()
+
+    def head(self) -> str:
+        """The commit that is checked out; "" where there is none yet."""
+        return (git(self.root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether its commits are for `git commit`: it has hooks, or signs them."""
+        if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
+            return True
+        return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
+
+    def require_quiet(self) -> None:
+        """Raise CommitError while a merge, or anything like it, is under way."""
+        for name, what in _UNDER_WAY.items():
+            if (self.folder / name).exists():
+                raise CommitError(f"{what} is under way")
+
+    def tree(self, commit: str, paths: list[str]) -> dict[str, Staged]:
+        """Those of some paths that a commit has."""
+        if not commit:
+            return {}
+        printed = git_bytes(self.root, "ls-tree", "-z", "--full-tree", commit, "--", *self._full(paths))
+        if printed is None:
+            raise CommitError("the last commit can't be read")
+        found = {}
+        for line in filter(None, printed.split(b"\0")):
+            about, _, path = line.partition(b"\t")
+            mode, _, id_ = about.decode().split()
+            found[os.fsdecode(path).removeprefix(self.prefix)] = Staged(mode, id_)
+        return found
+
+    def _full(self, paths: list[str]) -> list[str]:
+        return [self.prefix + path for path in paths]
+
+
+def repository_of(root: Path) -> Repository:
+    """The repository of a site. Raises CommitError where git knows none, or does not read it."""
+    wanted = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
+    printed = os.fsdecode(git_as_owner(root, "rev-parse", *wanted))
+    folder, prefix, kind, hooks = printed.split("\n")[:4]
+    return Repository(root, Path(folder), root / hooks, prefix, "0" * (64 if kind == "sha256" else 40))

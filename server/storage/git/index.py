@@ -1,0 +1,120 @@
+"""The index of a repository: changed for some files, under the lock that keeps git commands apart."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from server.errors import CommitError
+from server.storage.files import signature_of
+from server.storage.git.command import git_as_owner
+from server.storage.git.repository import Repository, Tree
+
+_COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
+LOCKED = "another git command has locked the index (index.lock)"
+TRIES = 3  # how often the index is copied again that somebody changes meanwhile
+
+
+class LockedIndex:
+    """The index of a repository while nobody else may change it, and what it is to be."""
+
+    def __init__(self, repository: Repository, new: Path) -> None:
+        self.repository = repository
+        self.lock = repository.folder / "index.lock"
+        self._new = new
+
+    def move_head(self, head: str, commit: str, environment: Mapping[str, str]) -> None:
+        """Let the branch, or HEAD where that is detached, go on from a commit to the next, and the index.
+
+        The environment says who does that.
+        """
+        moved = ("-m", "quire: commit", "HEAD", commit, head or self.repository.nothing)
+        git_as_owner(self.repository.root, "update-ref", *moved, environment=environment)
+        self.replace()
+
+    def replace(self) -> None:
+        """Let the index be what it is to be."""
+        self.lock.replace(self.repository.index)
+
+
+@contextmanager
+def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
+    """Hold the lock of the index, with one ready in which some files are as given, all others as they are.
+
+    The lock is a link to a file of ours, by which one is known that was left behind. Raises CommitError where
+    somebody else holds it.
+    """
+    copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
+    try:
+        for _ in range(TRIES):
+            before = copy_index(repository, copy)
+            set_files(repository, changed, copy)
+            _link(copy, lock)
+            if signature_of(repository.index) == before:
+                break
+            lock.unlink()
+        else:
+            raise CommitError("the index is changed all the time")
+        locked = LockedIndex(repository, copy)
+        try:
+            yield locked
+        finally:
+            if _is_same(copy, lock):
+                lock.unlink()
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def remove_own_lock(repository: Repository) -> None:
+    """Remove the lock of the index that a killed process of ours has left."""
+    copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
+    if _is_same(copy, lock):
+        lock.unlink()
+    for name in (_COPY, OWN_INDEX):
+        (repository.folder / name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            (repository.folder / f"{name}.lock").unlink()
+
+
+def sync_index(repository: Repository, changed: Tree) -> None:
+    """Let the index have some files as given."""
+    with locked_index(repository, changed) as index:
+        index.replace()
+
+
+def copy_index(repository: Repository, copy: Path) -> object:
+    """Copy the index; its signature. With its time, by which git knows what it has to look at again."""
+    copy.unlink(missing_ok=True)  # It may be a link to the index itself.
+    before = signature_of(repository.index)
+    if before:
+        shutil.copy2(repository.index, copy)
+    return before
+
+
+def set_files(repository: Repository, changed: Tree, index: Path) -> None:
+    """Let an index have some files as given."""
+    lines = []
+    for path, file in changed.items():
+        mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
+        lines.append(f"{mode} {id_}\t".encode() + os.fsencode(repository.prefix + path) + b"\0")
+    environment = {"GIT_INDEX_FILE": str(index)}
+    options = ("--add", "--replace", "-z", "--index-info")
+    git_as_owner(repository.root, "update-index", *options, given=b"".join(lines), environment=environment)
+
+
+def _link(copy: Path, lock: Path) -> None:
+    """Take the lock of the index. Raises CommitError where somebody else has it."""
+    try:
+        os.link(copy, lock)
+    except FileExistsError as error:
+        raise CommitError(LOCKED) from error
+    except OSError as error:
+        raise CommitError(f"the index can't be locked: {error.strerror}") from error
+
+
+def _is_same(copy: Path, lock: Path) -> bool:
+    try:
+        return copy.samefile(lock)
+    except OSError:
+        return False
