@@ -31,7 +31,7 @@ from server.storage.git.times import CommitTimes, with_commits
 from server.storage.git.tree import Blob, read_tree
 from server.storage.store import Entry, Store
 
-MOST_BYTES = 128 * 1024 * 1024  # of states that are kept in a process, beside the current one
+MOST_BYTES = 128 * 1024 * 1024  # of states that are kept in a process, beside the current and a larger one
 SMALL_CACHE = 2 * 1024 * 1024  # of what is rendered with all that it populates, in each state
 _PER_FILE = 600  # bytes that a file takes in a state, beside its text
 _CANDIDATES = 4  # of the states that are kept, the last ones, among which the nearest is looked for
@@ -55,12 +55,16 @@ class PastState:
 
 
 class PastStates:
-    """States of a site at commits; the last that were asked for are kept. Safe to use from many threads."""
+    """States of a site at commits; the last that were asked for are kept. Safe to use from many threads.
+
+    Of those that take more than `most` bytes each, as of a large site, the last one is kept as well.
+    """
 
     def __init__(self, site: Site, most: int = MOST_BYTES) -> None:
         self.site = site
         self.log = CommitLog(site.root, cache_folder(site.root))
         self._kept: Cache[str, PastState] = Cache(most, lambda _, past: past.size)
+        self._large: PastState | None = None  # the last one made that is too large to be kept with others
         self._configurations: dict[frozenset[tuple[str, str]], Configuration] = {}
         self._answered: dict[str, tuple[PastState, Settings, State]] = {}
         self._names: dict[str, tuple[object, str]] = {}
@@ -129,8 +133,12 @@ class PastStates:
         return self._known(commit) is not None
 
     def _known(self, commit: str) -> PastState | None:
-        held = self.held
-        return held if held and held.commit == commit else self._kept.get(commit)
+        alone = (past for past in (self.held, self._large) if past and past.commit == commit)
+        return next(alone, None) or self._kept.get(commit)
+
+    def _all_known(self) -> list[PastState]:
+        """The states that are there; of those in the cache, the last used at the end."""
+        return [*(past for _, past in self._kept.items()), *filter(None, (self.held, self._large))]
 
     def at(self, commit: str) -> PastState:
         """The state at a commit. Raises ConflictError where the configuration at that commit is broken."""
@@ -138,10 +146,13 @@ class PastStates:
         if past is not None:
             return past
         with self._lock:
-            past = self._kept.get(commit)
+            past = self._known(commit)
             if past is None:
                 past = self._make(commit)
-                self._kept.put(commit, past)
+                if past.size > self._kept.most:
+                    self._large = past
+                else:
+                    self._kept.put(commit, past)
             return past
 
     def answered(self, commit: str, today: Settings) -> State:
@@ -151,8 +162,7 @@ class PastStates:
             then = {name: getattr(past.state.settings, name) for name in OF_THEN}
             state = replace(past.state, settings=replace(today, **then))
             # What is kept here as well would take memory that nothing bounds.
-            held = [self.held.commit] if self.held else []
-            kept = {*held, *(id_ for id_, _ in self._kept.items())}
+            kept = {one.commit for one in self._all_known()}
             others = {id_: answered for id_, answered in self._answered.items() if id_ in kept}
             self._answered = {**others, commit: (past, today, state)}
             return state
@@ -210,7 +220,7 @@ class PastStates:
                 found = read_configuration(self.site.root, blobs)
             except SetupError as error:
                 raise ConflictError(f"The site was broken at commit {commit[:10]}: {error}") from error
-            others = (current, *(past for _, past in self._kept.items()))
+            others = (current, *self._all_known())
             same = (o.configuration for o in others if o.configuration.shape == found.shape)
             if (other := next(same, None)) is not None:
                 found = replace(found, schema=other.schema)
@@ -221,7 +231,7 @@ class PastStates:
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
         """The state to begin with: of those with the same schema, the one that has most files in common."""
-        kept = [past for _, past in self._kept.items()][-_CANDIDATES:]
+        kept = self._all_known()[-_CANDIDATES:]
         candidates = [past for past in (current, *kept) if past.configuration.schema is schema]
 
         def in_common(past: PastState) -> int:

@@ -208,6 +208,15 @@ def test_states_take_no_more_memory_than_they_may(tmp_path: Path, commits: list[
     assert [one.commit for one in states] == commits[-1:]
 
 
+def test_a_state_that_is_larger_than_all_may_be_is_made_once(tmp_path: Path, commits: list[str]) -> None:
+    past = PastStates(load(tmp_path / "site", {}), most=1)
+    made = past.at(commits[1])
+    assert past.is_kept(commits[1])
+    assert past.at(commits[1]) is made
+    assert past.at(commits[2]) is not made
+    assert not past.is_kept(commits[1])
+
+
 @pytest.mark.parametrize("path", ["/api/users", "/api/users-permissions/roles", "/api/i18n/locales"])
 def test_what_is_as_it_is_today_is_not_kept_for_ever(tmp_path: Path, commits: list[str], path: str) -> None:
     site = serve(tmp_path / "site")
