@@ -32,6 +32,7 @@ from server.api.routes import (
     users,
 )
 from server.api.routes.branches import blueprint as branches
+from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.history import blueprint as history
 from server.api.serving.bodies import MAX_BODY
 from server.api.serving.file_part import FilePart
@@ -65,14 +66,16 @@ def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["USE_X_SENDFILE"] = True  # A file is sent from disk, by the server.
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
+    branched = BranchRequests(site, identities, past)
+    app.before_request(branched.open)
     app.register_blueprint(auth.blueprint(identities))
     app.register_blueprint(sessions.blueprint(identities))
     app.register_blueprint(upload.blueprint(site, identities))
     app.register_blueprint(users.blueprint(identities))
     app.register_blueprint(builder.blueprint(identities))
     app.register_blueprint(i18n.blueprint(site, identities))
-    app.register_blueprint(content.blueprint(site, identities, past))
-    app.register_blueprint(batch.blueprint(site, identities))
+    app.register_blueprint(content.blueprint(identities, branched))
+    app.register_blueprint(batch.blueprint(identities, branched))
     app.register_blueprint(uploads.blueprint(site, past))
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))

@@ -4,12 +4,13 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from server.history.branching import write as branch_write
 from tests.git import commit_all, git
-from tests.sites import STRING, Api, collection, make, relation, write
+from tests.sites import STRING, Answer, Api, collection, make, relation, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -157,7 +158,44 @@ def test_what_a_write_to_a_branch_takes(api: Api) -> None:
         assert api.ask("DELETE", "/api/notes/one?branch=next", who).status == 403
 
 
-@pytest.mark.parametrize("path", ["/batch", "/api/upload", "/api/users", "/history/notes/one/restore"])
+def batch(
+    api: Api, *operations: tuple[str, str, Any], who: str = "full", query: str = "?branch=next"
+) -> Answer:
+    made = [{"method": m, "path": path, "body": data and {"data": data}} for m, path, data in operations]
+    return api.ask("POST", f"/batch{query}", who, json={"operations": made, "message": "All at once"})
+
+
+def test_a_batch_is_one_commit_of_its_branch(api: Api) -> None:
+    before = head(api)
+    answer = batch(
+        api,
+        ("POST", "/api/tags", {"name": "Fog"}),
+        ("PUT", "/api/notes/one?populate=tags", {"tags": {"connect": ["{{0.documentId}}"]}}),
+        ("DELETE", "/api/tags/sea", None),
+    )
+    assert [one["status"] for one in answer.data] == [201, 200, 204]
+    assert [tag["name"] for tag in answer.data[1]["body"]["data"]["tags"]] == ["Fog"]
+    assert answer.headers["Quire-Commit"] == head(api)
+    assert git(api.root, "log", "--format=%P %an %s", "-1", "next").strip() == f"{before} full All at once"
+    assert api.get("/api/tags?at=next").ids == [answer.data[0]["documentId"]]
+    assert api.get("/api/tags").ids == ["sea"]
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
+
+
+def test_a_batch_on_a_branch_is_all_or_nothing(api: Api) -> None:
+    before = head(api)
+    api.token("note", may=["note.update", "branch.update"])
+    first = ("PUT", "/api/notes/one", {"title": "Two"})
+    refused = batch(api, first, ("PUT", "/api/notes/one", {"title": None}))
+    assert (refused.status, refused.error["details"]["operation"]) == (400, 1)
+    assert batch(api, first, ("POST", "/api/tags", {}), who="note").error["details"]["operation"] == 1
+    assert batch(api, first, query="?branch=none").status == 404
+    assert batch(api, ("PUT", "/api/notes/one?branch=next", {"title": "Two"}), query="").status == 400
+    assert head(api) == before
+    assert batch(api, first, who="note").status == 200
+
+
+@pytest.mark.parametrize("path", ["/api/upload", "/api/users", "/history/notes/one/restore"])
 def test_nothing_else_is_written_to_a_branch(api: Api, path: str) -> None:
     answer = api.ask("POST", f"{path}?branch=next", json={"operations": [], "at": "main"})
     assert answer.status == 400

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from server.api.openapi.operations import WRITE, answer, closed, json_content, operation
 from server.api.openapi.services.caller import Caller
+from server.api.openapi.types import ref
 from server.api.openapi.values import JsonSchema
 from server.api.routes.batch import LONGEST_MESSAGE, MERGE, MOST
 from server.api.routes.operation import WRITES
@@ -25,6 +26,7 @@ def batch_path(caller: Caller, types: Iterable[Type]) -> JsonSchema:
         "batch",
         "Several writes as one: all of them are made, or none",
         {200: answer("What each operation came to, in their order.", closed({"data": _list(_RESULT)}))},
+        parameters=[ref("branch", "parameters")] * caller.branches,
         body={"required": True, "content": json_content(_BODY)},
         errors=(*WRITE, 404, 412),
         public=may_write(caller.public, types),

@@ -60,8 +60,9 @@ def describe_site(state: State, actor: Actor) -> bytes:
     schemas = TypeSchemas(state.schema, names, actor)
     examples = cache(lambda type_: examples_of(state, public, type_))
     limited = bool(state.settings.rate_limit)
-    commits = state.settings.commit is not None or may_branch(actor, "update", state.schema)
-    caller = Caller(actor, public, limited, commits)
+    branches = may_branch(actor, "update", state.schema)
+    commits = branches or state.settings.commit is not None
+    caller = Caller(actor, public, limited, commits, branches)
     content = ContentPaths(schemas, public, examples, limited, commits)
     paths = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
     populated = ("populate",) if schemas.links(state.schema.types[UPLOAD]) else ()

@@ -14,7 +14,8 @@ from server.api.front import content_at
 from server.api.identities import Identities
 from server.api.reading import Params, Reader, Shown
 from server.api.render import dumps
-from server.api.request import answer, budget_of, read_body, state_of, write_signed
+from server.api.request import answer, budget_of, read_body, state_of
+from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.operation import WRITES, Operation, Sent, hashed, permit, read_operation
 from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import may_write
@@ -32,7 +33,7 @@ from server.query import qs
 from server.query.parse import written_locale
 from server.schema.model import Type
 from server.schema.spelling import suggestion
-from server.site.site import Site, State
+from server.site.site import State
 from server.write import prepare
 from server.write.request import BatchRequest
 from server.write.write import single_id
@@ -53,7 +54,7 @@ _OTHERS = {
 }
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
+def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
     """The route of `/batch`."""
     bp = Blueprint("batch", __name__)
 
@@ -75,9 +76,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
             pairs = zip(operations, results, strict=True)
             return [key for operation, (written, _) in pairs for key in operation.addressed(written)]
 
-        after, written = write_signed(
-            site, identities, request, prepare.batch, BatchRequest(writes, message), addressed, message
-        )
+        after, written = branches.write(prepare.batch, BatchRequest(writes, message), addressed, message)
         results = [
             _result(operation, document_id, after, merged=merged)
             for operation, (document_id, merged) in zip(operations, written, strict=True)
@@ -152,6 +151,8 @@ class _Operations:
         reader = self.reader_of(type_)
         permit(reader, method)
         params, body = self._filled(qs.parse(query)), self._filled(wanted.get("body"))
+        if "branch" in params:
+            raise ValidationError("A batch is written to one branch; name it in /batch?branch=NAME")
         if method != "DELETE":
             document_id = document_id or self._id_of(type_, params)
         merge = wanted.get("prefer") == MERGE

@@ -6,28 +6,23 @@ from werkzeug.http import parse_list_header
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader, Shown
-from server.api.request import answer, budget_of, parameters, read_body, state_of, write_signed
-from server.api.routes.branches.writing import BranchRequests, refuse_elsewhere
+from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.operation import Sent, hashed, permit, read_operation
 from server.api.serving.bodies import MAX_BODY
 from server.documents.ids import composed
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
-from server.history.past import PastStates
 from server.index.dangling import Key
 from server.schema.model import Type
-from server.site.site import Site
 from server.write.prepare import noting_merge
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
 REFUSING = ("users.refuse_role",)  # endpoints that refuse every request: `Allow` does not list their methods
 
 
-def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint:
+def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
     """The routes of `/api/:pluralApiId`, `/api/:pluralApiId/:documentId` and `/api/:singularApiId`."""
     bp = Blueprint("content", __name__, url_prefix="/api")
-    branches = BranchRequests(identities, past)
-    bp.before_request(branches.open)
-    bp.before_app_request(refuse_elsewhere)
 
     def asked(api_id: str, kind: str) -> Reader:
         state = state_of(request)
@@ -76,12 +71,7 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
         def addressed(result: tuple[str, bool]) -> list[Key]:
             return operation.addressed(result[0])
 
-        if branches.is_asked():
-            state, (written, merged) = branches.write(change, operation.request, addressed)
-        else:
-            state, (written, merged) = write_signed(
-                site, identities, request, change, operation.request, addressed
-            )
+        state, (written, merged) = branches.write(change, operation.request, addressed)
         return _answer(operation.shown(state, written), operation.status, merged=merged)
 
     @bp.route("/<path:rest>", methods=METHODS)

@@ -20,13 +20,15 @@ _NINE_DIGITS: JsonSchema = {"type": "integer", "minimum": 0, "maximum": 999_999_
 class Caller:
     """Who is told of operations; `public` is what needs no credentials.
 
-    `limited` where 429 may come, `commits` where a write of theirs may become a commit.
+    `limited` where 429 may come, `commits` where a write of theirs may become a commit, `branches` where it
+    may be to a branch.
     """
 
     actor: Actor
     public: Actor
     limited: bool
     commits: bool
+    branches: bool
 
     def operation(
         self,

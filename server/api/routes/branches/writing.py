@@ -1,4 +1,4 @@
-"""Writes of content with `?branch=NAME`: to a branch that is not the one that is served."""
+"""Writes to a branch: the one that a request names with `?branch=NAME`, or else the one that is served."""
 
 from collections.abc import Callable, Collection
 from typing import TypeVar
@@ -7,42 +7,41 @@ from flask import g, request
 
 from server.api.environ import STATE, parse_query
 from server.api.identities import Identities
-from server.api.request import authorship, state_of, tell_commit
+from server.api.request import authorship, state_of, tell_commit, write_signed
 from server.auth.permissions import require_branch
 from server.errors import ValidationError
 from server.history.branching.branches import Branches
 from server.history.branching.write import BranchWriter
 from server.history.past import PastStates
 from server.index.dangling import Key
-from server.site.site import State
+from server.site.site import Site, State
 from server.write.context import Context
-from server.write.request import WriteRequest
 
+Wanted = TypeVar("Wanted")
 Result = TypeVar("Result")
 METHODS = ("POST", "PUT", "DELETE")
-
-
-def refuse_elsewhere() -> None:
-    """Raise ValidationError where something names a branch that is not written to branches."""
-    if request.method in METHODS and request.blueprint != "content" and "branch" in request.args:
-        raise ValidationError("branch is for writes of documents; nothing else is written to a branch")
+BRANCHED = ("content", "batch")  # the blueprints whose writes may name a branch
 
 
 class BranchRequests:
-    """The branch that each write of content names with `branch`, if that is not the one that is served."""
+    """Writes of requests to the branch that each of them names."""
 
-    def __init__(self, identities: Identities, past: PastStates) -> None:
-        self.identities = identities
+    def __init__(self, site: Site, identities: Identities, past: PastStates) -> None:
+        self.site, self.identities = site, identities
         self.branches = Branches(past)
         self.writer = BranchWriter(past, self.branches)
 
     def open(self) -> None:
-        """Let a write that names a branch be one of the state of that branch.
+        """Let a write that names a branch which is not served be one of the state of that branch.
 
         Raises ForbiddenError, ValidationError, and what `BranchWriter.state` raises.
         """
         environ = request.environ
-        if request.method not in METHODS or not environ.get("QUERY_STRING"):
+        if request.method not in METHODS or "branch" not in environ.get("QUERY_STRING", ""):
+            return
+        if request.blueprint not in BRANCHED:
+            if "branch" in request.args:
+                raise ValidationError("branch is for writes of documents; this is not written to a branch")
             return
         name = parse_query(environ["QUERY_STRING"]).get("branch")
         if name is None:
@@ -55,18 +54,20 @@ class BranchRequests:
             g.branch, g.today = name, state.settings
             environ[STATE] = self.writer.state(name, state.settings)
 
-    def is_asked(self) -> bool:
-        """Whether the request is a write to a branch that is not served."""
-        return "branch" in g
-
     def write(
         self,
-        prepare: Callable[[WriteRequest, Context], Result],
-        wanted: WriteRequest,
-        addressed: Callable[[Result], Collection[Key]],
+        prepare: Callable[[Wanted, Context], Result],
+        wanted: Wanted,
+        addressed: Callable[[Result], Collection[Key]] | None = None,
+        message: str = "",
     ) -> tuple[State, Result]:
-        """`write_signed`, to the branch. The answer names the commit."""
-        by = authorship(self.identities, request, addressed)
+        """Write what a request asks for, as `write_signed` does; to the branch that it names, if it does.
+
+        Such a write is a commit, which the answer names.
+        """
+        if "branch" not in g:
+            return write_signed(self.site, self.identities, request, prepare, wanted, addressed, message)
+        by = authorship(self.identities, request, addressed, message)
         state, result, commit = self.writer.write(g.branch, prepare, wanted, by, g.today)
         tell_commit(commit)
         return state, result
