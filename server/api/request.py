@@ -8,6 +8,7 @@ from flask import Request, Response, after_this_request
 from server.api.environ import BUDGET, COMMIT, STATE, parse_query, wsgi_text
 from server.api.front import COMMIT_HEADER
 from server.api.identities import Identities
+from server.api.render import dumps
 from server.api.response import JSON
 from server.api.serving.bodies import SMALL
 from server.errors import LimitError, PayloadTooLargeError, ValidationError
@@ -83,6 +84,13 @@ def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
     """JSON bytes as a response. `cache_control`: where it is not what `server.api.response` makes it."""
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
+
+
+def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
+    """A value as JSON. Raises LimitError where that is larger than an answer may be."""
+    body = dumps(value)
+    budget_of(request).write(len(body))
+    return answer(body, cache_control=cache_control)
 
 
 def write_signed(

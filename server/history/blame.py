@@ -40,7 +40,7 @@ def blame(
                 found.pop(attribute.name, None)
             elif attribute.name not in found or not same_values(old, new):
                 before = found.get(attribute.name)
-                budget.spend(len(before.lines) + str(new).count("\n") if before else 1)
+                budget.spend(1 + (len(before.lines) if before else 0) + str(new).count("\n"))
                 lines = _lines(before.lines if before else [], new, version)
                 found[attribute.name] = Blame(version, lines)
         last = values

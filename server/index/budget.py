@@ -69,7 +69,7 @@ class Budget:
         """Raise LimitError where the answer has no room for so many bytes."""
         if size > self._bytes and self._settings is not None:
             most = f"{self._settings.limit_size:,} bytes"
-            raise LimitError(f"The answer has more than {most}; populate less or page", "size")
+            raise LimitError(f"The answer has more than {most}; ask for less", "size")
 
     def take_turn(self) -> None:
         """Wait until no other costly request of the process computes. Raises BusyError, and Postponed."""

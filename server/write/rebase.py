@@ -11,7 +11,7 @@ from typing import Any
 from server.documents.document import Document
 from server.documents.merge.merge import Conflict, merge
 from server.documents.values import same_values
-from server.errors import OverlapError, UnknownVersionError, ValidationError
+from server.errors import LimitError, OverlapError, UnknownVersionError, ValidationError
 from server.schema.model import Type
 from server.storage.git.merge_file import merge_text
 from server.write.context import Context, Values, values_of
@@ -99,11 +99,17 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """What all three sides have in each attribute that two have changed, as far as the caller may see it."""
+    """What all three sides have in each attribute that two have changed, as far as the caller may see it.
+
+    Without the values, where an answer has no room for them.
+    """
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:
         paths.setdefault(str(conflict.path[0]), []).append([str(part) for part in conflict.path])
-    shown = [request.show(context.snapshot, version, paths.keys()) for version in versions]
+    try:
+        shown = [request.show(context.snapshot, version, paths.keys()) for version in versions]
+    except LimitError:
+        return [{"attribute": name, "tooLarge": True} for name in paths]
     rows: list[dict[str, Any]] = []
     for name, inside in paths.items():
         row: dict[str, Any] = {"attribute": name}

@@ -117,7 +117,7 @@ def test_an_answer_that_would_be_too_large_is_refused(api: Api, query: str) -> N
             "ValidationError",
             {"limit": "size"},
         )
-        assert error["message"] == "The answer has more than 60,000 bytes; populate less or page"
+        assert error["message"] == "The answer has more than 60,000 bytes; ask for less"
 
 
 def test_a_search_without_an_index_is_read_within_the_limits(api: Api) -> None:

@@ -174,6 +174,18 @@ def test_what_overlaps_is_refused_with_all_three_values(api: Api) -> None:
     assert api.read("content/pages/one.json") == before
 
 
+def test_values_that_an_answer_has_no_room_for_are_left_out_of_a_conflict(tmp_path: Path) -> None:
+    limited = f"{FILES['site.yaml']}api: {{limits: {{size: 20 kB}}}}\n"
+    api = make(tmp_path, {**FILES, "site.yaml": limited})
+    edit(api, title="Theirs", body="x" * 12_000)
+    tag = tag_of(api)
+    edit(api, title="Theirs", body="y" * 12_000)
+    refused = merge(api, tag, {"body": "z" * 12_000})
+    assert (refused.status, refused.error["name"]) == (412, "PreconditionFailedError")
+    assert refused.error["details"]["conflicts"] == [{"attribute": "body", "tooLarge": True}]
+    assert stored(api)["body"] == "y" * 12_000
+
+
 def test_the_same_change_twice_is_no_conflict(api: Api) -> None:
     tag = tag_of(api)
     assert merge(api, tag, {"title": "Two", "tags": ["a"]}).status == 200

@@ -201,6 +201,31 @@ def test_the_versions_of_a_large_document_cost_what_reading_them_does(tmp_path: 
     api.accounts.close()
 
 
+def test_no_answer_is_larger_than_answers_may_be(tmp_path: Path) -> None:
+    limited = {"site.yaml": f"{SITE}api: {{limits: {{size: 50 kB}}}}\n"}
+    lines = "A line.\n" * 1000
+    write(tmp_path, {**SCHEMA, **CONTENT, **limited, "content/notes/two.md": f"---\ntitle: 2\n---\n{lines}"})
+    git(tmp_path, "init", "-q", "-b", "main")
+    first = commit(tmp_path, 0, "Begin")
+    git(tmp_path, "checkout", "-qb", "other")
+    write(tmp_path, {"content/notes/one.md": f"---\ntitle: One\n---\n{'Words ' * 8000}\n"})
+    commit(tmp_path, 1, "Write much")
+    write(tmp_path, {"content/notes/one.md": f"---\ntitle: One\n---\n{'Others ' * 5000}\n"})
+    commit(tmp_path, 2, "Write much else")
+    git(tmp_path, "checkout", "-q", "main")
+    api = make(tmp_path, {})
+    assert api.get("/history/notes/two").status == 200
+    for path in (
+        "/history/notes/two/blame",
+        "/history/notes/one/diff?from=other~1&to=other",
+        f"/branches/other/changes?from={first}",
+    ):
+        answer = api.get(path)
+        assert answer.status == 400, path
+        assert answer.error["details"] == {"limit": "size"}
+    api.accounts.close()
+
+
 def test_the_whole_site_has_a_history(api: Api) -> None:
     write(
         api.root,

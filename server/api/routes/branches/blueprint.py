@@ -3,6 +3,7 @@
 from typing import Any
 
 from flask import Blueprint, Response, request
+from orjson import Fragment
 
 from server.api.identities import Identities
 from server.api.render import dumps
@@ -15,6 +16,7 @@ from server.errors import ForbiddenError, ValidationError
 from server.history.branching.branches import Branches
 from server.history.branching.changes import DocumentChange, changed_documents, fork_of
 from server.history.past import PastStates
+from server.index.budget import Budget
 from server.query.pagination import pagination, read_page
 from server.schema.spelling import suggestion
 from server.storage.git.branches import Branch
@@ -68,7 +70,8 @@ def blueprint(identities: Identities, past: PastStates) -> Blueprint:
         part = found[page.start : page.start + page.limit]
         budget.spend(len(found) + len(part) * 20)
         meta = {"from": fork, "to": head, "pagination": pagination(page, len(found))}
-        return answer(dumps({"data": [_change(each) for each in part], "meta": meta}), cache_control=CALLER)
+        data = [_change(each, budget) for each in part]
+        return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
 
     def _origin(origin: str, actor: Actor) -> str:
         """The commit that a new branch begins at.
@@ -99,8 +102,9 @@ def _new_branch(body: Any) -> tuple[str, str]:
     return name, origin
 
 
-def _change(change: DocumentChange) -> dict[str, Any]:
-    return {
+def _change(change: DocumentChange, budget: Budget) -> Fragment:
+    """A document that differs, as JSON. Raises LimitError before the answer gets larger than it may be."""
+    shown = {
         "type": change.type.singular,
         "documentId": change.document_id,
         "locale": change.locale,
@@ -108,6 +112,9 @@ def _change(change: DocumentChange) -> dict[str, Any]:
         "action": change.action,
         "attributes": shown_differences(change.attributes),
     }
+    body = dumps(shown)
+    budget.write(len(body))
+    return Fragment(body)
 
 
 def _shown(branch: Branch, served: str) -> dict[str, Any]:

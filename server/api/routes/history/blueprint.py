@@ -8,8 +8,7 @@ from flask import Blueprint, Response, request
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader
-from server.api.render import dumps
-from server.api.request import answer, budget_of, parameters, read_body, state_of, write_signed
+from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of, write_signed
 from server.api.response import CALLER
 from server.api.routes.history.document import READS, Asked, entry
 from server.api.routes.history.whole_site import documents_of, of_site, wanted_by
@@ -147,7 +146,7 @@ def _page(
     part = found[page.start : page.start + page.limit]
     budget_of(request).spend(len(part) * 20)
     meta = {"pagination": pagination(page, len(found))}
-    return answer(dumps({"data": rendered(part), "meta": meta}), cache_control=CALLER)
+    return answer_within(request, {"data": rendered(part), "meta": meta}, CALLER)
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, list[str]]:

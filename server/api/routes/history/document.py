@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from flask import Response, request
 
 from server.api.render import dumps
-from server.api.request import answer, budget_of
+from server.api.request import answer, answer_within, budget_of
 from server.api.response import CALLER
 from server.auth.permissions import Actor, may_read_drafts
 from server.documents.document import DRAFT
@@ -25,6 +24,7 @@ from server.history.differences import (
 from server.history.past import PastStates
 from server.history.versions import Version, date_of
 from server.history.viewer import Viewer
+from server.index.budget import Budget
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type
 from server.site.site import Site, State
@@ -106,7 +106,7 @@ def _diff(one: Asked, past: PastStates) -> Response:
     found = differences(one.attributes, before, after, one.viewer)
     data = shown_differences(found)
     meta = {"from": since or None, "to": to or None, "locale": locale, "status": status}
-    return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
+    return answer_within(request, {"data": data, "meta": meta}, CALLER)
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
@@ -128,18 +128,28 @@ def _blame(one: Asked, past: PastStates) -> Response:
     oldest_first, budget = versions[:MOST_VERSIONS][::-1], budget_of(request)
     values = values_after(one.store, oldest_first, budget)
     found = blame(one.attributes, zip(oldest_first, values, strict=True), budget)
-    root = one.store.root
-    data = {name: _blamed(each, root) for name, each in found.items()}
+    commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in oldest_first}
+    data = {name: _blamed(each, commits, budget) for name, each in found.items()}
     meta = {"locale": locale, "status": status}
     return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
 
 
-def _blamed(found: Blame, root: Path) -> dict[str, Any]:
-    said = commit_of(found.version.commit, date_of(found.version, root))
+def _id_of(version: Version) -> str:
+    return version.commit.id if version.commit else ""
+
+
+def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
+    """Where an attribute is from, of commits by their ids.
+
+    Raises LimitError before the answer gets larger than it may be.
+    """
+    said = commits[_id_of(found.version)]
+    budget.write(len(dumps(said)))
     if not found.lines:
         return said
-    lines = [{"text": text, **commit_of(v.commit, date_of(v, root))} for text, v in found.lines]
-    return {**said, "lines": lines}
+    sizes = {id_: len(dumps(commit)) for id_, commit in commits.items()}
+    budget.write(sum(sizes[_id_of(version)] + len(text) for text, version in found.lines))
+    return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
 
 
 # What can be read of a version, by the last part of the path.
