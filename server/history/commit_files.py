@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from posixpath import splitext
 
+from server.documents.document import Document
 from server.errors import StorageError
 from server.paths import SETTINGS, TYPES
 from server.site.configure import Configuration, configure
@@ -15,6 +16,7 @@ from server.site.contents import equal
 from server.storage.files import ignored, is_utf_8
 from server.storage.git.tree import Blob, read_blobs
 from server.storage.images.cache import size_of_image
+from server.storage.images.kinds import ImageSize
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import MAX_BYTES
 from server.storage.store import NO_FACTS, Entry, ImageFacts, Store
@@ -55,10 +57,11 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
         raise StorageError(f"A past state can't be read: {os.strerror(error.errno or 0)}") from error
 
 
-def read_entries(store: Store, blobs: Blobs, known: Known) -> tuple[dict[str, Entry], int]:
+def read_entries(store: Store, blobs: Blobs, known: Known, on_disk: Blobs) -> tuple[dict[str, Entry], int]:
     """The entries of a commit's files, and how many bytes were read for them.
 
-    Those that are known of the same file under the same timestamps are taken over.
+    Those that are known of the same file under the same timestamps are taken over. `on_disk` are the files
+    that are on disk as well.
     """
     entries: dict[str, Entry] = {}
     left: list[str] = []
@@ -78,7 +81,8 @@ def read_entries(store: Store, blobs: Blobs, known: Known) -> tuple[dict[str, En
                 entries[path] = _kept(entry, known.entries.get(path))
     for path in [path for path in blobs if upload_path(path)]:
         if _is_content(path) and store.owner(path, blobs.__contains__) == path:
-            entries[path] = _kept(_media_entry(store, path, blobs, known), known.entries.get(path))
+            media = _media_entry(store, path, blobs, known, on_disk)
+            entries[path] = _kept(media, known.entries.get(path))
     return entries, size
 
 
@@ -123,17 +127,25 @@ def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
         yield part
 
 
-def _media_entry(store: Store, path: str, blobs: Blobs, known: Known) -> Entry:
-    blob, beside = blobs[path], blobs.get(path + DESCRIPTION)
+def _media_entry(store: Store, path: str, blobs: Blobs, known: Known, on_disk: Blobs) -> Entry:
+    blob, beside, before = blobs[path], blobs.get(path + DESCRIPTION), known.entries.get(path)
     facts = NO_FACTS
-    if store.image_cache and known.blobs.get(path) == blob:
+    if store.image_cache and on_disk.get(path) == blob:
         facts = store.image_cache.facts(upload_path(path) or "")
+    elif before and before.document and known.blobs.get(path) == blob:
+        facts = _facts_of(before.document)
     elif blob.size <= MAX_BYTES:
         facts = _facts(store.root, path, blob)
     if beside is None or beside.size > MAX_BYTES:
         return store.media_entry(path, (0, blob.size, 0), facts)
     described = next(read_blobs(store.root, [beside.id])) or b""
     return store.media_entry(path, (0, blob.size, 0), facts, described, (0, beside.size, 0))
+
+
+def _facts_of(picture: Document) -> ImageFacts:
+    """The size of a picture that is known."""
+    width, height = picture.get("width"), picture.get("height")
+    return (ImageSize(width, height), None) if width and height else NO_FACTS
 
 
 def _facts(root: Path, path: str, blob: Blob) -> ImageFacts:

@@ -184,7 +184,7 @@ class PastStates:
         store = Store(
             root, configuration.schema, configuration.settings, times.timestamps, self.site.image_cache
         )
-        entries, size = read_entries(store, blobs, known)
+        entries, size = read_entries(store, blobs, known, current.known.blobs)
         snapshot = self._snapshot(configuration.schema, base, entries)
         state = State(configuration.settings, configuration.schema, snapshot)
         size += SMALL_CACHE + _PER_FILE * len(entries)

@@ -8,7 +8,7 @@ import pytest
 from tests.api.test_upload import picture
 from tests.git import commit_all, git
 from tests.history.test_past import commit
-from tests.sites import Api, make, write
+from tests.sites import Api, collection, make, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -84,3 +84,24 @@ def test_files_of_the_past_take_the_permission_of_the_past(site: Api) -> None:
     assert site.get("/uploads/a.png", "public").raw == NEW
     assert site.get("/uploads/a.png?at=first", "public").status == 403
     site.accounts.close()
+
+
+def test_a_picture_that_was_replaced_has_its_size_of_then_in_each_commit(tmp_path: Path) -> None:
+    """Also where the state of a commit is made from that of another one."""
+    notes = {**collection("note", {"title": {"type": "string"}}), "content/notes/a.yaml": "title: A\n"}
+    write(tmp_path, {**FIRST, **notes})
+    commit_all(tmp_path)
+    first = git(tmp_path, "rev-parse", "HEAD").strip()
+    write(tmp_path, {"content/notes/b.yaml": "title: B\n"})
+    second = commit(tmp_path, 1)
+    write(tmp_path, {"content/uploads/a.png": NEW, "content/notes/a.yaml": "title: Z\n"})
+    commit(tmp_path, 2)
+    api = make(tmp_path, {})
+    for then in (first, second):
+        files = {file["name"]: file for file in api.get(f"/api/upload/files?at={then}").body}
+        assert (files["a.png"]["width"], files["same.png"]["width"]) == (600, 1100)
+        assert (
+            files["same.png"]["formats"]
+            == api.get("/api/upload/files?filters[name]=same.png").body[0]["formats"]
+        )
+    api.accounts.close()
