@@ -70,7 +70,7 @@ def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
     app.before_request(branched.open)
     app.register_blueprint(auth.blueprint(identities))
     app.register_blueprint(sessions.blueprint(identities))
-    app.register_blueprint(upload.blueprint(site, identities))
+    app.register_blueprint(upload.blueprint(site, identities, branched))
     app.register_blueprint(users.blueprint(identities))
     app.register_blueprint(builder.blueprint(identities))
     app.register_blueprint(i18n.blueprint(site, identities))

@@ -1,6 +1,8 @@
 """Writes with `?branch=`: to a branch that is not served, one commit each."""
 
+import io
 import shutil
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from server.history.branching import write as branch_write
+from tests.api.test_upload import picture, upload
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, make, relation, write
 
@@ -24,6 +27,7 @@ FILES = {
             "title": {"type": "string", "required": True},
             "body": {"type": "richtext"},
             "tags": relation("manyToMany", "tag"),
+            "cover": {"type": "media"},
         },
         drafts=True,
     ),
@@ -195,7 +199,97 @@ def test_a_batch_on_a_branch_is_all_or_nothing(api: Api) -> None:
     assert batch(api, first, who="note").status == 200
 
 
-@pytest.mark.parametrize("path", ["/api/upload", "/api/users", "/history/notes/one/restore"])
+def test_a_file_that_is_uploaded_to_a_branch(api: Api) -> None:
+    before, content = head(api), picture(700, 300)
+    about = {"ref": "api::note.note", "refId": "one", "field": "cover", "fileInfo": '{"caption": "The bay"}'}
+    answer = upload(api, (content, "bay.png"), query="?branch=next", **about)
+    [file] = answer.body
+    assert (answer.status, file["width"], file["height"], file["caption"]) == (201, 700, 300, "The bay")
+    assert answer.headers["Quire-Commit"] == head(api)
+    assert (
+        git(api.root, "log", "--format=%P %an %s", "-1", "next").strip()
+        == f'{before} full Upload file "{path_of(file)}"'
+    )
+    changed = git(api.root, "diff", "--name-only", "main", "next").splitlines()
+    kept = f"content/uploads/{path_of(file)}"
+    assert changed == ["content/notes/one.md", kept, f"{kept}.yaml"]
+    cover = api.get("/api/notes/one?at=next&populate=cover").data["cover"]
+    assert (cover["url"], cover["width"]) == (file["url"], 700)
+    assert api.get(f"{file['url']}?at=next").raw == content
+    # Nothing of it is in what is served.
+    assert api.get(file["url"]).status == 404
+    assert api.get("/api/upload/files").body == []
+    assert api.get("/api/notes/one?populate=cover").data["cover"] is None
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
+    assert not list((api.root / ".quire/incoming").iterdir())
+
+
+def path_of(file: Any) -> str:
+    return str(file["url"]).removeprefix("/uploads/")
+
+
+def test_a_file_of_a_branch_is_described_replaced_and_deleted(api: Api) -> None:
+    [file] = upload(api, (picture(), "bay.png"), query="?branch=next").body
+    query = f"?id={file['id']}&branch=next"
+    told = upload(api, query=query, fileInfo='{"caption": "The bay"}')
+    # What is known of a picture is known of it in the commits after it.
+    assert (told.status, told.body["caption"], told.body["width"]) == (200, "The bay", 600)
+    replaced = upload(api, (picture(90, 80), "b.png"), query=query)
+    assert (replaced.body["width"], replaced.body["caption"], replaced.body["url"]) == (
+        90,
+        "The bay",
+        file["url"],
+    )
+    assert upload(api, (b"text", "b.txt"), query=query).status == 400
+    assert api.ask("DELETE", f"/api/upload/files/{file['id']}").status == 404
+    gone = api.ask("DELETE", f"/api/upload/files/{file['id']}?branch=next")
+    assert (gone.status, gone.body["url"], gone.headers["Quire-Commit"]) == (200, file["url"], head(api))
+    assert git(api.root, "diff", "--name-only", "main", "next") == ""
+    assert git(api.root, "fsck", "--strict") == ""
+
+
+def test_what_an_upload_to_a_branch_takes(api: Api) -> None:
+    api.token("files", may=["upload.upload"])
+    api.token("both", may=["upload.upload", "branch.update"])
+    form = {"content_type": "multipart/form-data"}
+    for who, status in {"files": 403, "both": 201, "public": 403}.items():
+        data = {"files": [(io.BytesIO(b"text"), "a.txt")]}
+        assert api.ask("POST", "/api/upload?branch=next", who, data=data, **form).status == status, who
+    assert api.ask("DELETE", "/api/upload/files/1?branch=next", "both").status == 403
+    assert upload(api, (b"text", "a.txt"), query="?branch=none").status == 404
+
+
+def test_a_large_file_is_not_held_in_memory(api: Api) -> None:
+    write(api.root, {"site.yaml": "search: {index: false}\napi: {upload_limit: 100 MB}\n"})
+    api.site.refresh()
+    file = io.BytesIO(b"0123456789abcdef" * 4_000_000)
+    tracemalloc.start()
+    try:
+        data = {"files": [(file, "large.bin")]}
+        answer = api.ask("POST", "/api/upload?branch=next", data=data, content_type="multipart/form-data")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert answer.status == 201
+    size = git(api.root, "cat-file", "-s", f"next:content/uploads/{path_of(answer.body[0])}")
+    assert int(size) == 64_000_000
+    assert peak < 200_000_000  # The client of the test holds its form about twice.
+
+
+def test_a_file_that_a_filter_is_to_change_is_refused(api: Api) -> None:
+    """Git LFS would keep it elsewhere. Its filter does not run, so that the whole file would be in git."""
+    write(api.root, {".git/info/attributes": "*.png filter=lfs\n"})
+    assert upload(api, (picture(), "a.png"), query="?branch=next").status == 201
+    git(api.root, "config", "filter.lfs.clean", "touch ran; cat")
+    before = head(api)
+    refused = upload(api, (picture(), "a.png"), query="?branch=next")
+    assert (refused.status, '"lfs"' in refused.body["error"]["message"]) == (409, True)
+    assert upload(api, (b"text", "a.txt"), query="?branch=next").status == 201
+    assert head(api, "next~") == before
+    assert not list(api.root.rglob("ran"))
+
+
+@pytest.mark.parametrize("path", ["/api/users", "/history/notes/one/restore"])
 def test_nothing_else_is_written_to_a_branch(api: Api, path: str) -> None:
     answer = api.ask("POST", f"{path}?branch=next", json={"operations": [], "at": "main"})
     assert answer.status == 400

@@ -15,7 +15,8 @@ from werkzeug.routing import BaseConverter
 
 from server.api.identities import Identities
 from server.api.render import list_answer, render_files
-from server.api.request import answer, budget_of, parameters, state_of, write_signed
+from server.api.request import answer, budget_of, parameters, state_of
+from server.api.routes.branches.writing import BranchRequests
 from server.auth.permissions import narrow
 from server.documents.document import Document
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
@@ -49,7 +50,7 @@ class _FileKey(BaseConverter):
     regex, part_isolating = r"(?!page$)[^/]+", True
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
+def blueprint(site: Site, identities: Identities, branches: BranchRequests) -> Blueprint:
     """The routes below `/api/upload`."""
     bp = Blueprint("upload", __name__, url_prefix="/api/upload")
     bp.record_once(lambda setup: setup.app.url_map.converters.update(file=_FileKey))
@@ -82,12 +83,19 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         whole = replace(query, selection=replace(query.selection, fields=None))
         return answer(_rendered(state_of(request), whole, [_file(state_of(request), key)])[0])
 
+    def stored(state: State, paths: tuple[str, ...]) -> list[bytes]:
+        """Files that were just written, as an answer shows them."""
+        if not branches.is_asked:
+            state = _scaled(site, state, paths)
+        files = [state.snapshot.media[media_key(path) or ""] for path in paths]
+        return _rendered(state, Query(state.schema.types[UPLOAD]), files)
+
     @bp.delete("/files/<file:key>", strict_slashes=False)
     def delete_file(key: str) -> Response:
         identities.permit(request, "upload", "destroy")
         state = state_of(request)
         removed = _rendered(state, Query(state.schema.types[UPLOAD]), [_file(state, key)])[0]
-        write_signed(site, identities, request, uploading.remove, key)
+        branches.write(uploading.remove, key)
         return answer(removed)
 
     @bp.post("", strict_slashes=False)
@@ -100,13 +108,13 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         with _received(incoming, limit) as (files, form):
             if key:
                 change = _change(key, files, form)
-                state, path = write_signed(site, identities, request, uploading.change_file, change)
-                return answer(_stored(site, state, (path,))[0])
+                state, path = branches.write(uploading.change_file, change)
+                return answer(stored(state, (path,))[0])
             if not files:
                 raise ValidationError("Files are empty")
             wanted = uploading.Upload(_described(files, form), actor, _attachment(form))
-            state, paths = write_signed(site, identities, request, uploading.upload, wanted, _media_keys)
-            return answer(_listed(_stored(site, state, paths)), 201)
+            state, paths = branches.write(uploading.upload, wanted, _media_keys)
+            return answer(_listed(stored(state, paths)), 201)
 
     return bp
 
@@ -143,16 +151,16 @@ def _file(state: State, key: str) -> Document:
     return uploading.find_file(state.snapshot, state.settings.default_locale, key)
 
 
-def _stored(site: Site, state: State, paths: tuple[str, ...]) -> list[bytes]:
-    """Files that were just written, as an answer shows them: with the formats of pictures, as far as these
-    were made in SCALING_S. Others are made in the background.
+def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
+    """The state with the formats of pictures that were just written, as far as these were made in SCALING_S.
+
+    Others are made in the background.
     """
     deadline = time.monotonic() + SCALING_S
     for path in paths:
         if time.monotonic() < deadline:
             state = site.scale(path)
-    files = [state.snapshot.media[media_key(path) or ""] for path in paths]
-    return _rendered(state, Query(state.schema.types[UPLOAD]), files)
+    return state
 
 
 def _described(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:

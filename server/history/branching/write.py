@@ -91,7 +91,7 @@ class BranchWriter:
                 if not writes:
                     return self.past.answered(head, today), result, head
                 signed = self._signed(head, writes, by, result, today)
-                files = {write.path: write.data for write in writes}
+                files = {write.path: write.source or write.data for write in writes}
                 commit = make_commit(self.branches.root, (head,), files, signed)
                 if move_branch(self.branches.root, name, commit, head, "write"):
                     return self.past.answered(commit, today), result, commit

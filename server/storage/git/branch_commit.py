@@ -5,16 +5,18 @@ the new commit until a branch is moved to it.
 """
 
 import os
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from server.errors import ConflictError, StorageError
-from server.storage.git.command import git
+from server.storage.git.command import filter_names, git
 from server.storage.git.commit import Person, quoted
 
 _FILE = "100644"
+_UNFILTERED = ("unspecified", "unset", "set")  # values of the attribute that name no filter
 _LINKS = {"120000": "is a link", "160000": "is a repository of its own"}
 
 
@@ -27,12 +29,16 @@ class Signed:
     committer: Person
 
 
-def make_commit(root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | None], by: Signed) -> str:
+def make_commit(
+    root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | None], by: Signed
+) -> str:
     """Make a commit; its id. `files` are by path relative to the site, None where one is gone.
 
-    Everything else is as in the first parent. Raises ConflictError for a file that is or is behind a link,
-    StorageError where git can't make it.
+    Each is its bytes, or a file that git reads them from, however many these are. Everything else is as in
+    the first parent. Raises ConflictError for a file that is or is behind a link, and for one given as a file
+    that a filter of git is to change; StorageError where git can't make it.
     """
+    _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     modes = _modes(root, parents[0], files)
     prefix = (git(root, "rev-parse", "--show-prefix") or "").removesuffix("\n")
     now = f"{int(time.time())} +0000"
@@ -41,10 +47,13 @@ def make_commit(root: Path, parents: tuple[str, ...], files: Mapping[str, bytes 
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
     for path, data in files.items():
         name = quoted(os.fsencode(prefix + path))
+        mode = modes.get(path, _FILE).encode()
         if data is None:
             lines.append(b"D " + name)
+        elif isinstance(data, Path):
+            lines.append(b"M %b %b %b" % (mode, _object(root, data), name))
         else:
-            lines += [b"M %b inline %b" % (modes.get(path, _FILE).encode(), name), _data(data)]
+            lines += [b"M %b inline %b" % (mode, name), _data(data)]
     # The name that fast-import needs is not to be left.
     nothing = "0" * len(parents[0])
     lines += [b"", b"get-mark :1", f"reset refs/quire/next\nfrom {nothing}\n".encode(), b"done\n"]
@@ -56,7 +65,32 @@ def make_commit(root: Path, parents: tuple[str, ...], files: Mapping[str, bytes 
     return made
 
 
-def _modes(root: Path, commit: str, files: Mapping[str, bytes | None]) -> dict[str, str]:
+def _object(root: Path, file: Path) -> bytes:
+    """The id of what is in a file, which becomes an object of git."""
+    made = (git(root, "hash-object", "-w", "--no-filters", "--", str(file)) or "").strip()
+    if not made:
+        raise StorageError("git could not write the file")
+    return made.encode()
+
+
+def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
+    """Raise ConflictError for files that are to be kept in another form, as Git LFS does: no filter runs."""
+    if not paths or filter_names(root) == ():
+        return
+    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        index = Path(folder, "index")
+        git(root, "read-tree", commit, index=index)
+        printed = git(root, "check-attr", "-z", "--cached", "filter", "--", *paths, index=index) or ""
+    words = printed.split("\0")
+    for path, value in zip(words[0::3], words[2::3], strict=False):
+        if value not in _UNFILTERED:
+            raise ConflictError(
+                f'git keeps {path} by the filter "{value}", which does not run here; '
+                "add the file in a checkout of the branch"
+            )
+
+
+def _modes(root: Path, commit: str, files: Iterable[str]) -> dict[str, str]:
     """The modes of those files that a commit has."""
     folders = {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
     printed = git(root, "ls-tree", "-z", commit, "--", *sorted({*folders, *files})) or ""

@@ -16,6 +16,7 @@ def media_paths(caller: Caller, populated: tuple[str, ...]) -> Iterator[tuple[st
     """Every path of media; `populated` names the parameter that shows what files are related to."""
     one, several = ref(FILE), {"type": "array", "items": ref(FILE)}
     number = name_in_path("id", "The number or documentId of a file.")
+    branch = [ref("branch", "parameters")] * caller.branches
     asking = shared_of(FILE, "fields", "filters", "sort", *populated)
     found = caller.operation(
         "upload.find", MEDIA, "findFiles", "The files of the media library, all of them",
@@ -31,7 +32,7 @@ def media_paths(caller: Caller, populated: tuple[str, ...]) -> Iterator[tuple[st
         "upload.upload", MEDIA, "uploadFiles",
         "Upload files; with `id`, say something else of a file, or replace it",
         {200: answer("The file that was changed.", one), 201: answer("The new files.", several)},
-        parameters=[_upload_id()], body=_UPLOAD_BODY, errors=(*WRITE, 404), commits=caller.commits,
+        parameters=[_upload_id(), *branch], body=_UPLOAD_BODY, errors=(*WRITE, 404), commits=caller.commits,
     )  # fmt: skip
     yield "/api/upload", methods(post=sent)
     yield "/api/upload/files", methods(get=found)
@@ -44,7 +45,7 @@ def media_paths(caller: Caller, populated: tuple[str, ...]) -> Iterator[tuple[st
     gone = caller.operation(
         "upload.destroy", MEDIA, "deleteFile", "Delete a file",
         {200: answer("The file that is gone.", one)},
-        parameters=[number], errors=(*WRITE, 404), commits=caller.commits,
+        parameters=[number, *branch], errors=(*WRITE, 404), commits=caller.commits,
     )  # fmt: skip
     yield "/api/upload/files/{id}", methods(get=shown, delete=gone)
     content: JsonSchema = {"*/*": {"schema": {}}}

@@ -20,7 +20,7 @@ from server.write.context import Context
 Wanted = TypeVar("Wanted")
 Result = TypeVar("Result")
 METHODS = ("POST", "PUT", "DELETE")
-BRANCHED = ("content", "batch")  # the blueprints whose writes may name a branch
+BRANCHED = ("content", "batch", "upload")  # the blueprints whose writes may name a branch
 
 
 class BranchRequests:
@@ -41,7 +41,7 @@ class BranchRequests:
             return
         if request.blueprint not in BRANCHED:
             if "branch" in request.args:
-                raise ValidationError("branch is for writes of documents; this is not written to a branch")
+                raise ValidationError("branch is for writes of content; this is not written to a branch")
             return
         name = parse_query(environ["QUERY_STRING"]).get("branch")
         if name is None:
@@ -54,6 +54,11 @@ class BranchRequests:
             g.branch, g.today = name, state.settings
             environ[STATE] = self.writer.state(name, state.settings)
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the request is a write to a branch that is not served."""
+        return "branch" in g
+
     def write(
         self,
         prepare: Callable[[Wanted, Context], Result],
@@ -65,7 +70,7 @@ class BranchRequests:
 
         Such a write is a commit, which the answer names.
         """
-        if "branch" not in g:
+        if not self.is_asked:
             return write_signed(self.site, self.identities, request, prepare, wanted, addressed, message)
         by = authorship(self.identities, request, addressed, message)
         state, result, commit = self.writer.write(g.branch, prepare, wanted, by, g.today)
