@@ -19,6 +19,7 @@ PACKAGES = (
     "write",
     "site",
     "history",
+    "events",
     "search",
     "api",
     "tools",

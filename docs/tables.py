@@ -13,6 +13,7 @@ from docs.packages import LAZY, PACKAGES, about, modules
 from server.config.export import TYPE_KEYS
 from server.config.model import ACTIONS, DEFAULTS, FIELDS
 from server.errors import ApiError
+from server.events.model import KINDS
 from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS
 from server.query.parse import PUBLICATION_FILTERS
@@ -120,6 +121,10 @@ def _listed(names: Iterable[str]) -> str:
     return " ".join(name for name in names if not name.endswith("/"))
 
 
+def _events() -> str:
+    return _table(["event", "says that"], ([f"`{kind}`", sentence] for kind, sentence in KINDS.items()))
+
+
 def _deviations() -> str:
     entries = json.loads(DEVIATIONS.read_text(encoding="utf-8"))
     rows = ([entry[key] for key in ("about", "strapi", "quire", "why")] for entry in entries)
@@ -138,4 +143,5 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "packages": _packages,
     "deviations": _deviations,
     "lazy": _lazy,
+    "events": _events,
 }

@@ -19,6 +19,7 @@
         ├── MethodNotAllowedError 405
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
+        ├── GoneError            410  what is asked for was there, and is no longer kept
         ├── PreconditionError    412  If-Match names another version than the current one
         │   ├── UnknownVersionError 412  what it names can't be merged with: nobody knows what it was
         │   └── OverlapError     412  what it names can't be merged with: others have changed the same
@@ -216,6 +217,12 @@ class ConflictError(ApiError):
     """Somebody changed the file meanwhile, or it can't be changed without harm."""
 
     status, name, default = 409, "ConflictError", "Conflict"
+
+
+class GoneError(ApiError):
+    """What is asked for was there, and is no longer kept."""
+
+    status, name, default = 410, "GoneError", "Gone"
 
 
 class PreconditionError(ApiError):

@@ -33,10 +33,12 @@ from server.api.routes import (
 )
 from server.api.routes.branches import blueprint as branches
 from server.api.routes.branches.writing import BranchRequests
+from server.api.routes.events import blueprint as events
 from server.api.routes.history import blueprint as history
 from server.api.serving.bodies import MAX_BODY
 from server.api.serving.file_part import FilePart
 from server.errors import HTTP_NAMES
+from server.events.database import EventDatabase
 from server.history.past import PastStates
 from server.site.site import Site
 
@@ -46,21 +48,23 @@ if TYPE_CHECKING:
 _TOLD = ("Allow", "Content-Range", "Retry-After")  # the headers of werkzeug's errors that clients act on
 
 
-def create_app(site: Site, accounts: "Accounts") -> Flask:
+def create_app(site: Site, accounts: "Accounts", database: EventDatabase | None = None) -> Flask:
     """The app of a loaded site, all of it loaded. `wsgi_app` is where requests come in."""
     identities = Identities(site.root, site.state.settings, accounts)
     past = PastStates(site)
-    app = _make(site, identities, past)
+    app = _make(site, identities, past, database or EventDatabase(site.root))
     app.wsgi_app = Front(site, identities, partial(_handle, app), past)  # type: ignore[method-assign]
     return app
 
 
-def handler(site: Site, identities: Identities, past: PastStates) -> Callable[[Environ], Answer]:
+def handler(
+    site: Site, identities: Identities, past: PastStates, database: EventDatabase
+) -> Callable[[Environ], Answer]:
     """What answers a request by the handler of its path. It raises what that raises."""
-    return partial(_handle, _make(site, identities, past))
+    return partial(_handle, _make(site, identities, past, database))
 
 
-def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
+def _make(site: Site, identities: Identities, past: PastStates, database: EventDatabase) -> Flask:
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
@@ -81,6 +85,7 @@ def _make(site: Site, identities: Identities, past: PastStates) -> Flask:
     app.register_blueprint(search.blueprint(site, identities))
     app.register_blueprint(history.blueprint(site, identities, past))
     app.register_blueprint(branches.blueprint(identities, past))
+    app.register_blueprint(events.blueprint(identities, database))
     app.register_blueprint(start_page.blueprint(identities))
 
     @app.get(HEALTH)

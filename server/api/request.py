@@ -107,8 +107,6 @@ def write_signed(
     `addressed` says which documents were asked to be written (`Authorship`), `message` what the commit says
     where the request has no header for it. The answer names the commit.
     """
-    if state_of(request).settings.commit is None:
-        return site.write(prepare, wanted)
     by = authorship(identities, request, addressed, message)
     state, result, commit = site.write_as(by, prepare, wanted)
     tell_commit(commit)

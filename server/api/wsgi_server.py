@@ -27,6 +27,9 @@ from server.auth.database.file import database_file, is_sound
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError
+from server.events.database import EventDatabase
+from server.events.recorder import Recorder
+from server.events.recording import recording
 from server.history.past import PastStates
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
@@ -116,7 +119,10 @@ def serve(
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     began, log = time.perf_counter(), shared.log
-    site.report = report
+    site.report, recorder = report, Recorder(site.root, site.replaced)
+    if not past.held:
+        site.observe(recorder)
+        site.committer.on_commit = recorder.committed
     key = session_key(site.root)
     use_key(key)
     prepare_texts((past.held or site).state.snapshot)
@@ -127,11 +133,12 @@ def serve(
         change = site.succeed(log)
         give_back()  # what the record took, before each worker has it as its own
         report(change, time.perf_counter() - began)
+        recorder.database.close()  # which no process may use that was not the one to open it
     site.replace_all = generation.ask_for_next
     retiring = threading.Event()
 
     def work() -> None:
-        app, leader = _start(site, past, log, key, report)
+        app, leader = _start(site, past, log, key, report, recorder)
         server = HttpServer(app, shared.listener, partial(incoming_folder, site.root))
         threading.Thread(target=_retire, args=(retiring, leader, server), daemon=True).start()
         generation.answers()
@@ -143,7 +150,7 @@ def serve(
 
 
 def _start(
-    site: Site, past: PastStates, log: ChangeLog, key: str, report: Report
+    site: Site, past: PastStates, log: ChangeLog, key: str, report: Report, recorder: Recorder
 ) -> tuple[Front, Background]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     sys.setswitchinterval(SWITCH_S)
@@ -152,9 +159,9 @@ def _start(
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
     follower(site).start()
-    leader = Background("leader", partial(_lead, site, log, report))
+    leader = Background("leader", partial(_lead, site, log, report, recorder))
     leader.start()
-    return make_app(site, key, past), leader
+    return make_app(site, key, past, recorder.database), leader
 
 
 def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -> None:
@@ -164,18 +171,20 @@ def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -
     leader.stop()
 
 
-def make_app(site: Site, key: str = "", past: PastStates | None = None) -> Front:
+def make_app(
+    site: Site, key: str = "", past: PastStates | None = None, database: EventDatabase | None = None
+) -> Front:
     """The entrance to a site, whose handlers are loaded when the first request needs one.
 
     `key` is that of its sessions, and `past` its states at commits, where these are known.
     """
     identities = Identities(site.root, site.state.settings, key=key)
-    past = past or PastStates(site)
-    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past))
+    past, database = past or PastStates(site), database or EventDatabase(site.root)
+    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, database))
     return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past)
 
 
-def _lead(site: Site, log: ChangeLog, report: Report, stop: threading.Event) -> None:
+def _lead(site: Site, log: ChangeLog, report: Report, recorder: Recorder, stop: threading.Event) -> None:
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
     if stop.wait(LEAD_AFTER_S) or not log.lead(stop):
         return
@@ -184,6 +193,7 @@ def _lead(site: Site, log: ChangeLog, report: Report, stop: threading.Event) -> 
         scaler(site),
         checker(site, report),
         committer(site),
+        recording(site, recorder),
     ]
     if site.state.settings.search_index:
         working.append(import_module("server.search.sync").Sync(site, _tell))

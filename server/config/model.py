@@ -227,6 +227,20 @@ class Settings:
     committer: str = _setting(
         "Quire <quire@localhost>", "git.committer", "person", "Who makes these commits: `Name <e-mail>`."
     )
+    events_bulk: int = _setting(
+        1000,
+        "events.bulk",
+        "count",
+        "Above this many documents that change at once, one event tells how many"
+        " ([more](events.md#many-at-once)).",
+    )
+    events_keep: tuple[timedelta | None, int | None] = _setting(
+        (timedelta(days=30), 100_000),
+        "events.keep",
+        "keep",
+        "How long events are kept, such as `90d`, or how many, such as `500000`.",
+        "`30d`, and 100,000 at most",
+    )
     ignored: Mapping[str, tuple[str, ...]] = _setting(
         {},
         "check.ignore",

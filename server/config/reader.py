@@ -150,6 +150,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "duration": values.duration,
     "rate": values.rate,
     "commit": values.commit,
+    "keep": values.keep,
     "person": values.person,
     "flag": values.flag,
     "choice": _one_of("reject", "allow"),

@@ -102,6 +102,18 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
         raise file.refuse(f'git.commit is "{written}"', fix, *at) from error
 
 
+def keep(
+    file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
+) -> tuple[timedelta | None, int | None]:
+    """How long something is kept, `30d`, or how many: a whole number. What is not said has no bound."""
+    written = file.get(*at)
+    if is_null(written):
+        return default
+    if isinstance(scalar(file, *at), int):
+        return None, count(file, 0, *at)
+    return duration(file, timedelta(), *at), None
+
+
 def person(file: ConfigFile, default: str, *at: str) -> str:
     """Somebody as git names people: `Name <e-mail>`."""
     written = text(file, default, *at)

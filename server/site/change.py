@@ -1,4 +1,4 @@
-"""What a change of the site's files came to, for people who watch it."""
+"""What a change of the site's files came to, for people who watch it, and where it came from."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -30,6 +30,21 @@ class Change:
         return any(getattr(self, name) for name in self.__slots__)
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change comes from: a write through the "api" or "file"s that somebody else has changed.
+
+    `actor` made the write, and `write` is its name in the queue of commits; "" where there is none.
+    """
+
+    source: str = "file"
+    actor: str = ""
+    write: str = ""
+
+
+IN_FILES = Origin()  # of a change that was found in the files
+# Is told of each record, under the write lock, before anybody is shown what it changes in some contents.
+Observe = Callable[[Contents, Record, Origin], None]
 Report = Callable[[Change, float], None]  # what changed, and in how many seconds it was taken over
 
 

@@ -1,14 +1,31 @@
-"""Tells of files that want to be the same: of one documentId, or of names that look the same."""
+"""Tells what is wrong with a site: in its files, and of files that want to be the same (one documentId)."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from server.documents.ids import composed
+from server.index.dangling import dangling
 from server.index.snapshot import Snapshot
-from server.problems import Problem
+from server.problems import Problem, in_order
 from server.schema.model import UPLOAD
+from server.site.contents import Contents
 from server.storage.media import media_key
+from server.storage.read import parsed
 
 _ALIKE = "the two names differ only in how their accents are encoded"
+
+
+def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Everything that is wrong with a site's files, by path and line."""
+    found = {
+        *contents.configuration.problems,
+        *contents.folders,
+        *contested(snapshot),
+        *dangling(snapshot, partial(parsed, contents.root)),
+    }
+    for entry in list(contents.entries.values()):
+        found.update(entry.problems)
+    return in_order(found)
 
 
 def contested(snapshot: Snapshot) -> Iterable[Problem]:

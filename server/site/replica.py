@@ -12,7 +12,7 @@ from server.config.model import Settings
 from server.documents.document import Document
 from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
-from server.site.change import Change
+from server.site.change import IN_FILES, Change, Observe, Origin
 from server.site.change_log import PATIENCE_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
@@ -45,6 +45,7 @@ class Replica:
         self._lock = threading.RLock()  # held while records are applied
         self._log: ChangeLog | None = None
         self._position = 0  # in the log, up to which all records are applied
+        self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
         """The state, and what it was made of at the same time: configuration, times of commits, entries."""
@@ -63,10 +64,16 @@ class Replica:
         Call it under the site's write lock. Returns what that changes for people who watch.
         """
         change, same_roles = read_note(log.note, self.contents)
+        self.record()
         self.contents.number = log.newest + 1
         log.begin_anew(encode(self.contents.whole()), lag=same_roles)
         self.share(log)
         return change
+
+    def record(self) -> None:
+        """Let what observes changes catch up; call it under the site's write lock."""
+        if self.observe:
+            self.observe(self.contents, Record(), IN_FILES)
 
     def leave_note(self) -> None:
         """Tell those that will take the place of all workers what has been shown so far."""
@@ -99,12 +106,14 @@ class Replica:
                 self._apply(self._decoded(data))
             self._position = position  # Set last: other threads wait for this position.
 
-    def append(self, record: Record) -> list[Document]:
+    def append(self, record: Record, origin: Origin = IN_FILES) -> list[Document]:
         """Append a record and apply it; call it under the site's write lock, having caught up.
 
         Returns the documents that it takes away and adds, none where it replaces everything.
         """
         record = replace(record, number=self.contents.number + 1)
+        if self.observe:
+            self.observe(self.contents, record, origin)
         with self._lock:
             position = self._append(self._log, record) if self._log else self._position
             changed = self._apply([record])

@@ -6,7 +6,7 @@ finds out what, and `write` knows; either makes one record of it, under the site
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,17 +16,16 @@ from typing import Generic, TypeVar
 from server.documents.document import Document
 from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError, GitBusyError, StorageError
-from server.index.dangling import dangling
 from server.paths import FOLDER, state_folder
-from server.problems import Problem, in_order
-from server.site.change import Change, Report, change_of, change_of_write
+from server.problems import Problem
+from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship
 from server.site.compare import is_stale
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
-from server.site.contested import contested
+from server.site.contested import all_problems
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
@@ -38,7 +37,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
-from server.storage.read import parsed, refuse_unreadable
+from server.storage.read import refuse_unreadable
 from server.storage.recent_versions import RecentVersions
 from server.storage.store import Entry, Store
 from server.write.context import Context
@@ -78,6 +77,7 @@ class Site:
         self.report: Report | None = None  # is told of the writes of this process
         self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
         self._loaded = False
+        self.replaced: Mapping[str, Document] = {}  # what files held that had changed when this was loaded
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(self.root, self._replica, self._append, self._locked)
@@ -89,7 +89,7 @@ class Site:
 
     @property
     def git(self) -> GitState:
-        """What git said of the site when it was last looked at."""
+        """What git said of the site."""
         return self._contents.git
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
@@ -104,16 +104,7 @@ class Site:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything that is wrong with the site's files now, by path and line."""
-        contents, snapshot = self._contents, self.state.snapshot
-        found = {
-            *contents.configuration.problems,
-            *contents.folders,
-            *contested(snapshot),
-            *dangling(snapshot, partial(parsed, self.root)),
-        }
-        for entry in list(contents.entries.values()):
-            found.update(entry.problems)
-        return in_order(found)
+        return all_problems(self._contents, self.state.snapshot)
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
         """Read the whole site, on several cores. Raises SetupError for a broken site.yaml or schema.
@@ -137,7 +128,7 @@ class Site:
             if contents.seen:
                 self._contents.seen = (self._contents.applied, contents.seen[1])
         give_back()
-        self._loaded = True
+        self._loaded, self.replaced = True, {document.path: document for document in replaced}
         if replaced:
             with suppress(OSError, BusyError), self._journal.writing():
                 self._recent.keep(replaced, self.state.schema)
@@ -298,12 +289,12 @@ class Site:
             self._journal.commit(writes, self._refuse_beside_git)
         record = look_at_written(contents, {write.path for write in writes}, self._journal.lock.number)
         change = change_of_write(contents, record, writes)
-        self._append(record)
+        self._append(record, Origin("api", by.actor if by else "", pending))
         return change, pending
 
-    def _append(self, record: Record) -> None:
+    def _append(self, record: Record, origin: Origin = IN_FILES) -> None:
         """Append a record, and keep the versions before and after it, which clients may have read."""
-        self._recent.keep(self._replica.append(record), self.state.schema)
+        self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
         """Make the formats of a picture that has none yet. Returns the state that shows them."""
@@ -328,6 +319,15 @@ class Site:
         if self._loaded:
             self.refresh()
         return done
+
+    def observe(self, observe: Observe) -> None:
+        """Let something be told of each change from now on."""
+        self._replica.observe = observe
+
+    def record(self) -> None:
+        """Let what observes changes catch up with those that it was not told of."""
+        with self._locked():
+            self._replica.record()
 
     # --- other processes -----------------------------------------------------------------------
 

@@ -80,6 +80,7 @@ READS = {
     "/docs/<name>": ("/docs/page.css", 200),
     "/branches": ("/branches", 409),  # in no repository
     "/branches/<path:name>/changes": ("/branches/main/changes", 409),
+    "/events": ("/events", 200),
     "/history": ("/history", 409),
     "/history/<api_id>": ("/history/home", 409),
     "/history/<api_id>/<document_id>": ("/history/notes/a", 409),

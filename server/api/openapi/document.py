@@ -9,6 +9,7 @@ from typing import Any
 from server.api.openapi.batch import BATCH, batch_path
 from server.api.openapi.branches import BRANCHES, branch_paths
 from server.api.openapi.content import ContentPaths, answer_schemas
+from server.api.openapi.events import EVENTS, event_paths
 from server.api.openapi.examples import examples_of
 from server.api.openapi.history import HISTORY, history_paths
 from server.api.openapi.operations import error_responses, read
@@ -48,6 +49,7 @@ _SERVICES: Mapping[str, str] = {
     BATCH: "Several writes as one.",
     HISTORY: "What git says of the documents.",
     BRANCHES: "States of the site that are not served.",
+    EVENTS: "What has changed.",
     SEARCH: "Ranked search across all types and locales.",
 }
 
@@ -76,6 +78,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
     paths |= {"/batch": written} if written else {}
     paths |= dict(history_paths(caller))
     paths |= dict(branch_paths(actor, public, state.schema, limited=limited))
+    paths |= dict(event_paths(actor, public, state.schema, limited=limited))
     paths = {path: _with_reads(methods) for path, methods in paths.items()}
     components = _components(state, schemas)
     used = _reached(paths, components)

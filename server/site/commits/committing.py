@@ -87,6 +87,7 @@ class Committer:
         self._known: tuple[tuple[Repository, bool] | None, float] = None, 0.0
         self._tidied = time.monotonic()
         self._told: set[str] = set()
+        self.on_commit: Callable[[str, str], None] | None = None  # is told of a write that is in a commit now
         self._refused: dict[str, float] = {}  # by write, until when its commit is not tried again
 
     @property
@@ -233,6 +234,8 @@ class Committer:
                     raise CommitError(str(error)) from error
         for write in group.writes:
             self.queue.finish(write.name, commit)
+            if commit and self.on_commit:
+                self.on_commit(write.name, commit)
 
     def _new(self, group: _Group) -> NewCommit:
         committer, last = Person.of(self._replica.state.settings.committer), group.last

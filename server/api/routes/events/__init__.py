@@ -1,0 +1,1 @@
+"""/events: what has changed, from a log of all changes."""

@@ -1,0 +1,128 @@
+"""Reads the log for somebody: what they ask for, of what they may see."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.auth.permissions import Actor, may_find, subject_of
+from server.errors import ForbiddenError, GoneError, ValidationError
+from server.events.database import Bounds, EventDatabase
+from server.events.model import KINDS, Event
+from server.events.visible import visible
+from server.schema.model import UPLOAD, Schema
+from server.schema.spelling import suggestion
+
+LIMIT, MOST = 100, 1000  # events in an answer: where nothing is said, and at most
+STATUSES = ("published", "draft")
+PARAMETERS = ("since", "types", "events", "locales", "status", "limit")
+_PART = 500  # events that are read at once
+MOST_READ = 20_000  # events that one answer looks at
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which events are asked for; an empty set asks for all."""
+
+    types: frozenset[str] = frozenset()
+    events: frozenset[str] = frozenset()
+    locales: frozenset[str] = frozenset()
+    status: frozenset[str] = frozenset()
+
+    def has(self, event: Event) -> bool:
+        """Whether an event is asked for. Those of the whole site concern any type, locale and status."""
+        if self.events and not self._has_kind(event.kind):
+            return False
+        if event.counts is not None:
+            return not self.types or any(subject_of(uid) in self.types for uid in event.counts)
+        if self.types and subject_of(event.uid) not in self.types:
+            return False
+        if self.locales and event.locale and event.locale not in self.locales:
+            return False
+        return not (self.status and event.status and event.status not in self.status)
+
+    def _has_kind(self, kind: str) -> bool:
+        return kind in self.events or f"{kind.partition('.')[0]}.*" in self.events
+
+
+def subjects_of(actor: Actor, schema: Schema) -> list[str]:
+    """What an actor can be told of: the types that it may find. Raises ForbiddenError where there is none."""
+    types = (*schema.content_types, schema.types[UPLOAD])
+    subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
+    if not subjects:
+        raise ForbiddenError()
+    return subjects
+
+
+def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
+    """The events that a request asks for, of some subjects. Raises ValidationError for what can't be."""
+    for name in parameters:
+        if name not in PARAMETERS:
+            raise ValidationError(f'There is no parameter "{name}"{suggestion(name, PARAMETERS)}')
+    kinds = (*KINDS, *{f"{kind.partition('.')[0]}.*" for kind in KINDS})
+    return Selection(
+        _among(parameters, "types", subjects),
+        _among(parameters, "events", kinds),
+        _among(parameters, "locales", None),
+        _among(parameters, "status", STATUSES),
+    )
+
+
+def _among(parameters: Mapping[str, Any], name: str, known: Any) -> frozenset[str]:
+    value = parameters.get(name, "")
+    texts = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValidationError(f'"{name}" must be words with commas between them')
+    words = frozenset(word.strip() for text in texts for word in text.split(",") if word.strip())
+    for word in sorted(words):
+        if known is not None and word not in known:
+            raise ValidationError(f'"{name}" names "{word}", which there is not{suggestion(word, known)}')
+    return words
+
+
+def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = 2**53) -> int:
+    """A whole number that a request says. Raises ValidationError."""
+    text = parameters.get(name, "")
+    if text == "":
+        return default
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or int(text[:20]) > most:
+        raise ValidationError(f'"{name}" must be a whole number up to {most:,}')
+    return int(text)
+
+
+def require_kept(bounds: Bounds, since: int) -> None:
+    """Raise GoneError where events after one are no longer kept, or are those of another log."""
+    if since > bounds.last:
+        what = f"The log ends at {bounds.last}; {since} is of another log, such as one that was deleted"
+        raise GoneError(what, {"first": bounds.first, "last": bounds.last})
+    if since and since < (bounds.first or bounds.last + 1) - 1:
+        what = f"The events after {since} are no longer kept; fetch everything, then go on from {bounds.last}"
+        raise GoneError(what, {"first": bounds.first, "last": bounds.last})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Events of the log in their order; up to which one it was read, and whether there are more after it."""
+
+    events: list[Event]
+    last: int
+    more: bool
+
+
+def read_part(database: EventDatabase, actor: Actor, selection: Selection, since: int, limit: int) -> Part:
+    """Up to so many events after one, of those asked for and visible. Raises GoneError, StorageError."""
+    bounds = database.bounds()
+    require_kept(bounds, since)
+    found: list[Event] = []
+    at, read = since, 0
+    while read < MOST_READ:
+        part = database.read(at, _PART)
+        for event in part:
+            seen = visible(event, actor) if selection.has(event) else None
+            if seen is not None and len(found) == limit:
+                return Part(found, at, more=True)
+            at = event.seq
+            found.extend([seen] if seen else [])
+        read += len(part)
+        if len(part) < _PART:
+            return Part(found, max(at, bounds.last), more=False)
+    return Part(found, at, more=True)

@@ -1,0 +1,263 @@
+"""Records what each change of a site did: called with it under the site's write lock, before it is shown.
+
+The database says which versions of documents its events lead up to. So what changed while nothing was
+recorded (the server was down, or the disk was full) has its events when this is called next, and a change
+that two servers of a site find has its events once.
+"""
+
+import logging
+import mmap
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+
+from server.config.model import Settings
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.timestamps import from_datetime, now
+from server.errors import StorageError
+from server.events.database import EventDatabase, Recorded, Transaction
+from server.events.model import Counts, Event, Key
+from server.events.versions import DERIVED, Unknown, Version, Versions, events_between
+from server.schema.model import UPLOAD, Schema
+from server.site.change import Origin
+from server.site.contents import Contents
+from server.site.git_state import apply_git
+from server.site.record import Record
+from server.storage.git.times import CommitTimes
+from server.storage.store import Entry
+
+log = logging.getLogger("quire")
+
+RUN = "compared by "  # how the notes begin of which servers have compared all versions with the files
+BEGUN = "begun"  # the note of when the log began
+_FORGET_EVERY = 500  # changes after which old events are looked for
+
+Before = Callable[[str], Version]  # what a file held
+After = Callable[[str], Entry | None]  # the entry of a file now
+
+
+class Recorder:
+    """Records the events of the site at `root`. It is made before workers are forked, and is theirs together.
+
+    `replaced` has the documents that changed before it was made, as they had been, by path.
+    """
+
+    def __init__(self, root: Path, replaced: Mapping[str, Document] | None = None) -> None:
+        self.database = EventDatabase(root)
+        self._run = RUN + secrets.token_hex(8)
+        self._replaced = dict(replaced or {})
+        self._missed = mmap.mmap(-1, 1)  # in memory that all workers share: whether changes were not recorded
+        self._recorded = 0
+
+    def __call__(self, contents: Contents, record: Record, origin: Origin) -> None:
+        """Record what a record changes in some contents. It never fails: what it misses, it records later."""
+        try:
+            with self.database.writing() as transaction:
+                if self.missed or not transaction.value(self._run):
+                    self._compare(transaction, contents)
+                self._take(transaction, contents, record, origin)
+        except StorageError as error:
+            if not self.missed:
+                log.error("%s; what changes is recorded once it can be used again", error.message)
+            self._missed[0] = 1
+            return
+        self._missed[0] = 0
+        self._replaced.clear()
+
+    @property
+    def missed(self) -> bool:
+        """Whether there are changes that could not be recorded yet."""
+        return self._missed[0] != 0
+
+    def committed(self, write: str, commit: str) -> None:
+        """Name the commit that a write is in."""
+        try:
+            with self.database.writing() as transaction:
+                transaction.committed(write, commit)
+        except StorageError as error:
+            log.error("%s", error.message)
+
+    def _compare(self, transaction: Transaction, contents: Contents) -> None:
+        """Record what has changed since versions were last recorded; at first, note what there is."""
+        schema, settings = contents.configuration.schema, contents.configuration.settings
+        if not transaction.value(BEGUN):
+            recorded = map(recorded_of, contents.entries.values())
+            transaction.put_versions(one for one in recorded if one)
+            transaction.put_shapes(_shapes(schema).items())
+            transaction.note(BEGUN, now())
+        else:
+            paths = _differing(transaction.versions(), contents.entries)
+            origin = _OriginOf(Origin("file"), contents.git.committed, contents.git.committed)
+            events = _of_schema(transaction, schema)
+            replaced = self._replaced
+
+            def before(path: str) -> Version:
+                return replaced.get(path, Unknown.VERSION)
+
+            events += _changes(transaction, paths, before, contents.entries.get, origin)
+            self._append(transaction, events, settings)
+        transaction.note(self._run, now())
+        _forget(transaction, settings)
+
+    def _take(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
+        entries = contents.entries
+        configuration = record.configuration or contents.configuration
+        events = _of_schema(transaction, configuration.schema) if record.configuration else []
+        paths = record.entries.keys() | (entries.keys() if record.whole else set())
+
+        def before(path: str) -> Version:
+            entry = entries.get(path)
+            return entry.document if entry and entry.document else Unknown.VERSION
+
+        def after(path: str) -> Entry | None:
+            return record.entries.get(path) if record.whole or path in record.entries else entries.get(path)
+
+        committed = contents.git.committed
+        later = apply_git(contents.git, record.git).committed if record.git else committed
+        events += _changes(transaction, paths, before, after, _OriginOf(origin, committed, later))
+        self._append(transaction, events, configuration.settings)
+
+    def _append(self, transaction: Transaction, events: list[Event], settings: Settings) -> None:
+        if len({(event.uid, event.document_id, event.locale) for event in events}) > settings.events_bulk:
+            events = _together(events)
+        at = now()
+        transaction.append(replace(event, at=at) for event in events)
+        self._recorded += 1
+        if self._recorded % _FORGET_EVERY == 0:
+            _forget(transaction, settings)
+
+
+class _OriginOf:
+    """Where the changes of one record come from, by the files that changed."""
+
+    def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
+        self._origin, self._before, self._after = origin, before, after
+        self._moved = origin.source == "file" and before.commit != after.commit
+
+    def of(self, event: Event, paths: Collection[str]) -> Event:
+        """An event of what changed in some files, with its origin."""
+        origin = self._origin
+        if self._moved and any(map(self._is_from_commit, paths)):
+            return replace(event, source="git", commit=self._after.commit)
+        return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
+
+    def _is_from_commit(self, path: str) -> bool:
+        """Whether a file is as the commit has it that was checked out or made."""
+        before, after = self._before, self._after
+        return path not in after.changed and (path in after.times or path in before.times)
+
+
+def _differing(versions: Iterable[Recorded], entries: Mapping[str, Entry]) -> set[str]:
+    """The paths of the files that do not hold the versions that are recorded, of all."""
+    seen, differing = set[str](), set[str]()
+    for version in versions:
+        seen.add(version.path)
+        if recorded_of(entries.get(version.path)) != version:
+            differing.add(version.path)
+    return differing | {path for path in entries.keys() - seen if entries[path].document}
+
+
+def recorded_of(entry: Entry | None) -> Recorded | None:
+    """The version that a file holds, as it is recorded."""
+    if entry is None or entry.document is None:
+        return None
+    document = entry.document
+    key = Key(document.type.uid, document.document_id, document.locale)
+    return Recorded(entry.path, entry.digest or _digest(document), *key, document.status)
+
+
+def _changes(
+    transaction: Transaction, paths: Collection[str], before: Before, after: After, origins: _OriginOf
+) -> list[Event]:
+    """The events of what changed in some files, whose versions are recorded then."""
+    known = transaction.versions_at(paths)
+    found = {path: recorded_of(after(path)) for path in paths}
+    differing = {path for path in paths if known.get(path) != found[path]}
+    touched: dict[Key, set[str]] = defaultdict(set)
+    for path in differing:
+        for one in (known.get(path), found[path]):
+            if one is not None:
+                touched[one.key].add(path)
+    then = transaction.versions_of(touched.keys())
+    unchanged = [one for one in then if one.path not in differing]
+    now_ = sorted([*unchanged, *(one for path in differing if (one := found[path]))])
+
+    def now_at(path: str) -> Version:
+        entry = after(path)
+        return entry.document if entry else None
+
+    def then_at(path: str) -> Version:
+        return before(path) if path in differing else now_at(path)
+
+    old, new = _by_key(then, then_at), _by_key(now_, now_at)
+    events = [
+        origins.of(event, touched[key])
+        for key in sorted(touched)
+        for event in events_between(key, old.get(key, Versions()), new.get(key, Versions()))
+    ]
+    gone = [path for path in differing if found[path] is None]
+    transaction.put_versions((one for path in differing if (one := found[path])), gone)
+    return events
+
+
+def _by_key(recorded: Iterable[Recorded], at: Before) -> dict[Key, Versions]:
+    """The versions of each document; of two files that claim the same one, the first by path is served."""
+    found: dict[Key, Versions] = {}
+    for one in recorded:
+        versions = found.get(one.key, Versions())
+        if one.status == DRAFT and versions.draft is None:
+            found[one.key] = replace(versions, draft=at(one.path))
+        elif one.status == PUBLISHED and versions.published is None:
+            found[one.key] = replace(versions, published=at(one.path))
+    return found
+
+
+def _digest(document: Document) -> bytes:
+    """What a document says that is not read from one file alone, as a media file's."""
+    pairs = zip(document.type.attributes, document.values, strict=True)
+    values = [value for name, value in pairs if name not in DERIVED]
+    return _hash(repr(values))
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _shapes(schema: Schema) -> dict[str, str]:
+    """What the files of content types and components say, by uid, as digests."""
+    types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
+    return {uid: _hash(repr(type_.raw)).hex() for uid, type_ in types}
+
+
+def _of_schema(transaction: Transaction, schema: Schema) -> list[Event]:
+    """The events of the content types and components that are not as they were."""
+    before, after = transaction.shapes(), _shapes(schema)
+    changed = sorted(uid for uid in before.keys() | after.keys() if before.get(uid) != after.get(uid))
+    if changed:
+        transaction.put_shapes(after.items())
+    return [Event("schema.update", uid) for uid in changed]
+
+
+def _together(events: Iterable[Event]) -> list[Event]:
+    """Events of documents and media as one; those of the schema stay."""
+    alone = [event for event in events if event.kind == "schema.update"]
+    others = [event for event in events if event.kind != "schema.update"]
+    counted = Counter((event.uid, event.status, event.kind) for event in others)
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for (uid, status, kind), count in sorted(counted.items()):
+        counts.setdefault(uid, {}).setdefault(status, {})[kind] = count
+    told: Counts = counts
+    origins = {(one.source, one.actor, one.commit, one.write) for one in others}
+    source, actor, commit, write = origins.pop() if len(origins) == 1 else ("file", "", "", "")
+    bulk = Event("site.update", "", source=source, actor=actor, commit=commit, write=write, counts=told)
+    return [*alone, bulk]
+
+
+def _forget(transaction: Transaction, settings: Settings) -> None:
+    keep, most = settings.events_keep
+    before = "" if keep is None else from_datetime(datetime.now(UTC) - keep)
+    transaction.forget(before, most)

@@ -1,0 +1,112 @@
+"""What the versions of a document were and are, and the events that this comes to."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.values import is_empty, same_values
+from server.events.model import Event, Key
+from server.schema.model import UPLOAD, Attribute
+
+DERIVED = ("formats",)  # of a media file: what is made of it later
+
+
+class Unknown(Enum):
+    """A version that was there, and of which nothing else is known any more."""
+
+    VERSION = "unknown"
+
+
+Version = Document | Unknown | None
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of a document in one locale; without any, it is not there."""
+
+    published: Version = None
+    draft: Version = None
+
+    @property
+    def edited(self) -> Version:
+        """What `status=draft` shows: the draft, or what is published where nothing differs from it."""
+        return self.published if self.draft is None else self.draft
+
+
+def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
+    """What happened to a document that had some versions and has others now, in order."""
+    if key.uid == UPLOAD:
+        yield from _of_media(key, before, after)
+        return
+    published = _difference(before.published, after.published)
+    edited = _difference(before.edited, after.edited)
+    if after.edited is None:
+        if before.edited is not None:
+            yield _event(key, "entry.delete", _status(before), ())
+        return
+    if edited:
+        visible = after.published is not None and published
+        kind = "entry.update" if before.edited is not None else "entry.create"
+        yield _event(key, kind, PUBLISHED if visible else DRAFT, edited.changed)
+    if published and (after.published is None or _has_drafts(after.published)):
+        kind = "entry.unpublish" if after.published is None else "entry.publish"
+        yield _event(key, kind, PUBLISHED, () if after.published is None else published.changed)
+
+
+def _of_media(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
+    difference = _difference(before.published, after.published)
+    if difference:
+        what = "delete" if after.published is None else "update" if before.published else "create"
+        yield Event(f"media.{what}", key.uid, key.document_id, changed=difference.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """That two versions differ, and in which attributes that are shown; None where that is not known."""
+
+    changed: tuple[str, ...] | None
+
+
+def _difference(before: Version, after: Version) -> _Difference | None:
+    """How two versions differ; None where they say the same, whatever their timestamps are."""
+    if before is after:
+        return None
+    if after is None:
+        return _Difference(())
+    if before is Unknown.VERSION or after is Unknown.VERSION:
+        return _Difference(None)
+    assert isinstance(after, Document)
+    old = _values(before) if isinstance(before, Document) else {}
+    new = _values(after)
+    attributes = after.type.attributes
+    names = (*attributes, *(name for name in old if name not in attributes))
+    changed = [name for name in names if not same_values(old.get(name), new.get(name))]
+    if before is not None and not changed:
+        return None
+    return _Difference(
+        tuple(name for name in changed if name not in attributes or _is_shown(attributes[name]))
+    )
+
+
+def _values(document: Document) -> dict[str, object]:
+    """The values that an attribute has in a version."""
+    pairs = zip(document.type.attributes, document.values, strict=True)
+    derived = DERIVED if document.type.uid == UPLOAD else ()
+    return {name: value for name, value in pairs if not is_empty(value) and name not in derived}
+
+
+def _is_shown(attribute: Attribute) -> bool:
+    return not attribute.private and attribute.type != "password"
+
+
+def _has_drafts(version: Version) -> bool:
+    return isinstance(version, Document) and version.type.draft_publish
+
+
+def _status(versions: Versions) -> str:
+    return DRAFT if versions.published is None else PUBLISHED
+
+
+def _event(key: Key, kind: str, status: str, changed: tuple[str, ...] | None) -> Event:
+    return Event(kind, key.uid, key.document_id, key.locale, status, changed)

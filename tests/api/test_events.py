@@ -1,0 +1,150 @@
+"""GET /events: what has changed, to those who may see it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from server.events.recorder import Recorder
+from tests.conftest import MakeApi
+from tests.sites import STRING, Api, collection
+
+FILES = {
+    **collection(
+        "note", {"title": "string", "secret": {**STRING, "private": True}}, drafts=True, localized=True
+    ),
+    **collection("dossier", {"title": "string"}),
+    "content/uploads/a.txt": "a",
+    "site.yaml": "locales: {available: [en, fr]}\nevents: {bulk: 5}\nroles: {public: {note: [find]}}\n",
+}
+
+
+@pytest.fixture
+def api(make_api: MakeApi) -> Api:
+    """A site whose changes are recorded."""
+    made = make_api(FILES)
+    recorder = Recorder(made.root)
+    made.site.observe(recorder)
+    made.site.record()
+    return made
+
+
+def told(api: Api, query: str = "", who: str = "full") -> list[tuple[str, str, str | None]]:
+    found = api.get(f"/events?{query}", who).body["data"]
+    return [(event["event"], event["documentId"] or "", event["status"]) for event in found]
+
+
+def make_all(api: Api) -> Mapping[str, str]:
+    """A published note, a draft, and a dossier; their ids."""
+    note = api.post("/api/notes", {"title": "One"}).data["documentId"]
+    draft = api.post("/api/notes?status=draft", {"title": "Two"}).data["documentId"]
+    dossier = api.post("/api/dossiers", {"title": "D"}).data["documentId"]
+    return {"note": note, "draft": draft, "dossier": dossier}
+
+
+def test_everybody_is_told_what_they_may_see(api: Api) -> None:
+    api.token("editor", may=["note.find", "note.readDraft"])
+    api.token("nobody", may=["note.create"])
+    ids = make_all(api)
+    api.put("/api/notes/" + ids["note"], {"secret": "S"})
+    api.ask("DELETE", "/api/notes/" + ids["draft"])
+    api.ask("DELETE", "/api/notes/" + ids["note"])
+    published = [(f"entry.{what}", ids["note"], "published") for what in ("create", "publish")]
+    assert told(api, who="public")[:2] == published
+    assert {event[1] for event in told(api, who="public")} == {ids["note"]}
+    assert told(api, who="public")[-1] == ("entry.delete", ids["note"], "published")
+    assert ("entry.create", ids["draft"], "draft") in told(api, who="editor")
+    assert ("entry.delete", ids["draft"], "draft") in told(api, who="editor")
+    assert ("entry.update", ids["note"], "published") not in told(api, who="editor")  # only what is private
+    assert {event[1] for event in told(api)} == set(ids.values())
+    assert api.get("/events", "nobody").status == 403
+    assert "S" not in [name for event in api.get("/events").body["data"] for name in event["changed"]]
+
+
+def test_who_made_a_change_is_told_to_those_who_may_read_the_history(api: Api) -> None:
+    make_all(api)
+    api.token("historian", may=["note.find", "history.read"])
+    [event] = api.get("/events?limit=1", "historian").body["data"]
+    assert (event["actor"], event["source"]) == ("token:full", "api")
+    [event] = api.get("/events?limit=1", "public").body["data"]
+    assert (event["actor"], event["commit"]) == (None, None)
+
+
+def test_a_reader_goes_on_where_it_was(api: Api) -> None:
+    make_all(api)
+    seen, since, more = list[Any](), 0, True
+    while more:
+        body = api.get(f"/events?since={since}&limit=2").body
+        seen.extend(event["seq"] for event in body["data"])
+        since, more = body["meta"]["last"], body["meta"]["more"]
+    assert seen == [1, 2, 3, 4]
+    api.ask("DELETE", "/api/dossiers/" + make_all(api)["dossier"])
+    hidden = api.get("/events?since=4", "public").body
+    assert (
+        hidden["meta"]["last"] == api.get("/events?since=4").body["meta"]["last"]
+    )  # past what it may not see
+
+
+SELECTIONS: Mapping[str, list[str]] = {
+    "types=dossier": ["entry.create"],
+    "types=note&status=draft": ["entry.create"],
+    "events=entry.publish": ["entry.publish"],
+    "events=entry.*&types=dossier,note": ["entry.create", "entry.publish", "entry.create", "entry.create"],
+    "types[]=dossier&types[]=upload": ["entry.create"],
+    "locales=fr": [],
+    "events=media.*": [],
+}
+
+
+@pytest.mark.parametrize("query", SELECTIONS)
+def test_some_events_can_be_asked_for(api: Api, query: str) -> None:
+    make_all(api)
+    assert [event[0] for event in told(api, query)] == SELECTIONS[query]
+
+
+WRONG = {
+    "types=dossiers": 'did you mean "dossier"',
+    "events=entry.made": "entry.made",
+    "status=modified": "modified",
+    "since=x": "since",
+    "since=-1": "since",
+    "limit=1001": "1,000",
+    "limit=" + "9" * 5000: "limit",
+    "kind=x": "kind",
+    "types[a]=note": "types",
+}
+
+
+@pytest.mark.parametrize("query", WRONG)
+def test_what_can_not_be_asked_for(api: Api, query: str) -> None:
+    answer = api.get(f"/events?{query}")
+    assert answer.status == 400
+    assert WRONG[query] in answer.error["message"]
+
+
+def test_which_types_there_are_is_not_told(api: Api) -> None:
+    assert api.get("/events?types=dossier", "public").status == 400
+    assert "dossier" not in api.get("/events?types=dossie", "public").error["message"].replace('dossie"', "")
+
+
+def test_numbers_of_another_log_are_gone(api: Api) -> None:
+    make_all(api)
+    answer = api.get("/events?since=1000")
+    assert (answer.status, answer.error["name"]) == (410, "GoneError")
+    assert answer.error["details"] == {"first": 1, "last": 4}
+
+
+def test_many_changes_are_counted_for_those_who_see_them(api: Api) -> None:
+    for number in range(6):
+        (api.root / "content/dossiers").mkdir(exist_ok=True)
+        (api.root / f"content/dossiers/{number}.json").write_text('{"title": "D"}')
+    (api.root / "content/notes").mkdir(exist_ok=True)
+    (api.root / "content/notes/n.json").write_text('{"title": "N"}')
+    (api.root / "content/notes/d.draft.json").write_text('{"title": "D"}')
+    api.site.refresh()
+    [event] = api.get("/events").body["data"]
+    assert (event["event"], event["tags"]) == ("site.update", ["dossier", "note"])
+    assert event["counts"]["dossier"] == {"published": {"entry.create": 6}}
+    [event] = api.get("/events", "public").body["data"]
+    assert event["counts"] == {"note": {"published": {"entry.create": 1, "entry.publish": 1}}}
+    assert event["tags"] == ["note"]

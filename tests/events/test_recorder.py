@@ -1,0 +1,309 @@
+"""The log of events: one for each change of what is published, whatever made it, and none twice."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.events.database import EventDatabase
+from server.events.model import Event
+from server.events.recorder import Recorder
+from server.site.site import Site
+from tests.conftest import MakeApi, MakeSite
+from tests.git import commit_all, git
+from tests.sites import STRING, collection, component, relation
+
+NOTES = collection("note", {"title": "string", "secret": {**STRING, "private": True}}, drafts=True)
+TAGS = collection("tag", {"name": "string"})
+FILES = {
+    **NOTES,
+    **TAGS,
+    "content/notes/one.json": '{"title": "One"}',
+    "content/notes/two.draft.json": '{"title": "Two"}',
+    "content/tags/red.json": '{"name": "Red"}',
+}
+Said = tuple[str, str, str, tuple[str, ...] | None]
+
+
+def recorded(site: Site) -> EventDatabase:
+    """The log of a site, which is recorded from now on."""
+    recorder = Recorder(site.root, site.replaced)
+    site.observe(recorder)
+    site.record()
+    return recorder.database
+
+
+def said(events: list[Event]) -> list[Said]:
+    return [(event.kind, event.document_id, event.status, event.changed) for event in events]
+
+
+def all_of(database: EventDatabase) -> list[Event]:
+    return database.read(0, 10_000)
+
+
+EDITS: list[tuple[str, dict[str, str | None], list[Said]]] = [
+    ("nothing", {}, []),
+    ("the same in other words", {"content/notes/one.json": '{ "title": "One" }'}, []),
+    (
+        "a published document",
+        {"content/notes/one.json": '{"title": "Uno"}'},
+        [("entry.update", "one", "published", ("title",)), ("entry.publish", "one", "published", ("title",))],
+    ),
+    (
+        "a draft",
+        {"content/notes/two.draft.json": '{"title": "Dos"}'},
+        [("entry.update", "two", "draft", ("title",))],
+    ),
+    (
+        "a draft of what is published",
+        {"content/notes/one.draft.json": '{"title": "Uno"}'},
+        [("entry.update", "one", "draft", ("title",))],
+    ),
+    (
+        "a draft that says the same as what is published",
+        {"content/notes/one.draft.json": '{"title": "One"}'},
+        [],
+    ),
+    (
+        "a draft that is published",
+        {"content/notes/two.draft.json": None, "content/notes/two.json": '{"title": "Two"}'},
+        [("entry.publish", "two", "published", ("title",))],
+    ),
+    (
+        "what is published that is a draft again",
+        {"content/notes/one.json": None, "content/notes/one.draft.json": '{"title": "One"}'},
+        [("entry.unpublish", "one", "published", ())],
+    ),
+    (
+        "a draft that is given up",
+        {"content/notes/two.draft.json": None},
+        [("entry.delete", "two", "draft", ())],
+    ),
+    (
+        "a new document",
+        {"content/notes/new.json": '{"title": "New"}'},
+        [("entry.create", "new", "published", ("title",)), ("entry.publish", "new", "published", ("title",))],
+    ),
+    (
+        "a new draft",
+        {"content/notes/new.draft.json": '{"title": "New"}'},
+        [("entry.create", "new", "draft", ("title",))],
+    ),
+    (
+        "what nobody is shown",
+        {"content/notes/one.json": '{"title": "One", "secret": "S"}'},
+        [("entry.update", "one", "published", ()), ("entry.publish", "one", "published", ())],
+    ),
+    (
+        "an attribute that is gone",
+        {"content/notes/one.json": "{}"},
+        [("entry.update", "one", "published", ("title",)), ("entry.publish", "one", "published", ("title",))],
+    ),
+    (
+        "a type without drafts",
+        {"content/tags/red.json": '{"name": "Rot"}', "content/tags/blue.json": '{"name": "Blue"}'},
+        [("entry.create", "blue", "published", ("name",)), ("entry.update", "red", "published", ("name",))],
+    ),
+    ("a file that breaks, whose last version is served", {"content/notes/one.json": "{"}, []),
+    ("a media file", {"content/uploads/a.txt": "A"}, [("media.create", "a.txt", "", None)]),
+    (
+        "a document that moved to another file",
+        {
+            "content/notes/one.json": None,
+            "content/notes/in/one.json": '{"documentId": "one", "title": "One"}',
+        },
+        [],
+    ),
+]
+
+
+def edit(root: Path, files: dict[str, str | None]) -> None:
+    for path, text in files.items():
+        if text is None:
+            (root / path).unlink()
+        else:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+
+
+@pytest.mark.parametrize(("files", "expected"), [pytest.param(*e[1:], id=e[0]) for e in EDITS])
+@pytest.mark.parametrize("down", [False, True], ids=["served", "down"])
+def test_an_edit_has_its_events(
+    make_site: MakeSite, files: dict[str, str | None], expected: list[Said], down: bool
+) -> None:
+    site = make_site(FILES)
+    database = recorded(site)
+    edit(site.root, files)
+    if down:
+        broken = any(text == "{" for text in files.values())
+        expected = [("entry.delete", "one", "published", ())] if broken else expected
+        site = Site(site.root)
+        site.load()
+        database = recorded(site)
+    else:
+        site.refresh()
+    found = said(all_of(database))
+    if expected and expected[0][3] is None:  # which attributes of a file there are is not told here
+        found = [(*each[:3], None) for each in found]
+    assert found == expected
+    assert all(event.source == "file" for event in all_of(database))
+    site.record()
+    assert len(all_of(database)) == len(found)
+
+
+def test_two_servers_of_a_site_record_a_change_once(make_site: MakeSite) -> None:
+    site = make_site(FILES)
+    database = recorded(site)
+    other = Site(site.root)
+    other.load()
+    recorded(other)
+    for number in range(4):
+        edit(site.root, {"content/tags/red.json": json.dumps({"name": f"Red {number}"})})
+        for one in (site, other) if number % 2 else (other, site):
+            one.refresh()
+    assert said(all_of(database)) == [("entry.update", "red", "published", ("name",))] * 4
+
+
+def test_what_came_with_a_commit_says_so(make_site: MakeSite) -> None:
+    site = make_site(FILES)
+    commit_all(site.root)
+    edit(site.root, {"content/tags/red.json": '{"name": "Rot"}'})
+    git(site.root, "commit", "-qam", "second")
+    second = git(site.root, "rev-parse", "HEAD").strip()
+    git(site.root, "reset", "-q", "--hard", "HEAD~1")
+    site.refresh()
+    database = recorded(site)
+    git(site.root, "reset", "-q", "--hard", second)
+    edit(site.root, {"content/notes/one.json": '{"title": "By hand"}'})
+    site.refresh()
+    assert {(e.document_id, e.source, e.commit) for e in all_of(database)} == {
+        ("red", "git", second),
+        ("one", "file", ""),
+    }
+    count = len(all_of(database))
+    git(site.root, "commit", "-qam", "third")  # which changes nothing that is served
+    site.refresh()
+    assert len(all_of(database)) == count
+
+
+def test_content_types_that_change(make_site: MakeSite) -> None:
+    site = make_site({**FILES, **component("shared.seo", {"title": STRING})})
+    database = recorded(site)
+    edit(
+        site.root,
+        {**collection("note", {"title": "text"}, drafts=True), **collection("extra", {"a": "string"})},
+    )
+    edit(site.root, component("shared.seo", {"title": {"type": "text"}}))
+    site.refresh()
+    assert [(event.kind, event.uid, event.model, event.tags) for event in all_of(database)] == [
+        ("schema.update", "api::extra.extra", "extra", ("extra",)),
+        ("schema.update", "api::note.note", "note", ("note",)),
+        ("schema.update", "shared.seo", "shared.seo", ("shared.seo",)),
+    ]
+
+
+def test_many_changes_at_once_are_one_event(make_site: MakeSite) -> None:
+    site = make_site({**FILES, "site.yaml": "events: {bulk: 3}\n"})
+    database = recorded(site)
+    edit(site.root, {f"content/tags/t{number}.json": '{"name": "T"}' for number in range(3)})
+    site.refresh()
+    assert [event.kind for event in all_of(database)] == ["entry.create"] * 3
+    edit(site.root, {f"content/tags/t{number}.json": None for number in range(3)})
+    edit(site.root, {"content/notes/two.draft.json": '{"title": "Dos"}'})
+    site.refresh()
+    last = all_of(database)[-1]
+    assert (last.kind, last.tags) == ("site.update", ("note", "tag"))
+    assert last.counts == {
+        "api::note.note": {"draft": {"entry.update": 1}},
+        "api::tag.tag": {"published": {"entry.delete": 3}},
+    }
+
+
+def test_old_events_are_forgotten(make_site: MakeSite) -> None:
+    site = make_site({**FILES, "site.yaml": "events: {keep: 2}\n"})
+    database = recorded(site)
+    for number in range(5):
+        edit(site.root, {"content/tags/red.json": json.dumps({"name": str(number)})})
+        site.refresh()
+    recorded(site)
+    assert [event.seq for event in all_of(database)] == [4, 5]
+    assert (database.bounds().first, database.bounds().last) == (4, 5)
+
+
+def remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "removed": remove,
+    "damaged": lambda path: path.write_bytes(b"no database" * 1000),
+    "empty": lambda path: path.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_log_that_is_gone_begins_anew(make_site: MakeSite, damage: Callable[[Path], Any]) -> None:
+    site = make_site(FILES)
+    database = recorded(site)
+    edit(site.root, {"content/tags/red.json": '{"name": "Rot"}'})
+    site.refresh()
+    before = database.bounds()
+    database.close()
+    damage(database.path)
+    for name in ("A", "B", "C"):
+        edit(site.root, {"content/tags/red.json": json.dumps({"name": name})})
+        site.refresh()
+    after = database.bounds()
+    assert after.id != before.id
+    assert said(all_of(database))[-1] == ("entry.update", "red", "published", ("name",))
+    if damage is DAMAGES["damaged"]:
+        assert after.first > before.last + 1  # so that nobody goes on from a number of the other log
+
+
+def test_a_change_that_can_not_be_recorded_is_recorded_later(make_site: MakeSite) -> None:
+    site = make_site(FILES)
+    database = recorded(site)
+    with sqlite3.connect(database.path) as other:
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+        )
+    other.close()
+    edit(site.root, {"content/tags/red.json": '{"name": "Rot"}'})
+    site.refresh()
+    assert site.state.snapshot.tables["api::tag.tag"].versions
+    assert all_of(database) == []
+    with sqlite3.connect(database.path) as other:
+        other.execute("DROP TRIGGER full")
+    other.close()
+    site.record()
+    [event] = all_of(database)
+    assert (event.kind, event.document_id) == ("entry.update", "red")
+
+
+ARTICLES = {**collection("article", {"title": "string", "tags": relation("manyToMany", "tag")}), **TAGS}
+
+
+def test_a_write_through_the_api_says_who_made_it(make_api: MakeApi) -> None:
+    api = make_api({**NOTES, **ARTICLES, "site.yaml": "git: {commit: each}\n"})
+    commit_all(api.site.root)
+    api.site.refresh()
+    database = recorded(api.site)
+    recorder = Recorder(api.site.root)
+    api.site.committer.on_commit = recorder.committed
+    made = api.post("/api/notes", {"title": "One"})
+    head = git(api.site.root, "rev-parse", "HEAD").strip()
+    assert [(e.kind, e.actor, e.source, e.commit) for e in all_of(database)] == [
+        (kind, "token:full", "api", head) for kind in ("entry.create", "entry.publish")
+    ]
+    assert all_of(database)[0].document_id == made.data["documentId"]
+
+
+def test_a_relation_that_a_write_changes_in_another_file(make_api: MakeApi) -> None:
+    api = make_api({**ARTICLES, "content/articles/a.json": "{}", "content/tags/red.json": '{"name": "Red"}'})
+    database = recorded(api.site)
+    api.put("/api/articles/a", {"tags": ["red"]})
+    assert said(all_of(database)) == [("entry.update", "a", "published", ("tags",))]
