@@ -1,5 +1,6 @@
 """Writes that are committed (docs/history.md): with real repositories, through the API."""
 
+import errno
 import io
 import json
 import os
@@ -317,7 +318,32 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(committing, "REST_S", 0.0)
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.fixture(params=["links", "no links"])
+def links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system with hard links, and one without."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if request.param == "no links":
+        monkeypatch.setattr(os, "link", refuse)
+
+
+@pytest.mark.usefixtures("links")
+def test_with_and_without_hard_links_each_write_is_a_commit(made: Callable[..., Api]) -> None:
+    api = made()
+    mode = (api.root / ".git/index").stat().st_mode
+    for title in ("New", "Newer"):
+        assert rename(api, title).headers["Quire-Commit"] == head(api.root)
+        assert status(api.root) == ""
+        sound(api.root)
+    assert (api.root / ".git/index").stat().st_mode == mode
+    file = api.root / "content/articles/walk.json"
+    file.write_text(file.read_text().replace("Newer", "Older"))  # git is to see it, though it is as long
+    assert "walk.json" in status(api.root)
+
+
+@pytest.mark.usefixtures("impatient", "links")
 def test_a_locked_index_is_waited_for(made: Callable[..., Api], caplog: Any) -> None:
     api = made()
     before, lock = head(api.root), api.root / ".git/index.lock"
@@ -459,7 +485,8 @@ def test_a_commit_is_no_change_of_the_site(made: Callable[..., Api]) -> None:
     assert api.site.state is state
 
 
-def test_what_a_killed_process_leaves(made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("links")
+def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
     """At every step of a write and its commit a process is killed; another finishes what it has begun."""
     api = made()
     kept = 0

@@ -1,4 +1,8 @@
-"""The index of a repository: changed for some files, under the lock that keeps git commands apart."""
+"""The index of a repository: changed for some files, under the lock that keeps git commands apart.
+
+The lock is a link to a file of ours, by which one is known that a killed process has left behind. Where the
+file system has no hard links, it is made as git makes its own, and known by holding the same bytes.
+"""
 
 import os
 import shutil
@@ -13,6 +17,7 @@ from server.storage.git.repository import Repository, Tree
 
 _COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
 LOCKED = "another git command has locked the index (index.lock)"
+Identity = tuple[int, int] | None  # of a file: its device and its number there
 TRIES = 3  # how often the index is copied again that somebody changes meanwhile
 
 
@@ -42,15 +47,14 @@ class LockedIndex:
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
     """Hold the lock of the index, with one ready in which some files are as given, all others as they are.
 
-    The lock is a link to a file of ours, by which one is known that was left behind. Raises CommitError where
-    somebody else holds it.
+    Raises CommitError where somebody else holds it.
     """
     copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
     try:
         for _ in range(TRIES):
             before = copy_index(repository, copy)
             set_files(repository, changed, copy)
-            _link(copy, lock)
+            own = _take(copy, lock)
             if signature_of(repository.index) == before:
                 break
             lock.unlink()
@@ -60,7 +64,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
         try:
             yield locked
         finally:
-            if _is_same(copy, lock):
+            if _identity(lock) == own:  # Once it is the index, the next lock is of somebody else.
                 lock.unlink()
     finally:
         copy.unlink(missing_ok=True)
@@ -69,7 +73,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 def remove_own_lock(repository: Repository) -> None:
     """Remove the lock of the index that a killed process of ours has left."""
     copy, lock = repository.folder / _COPY, repository.folder / "index.lock"
-    if _is_same(copy, lock):
+    if _is_left(copy, lock):
         lock.unlink()
     for name in (_COPY, OWN_INDEX):
         (repository.folder / name).unlink(missing_ok=True)
@@ -103,18 +107,51 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
     git_as_owner(repository.root, "update-index", *options, given=b"".join(lines), environment=environment)
 
 
-def _link(copy: Path, lock: Path) -> None:
-    """Take the lock of the index. Raises CommitError where somebody else has it."""
+def _take(copy: Path, lock: Path) -> Identity:
+    """Take the lock of the index, which holds what a file of ours does from then on; which file it is.
+
+    Raises CommitError where somebody else has it.
+    """
     try:
-        os.link(copy, lock)
+        try:
+            os.link(copy, lock)
+        except FileExistsError:
+            raise
+        except OSError:  # The file system has no hard links.
+            _copy_new(copy, lock)
     except FileExistsError as error:
         raise CommitError(LOCKED) from error
     except OSError as error:
         raise CommitError(f"the index can't be locked: {error.strerror}") from error
+    return _identity(lock)
 
 
-def _is_same(copy: Path, lock: Path) -> bool:
+def _copy_new(source: Path, target: Path) -> None:
+    """Copy a file to where none is, synced, with its times. Raises FileExistsError where there is one."""
+    data = source.read_bytes()  # Beforehand, since a lock that is not yet written is known to nobody.
+    with target.open("xb") as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            shutil.copystat(source, target)
+        except BaseException:
+            target.unlink()
+            raise
+
+
+def _identity(path: Path) -> Identity:
+    """Which file is at a path; None where there is none."""
     try:
-        return copy.samefile(lock)
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_left(copy: Path, lock: Path) -> bool:
+    """Whether a lock is the one that a killed process has made of its copy of the index."""
+    try:
+        return copy.samefile(lock) or copy.read_bytes() == lock.read_bytes()
     except OSError:
         return False
