@@ -83,7 +83,7 @@ def _make(site: Site, identities: Identities, past: PastStates, database: EventD
     app.register_blueprint(uploads.blueprint(site, past))
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
-    app.register_blueprint(history.blueprint(site, identities, past))
+    app.register_blueprint(history.blueprint(site, identities, past, branched))
     app.register_blueprint(branches.blueprint(identities, past))
     app.register_blueprint(events.blueprint(identities, database))
     app.register_blueprint(start_page.blueprint(identities))

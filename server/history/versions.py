@@ -59,60 +59,67 @@ class Versions:
         self._timeline: Timeline | None = None
         self._lock = threading.Lock()
 
-    def timeline(self, state: State) -> Timeline:
-        """What the commits of HEAD are, as of now."""
-        head = head_commit(self.site.root)
-        known = self._timeline
-        if known is not None and known.head == head and known.schema is state.schema:
-            return known
+    def timeline(self, state: State, commit: str = "") -> Timeline:
+        """What a commit and those before it are, or, without one, those of HEAD as of now."""
+        if commit:
+            return self._read(state, commit)
+        head, known = head_commit(self.site.root), self._timeline
+        if known is None or known.head != head or known.schema is not state.schema:
+            known = self._timeline = self._read(state, head)
+        return known
+
+    def _read(self, state: State, head: str) -> Timeline:
         with self._lock:
             if head:
                 self.log.update(head)
             commits = tuple(self.log.before(head)) if head else ()
-            layout = Layout(state.schema, state.settings)
-            claims: dict[str, Claim] = {}
-            paths: dict[tuple[str, str], set[str]] = {}
-            for path in {path for commit in commits for path in _paths(commit.changes)}:
-                # The site has no document of a file whose name is not UTF-8, and no answer could name it.
-                claim = layout.claim(path) if is_utf_8(path) else None
-                if claim is not None:
-                    claims[path] = claim
-                    paths.setdefault((claim.type.uid, claim.document_id), set()).add(path)
-            self._timeline = Timeline(head, state.schema, commits, claims, paths)
-            return self._timeline
+        layout = Layout(state.schema, state.settings)
+        claims: dict[str, Claim] = {}
+        paths: dict[tuple[str, str], set[str]] = {}
+        for path in {path for commit in commits for path in _paths(commit.changes)}:
+            # The site has no document of a file whose name is not UTF-8, and no answer could name it.
+            claim = layout.claim(path) if is_utf_8(path) else None
+            if claim is not None:
+                claims[path] = claim
+                paths.setdefault((claim.type.uid, claim.document_id), set()).add(path)
+        return Timeline(head, state.schema, commits, claims, paths)
 
-    def of(self, state: State, type_: Type, document_id: str) -> list[Version]:
-        """The versions of a document, the newest first, those that are not committed before all others."""
-        timeline = self.timeline(state)
+    def of(self, state: State, type_: Type, document_id: str, commit: str = "") -> list[Version]:
+        """The versions of a document, the newest first, those that are not committed before all others.
+
+        Those up to a commit, where one is given: `state` is that of the commit.
+        """
+        timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
         paths = current | timeline.paths.get((type_.uid, document_id), set())
         layout = Layout(state.schema, state.settings)
         claim = partial(_claim, timeline, layout)
         found: list[Version] = []
         followed, last = set(paths), dict[str, str]()  # by path, what the last commit did that touched it
-        for commit in timeline.commits:
-            for change in commit.changes:
+        for one in timeline.commits:
+            for change in one.changes:
                 if change.path in followed:
                     last.setdefault(change.path, change.status)
-                    found.append(_version(commit, change, claim(change.path), claim(change.before)))
+                    found.append(_version(one, change, claim(change.path), claim(change.before)))
                     if change.status == "R":
                         followed.add(change.before)
                 elif change.status == "R" and change.before in followed:
                     last.setdefault(change.before, "D")
                     gone = FileChange("D", change.before)
-                    found.append(_version(commit, gone, claim(change.before), None))
+                    found.append(_version(one, gone, claim(change.before), None))
         committed = {path for path, status in last.items() if status != "D"}
-        found[:0] = self._uncommitted(timeline, paths, committed, claim)
+        if not commit:
+            found[:0] = self._uncommitted(timeline, paths, committed, claim)
         return [version for version in found if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
         """Whether the site has some version of a document now; without `drafts`, one that is published."""
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
-    def single_id(self, state: State, type_: Type) -> str:
-        """The id of a single type's document, as it is or was; "" where there was never one."""
+    def single_id(self, state: State, type_: Type, commit: str = "") -> str:
+        """The id of a single type's document, as it is or was up to a commit; "" if there was none."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
-        earlier = (id_ for uid, id_ in self.timeline(state).paths if uid == type_.uid)
+        earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
 
     def _current_paths(

@@ -289,7 +289,44 @@ def test_a_file_that_a_filter_is_to_change_is_refused(api: Api) -> None:
     assert not list(api.root.rglob("ran"))
 
 
-@pytest.mark.parametrize("path", ["/api/users", "/history/notes/one/restore"])
+def restore(api: Api, path: str, who: str = "full", branch: str = "next", **body: Any) -> Answer:
+    return api.ask("POST", f"/history/{path}/restore?branch={branch}", who, json=body)
+
+
+def test_an_earlier_version_is_restored_on_a_branch(api: Api) -> None:
+    api.put("/api/notes/one?branch=next", {"title": "Two", "body": "New."})
+    back = restore(api, "notes/one", at="main", fields=["title"])
+    assert (back.status, back.data["title"], back.data["body"]) == (200, "One", "New.")
+    assert back.headers["Quire-Commit"] == head(api)
+    assert restore(api, "notes/one", at="next~", fields=["title"]).data["title"] == "Two"
+    assert api.get(TITLE).data["title"] == "One"
+    api.put("/api/home?branch=next", {"title": "Bye"})
+    assert restore(api, "home", at="main").data["title"] == "Welcome"
+    assert git(api.root, "status", "--porcelain", "-uno") == ""
+
+
+def test_what_was_made_and_deleted_on_a_branch_alone_is_restored_there(api: Api) -> None:
+    new = api.post("/api/tags?branch=next", {"name": "Fog"}).data["documentId"]
+    made = head(api)
+    assert api.put(f"/api/tags/{new}?branch=next", {"name": "Mist"}).status == 200
+    assert restore(api, f"tags/{new}", at=made).data["name"] == "Fog"
+    assert api.ask("DELETE", f"/api/tags/{new}?branch=next").status == 204
+    back = restore(api, f"tags/{new}", at=made)
+    assert (back.status, back.data["documentId"], back.data["name"]) == (201, new, "Fog")
+    assert restore(api, f"tags/{new}", at=made, branch="main").status == 404
+    assert api.ask("GET", f"/history/tags/{new}").status == 404
+
+
+def test_what_a_restore_on_a_branch_takes(api: Api) -> None:
+    may = ["note.find", "note.update", "history.read", "history.restore"]
+    api.token("served", may=may)
+    api.token("both", may=[*may, "branch.update"])
+    assert restore(api, "notes/one", "served", at="main", fields=["title"]).status == 403
+    assert restore(api, "notes/one", "both", at="main", fields=["title"]).status == 200
+    assert restore(api, "notes/one", branch="none", at="main").status == 404
+
+
+@pytest.mark.parametrize("path", ["/api/users", "/branches"])
 def test_nothing_else_is_written_to_a_branch(api: Api, path: str) -> None:
     answer = api.ask("POST", f"{path}?branch=next", json={"operations": [], "at": "main"})
     assert answer.status == 400

@@ -112,7 +112,7 @@ def _restore(name: str, path: tuple[JsonSchema, ...], caller: Caller) -> JsonSch
         name,
         "An earlier version, written again",
         answers,
-        parameters=path,
+        parameters=[*path, *[ref("branch", "parameters")] * caller.branches],
         body={"required": True, "content": json_content(_RESTORED)},
         errors=(*WRITE, 404),
         public=caller.public.may("history", "restore"),

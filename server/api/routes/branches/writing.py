@@ -20,7 +20,7 @@ from server.write.context import Context
 Wanted = TypeVar("Wanted")
 Result = TypeVar("Result")
 METHODS = ("POST", "PUT", "DELETE")
-BRANCHED = ("content", "batch", "upload")  # the blueprints whose writes may name a branch
+BRANCHED = ("content", "batch", "upload", "history")  # the blueprints whose writes may name a branch
 
 
 class BranchRequests:
@@ -58,6 +58,11 @@ class BranchRequests:
     def is_asked(self) -> bool:
         """Whether the request is a write to a branch that is not served."""
         return "branch" in g
+
+    @property
+    def commit(self) -> str:
+        """The last commit of the branch that is written to; "" where that is the one that is served."""
+        return self.branches.get(g.branch).commit if self.is_asked else ""
 
     def write(
         self,

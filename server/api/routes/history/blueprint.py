@@ -8,8 +8,9 @@ from flask import Blueprint, Response, request
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader
-from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of, write_signed
+from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of
 from server.api.response import CALLER
+from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.history.document import READS, Asked, entry
 from server.api.routes.history.whole_site import documents_of, of_site, wanted_by
 from server.api.routes.operation import Sent, hashed, permit, read_operation
@@ -27,7 +28,7 @@ from server.storage.git.times import CommitTimes
 from server.storage.store import Store
 
 
-def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint:
+def blueprint(site: Site, identities: Identities, past: PastStates, branches: BranchRequests) -> Blueprint:
     """The routes of `/history`."""
     bp = Blueprint("history", __name__, url_prefix="/history")
     known = Versions(site, past.log)
@@ -40,8 +41,9 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
             raise NotFoundError()
         require(actor, type_, "find")
         past.require_commits()
-        document_id = document_id or known.single_id(state, type_)
-        versions = known.of(state, type_, document_id)
+        head = branches.commit
+        document_id = document_id or known.single_id(state, type_, head)
+        versions = known.of(state, type_, document_id, head)
         drafts = may_read_drafts(actor, type_)
         if type_.draft_key and not drafts:  # Only what a file says tells whether that version was a draft.
             raise ForbiddenError()
@@ -107,10 +109,7 @@ def blueprint(site: Site, identities: Identities, past: PastStates) -> Blueprint
         data = restored(one.attributes, values, fields, one.viewer)
         document_id = one.document_id if one.type.kind != "singleType" else None
         [operation] = hashed([read_operation(reader, Sent(method, document_id, one.params, {"data": data}))])
-        wanted = operation.request
-        state, written = write_signed(
-            site, identities, request, operation.prepare, wanted, operation.addressed
-        )
+        state, written = branches.write(operation.prepare, operation.request, operation.addressed)
         shown = operation.shown(state, written)
         response = answer(shown.body, operation.status)
         if shown.etag:
