@@ -33,6 +33,7 @@ from server.api.failure import failure
 from server.api.identities import Identities
 from server.api.reading import Params, Reader
 from server.api.response import (
+    CACHE_TAG,
     NOBODY,
     READING,
     Answer,
@@ -271,7 +272,9 @@ class Front:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
-        shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY), environ, state)
+        # Caches need no tags of a past state: no change that is told of changes it.
+        tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
+        shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
         if shown.body and len(read.body) <= LARGEST:
             cache.put(key, CachedAnswer(shown, read.users))
         return shown

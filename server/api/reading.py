@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.api.caching.etags import tag_of, tag_of_bytes
+from server.api.caching.tags import tags_of_document, tags_of_list
 from server.api.render import render_list, render_one
 from server.auth.permissions import Actor, narrow, require
 from server.documents.document import Document
@@ -21,6 +22,7 @@ from server.index.user_index import NO_USERS, UserIndex, UserTables
 from server.query.ast import Query
 from server.query.mentions import mentions
 from server.query.parse import read_query, with_default_populate
+from server.schema.cache_tags import header_value
 from server.schema.model import PEOPLE, Type
 from server.site.site import State
 from server.write.version import version_of
@@ -30,11 +32,15 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The body of an answer, its entity tag, and the version of the users that it is about, if it is."""
+    """The body of an answer, its entity tag, and the version of the users that it is about, if it is.
+
+    `cache_tags` are in one line; "" where the site has none.
+    """
 
     body: bytes
     etag: str
     users: int | None = None
+    cache_tags: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,8 @@ class Reader:
         query = self.query(params, many=True)
         view = self.view(query)
         body = render_list(view, find(view, query), query, v4=self.v4, known=self._known(query, params))
-        return Shown(body, tag_of_bytes(body), view.snapshot.users)
+        tags = header_value(tags_of_list(query, self.state.schema)) if self._tagged else ""
+        return Shown(body, tag_of_bytes(body), view.snapshot.users, tags)
 
     def single(self, params: Params) -> Shown:
         """The document of a single type."""
@@ -95,7 +102,12 @@ class Reader:
             raise NotFoundError()
         known = self._known(query, params)
         body = render_one(view, document, query, v4=self.v4, known=known)
-        return Shown(body, self._tag(view, document, body), view.snapshot.users)
+        tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
+        return Shown(body, self._tag(view, document, body), view.snapshot.users, tags)
+
+    @property
+    def _tagged(self) -> bool:
+        return self.state.settings.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
         """The entity tag of a document as it is shown; with its version, for those who may change it.

@@ -1,6 +1,6 @@
 """What every handler of Flask needs of a request: state, parameters, body; and JSON as a response."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar, cast
 
 from flask import Request, Response, after_this_request
@@ -9,7 +9,7 @@ from server.api.environ import BUDGET, COMMIT, STATE, parse_query, wsgi_text
 from server.api.front import COMMIT_HEADER
 from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.response import JSON
+from server.api.response import CACHE_TAG, JSON
 from server.api.serving.bodies import SMALL
 from server.errors import LimitError, PayloadTooLargeError, ValidationError
 from server.formats.json.reader import has_more_values, read_json
@@ -17,6 +17,7 @@ from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
 from server.index.dangling import Key
 from server.query import qs
+from server.schema.cache_tags import header_value
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
 from server.write.context import Context
@@ -91,6 +92,13 @@ def answer_within(request: Request, value: object, cache_control: str = "") -> R
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
+
+
+def tagged(response: Response, request: Request, tags: Iterable[str]) -> Response:
+    """A response with its cache tags, where the site has them; one from a past state needs none."""
+    if state_of(request).settings.cache_tags and not commit_of(request):
+        response.headers[CACHE_TAG] = header_value(tags)
+    return response
 
 
 def write_signed(

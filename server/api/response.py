@@ -24,6 +24,7 @@ StartResponse = Callable[..., Any]
 
 JSON = "application/json; charset=utf-8"
 READING = ("GET", "HEAD")
+CACHE_TAG = "Cache-Tag"  # the header that says what an answer was made of (api.caching.tags)
 
 # Cache-Control: who may store an answer. Whoever does must ask the server each time whether it still holds.
 EVERYBODY = "public, max-age=0, must-revalidate"

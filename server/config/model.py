@@ -158,6 +158,12 @@ class Settings:
         "origins",
         "The origins whose pages may use the API, such as `https://example.org`; `*` is any.",
     )
+    cache_tags: bool = _setting(
+        False,
+        "api.cache_tags",
+        "flag",
+        "Whether answers say in `Cache-Tag` what they were made of ([more](deployment.md#cache-tags)).",
+    )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
         "api.trusted_proxies",

@@ -1,30 +1,44 @@
-"""Whether a query is about documents of some types: shows them, or filters or sorts by them."""
+"""Which types a query is about: those of what it shows, or filters or sorts by."""
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from server.query.ast import And, Filter, Missing, Or, Query, Selection, Through
 
 
 def mentions(query: Query, uids: Set[str]) -> bool:
     """Whether a query is about documents of one of some types."""
-    return query.type.uid in uids or _selects(query.selection, uids)
+    return any(uid in uids for uid in mentioned(query))
 
 
-def _selects(selection: Selection, uids: Set[str]) -> bool:
-    return (
-        any(
-            uid in uids or _selects(inner, uids)
-            for node in selection.populate
-            for uid, inner in node.selections.items()
-        )
-        or any(step.target.uid in uids for key in selection.sort for step in key.steps)
-        or _filters(selection.filter, uids)
-    )
+def mentioned(query: Query) -> Iterator[str]:
+    """The uids of all types that a query is about, components too; some more than once."""
+    yield query.type.uid
+    yield from _selected(query.selection)
 
 
-def _filters(filter_: Filter, uids: Set[str]) -> bool:
+def conditions(selection: Selection) -> Iterator[str]:
+    """The uids of the types through which a selection filters or sorts."""
+    yield from _filtered(selection.filter)
+    for key in selection.sort:
+        for step in key.steps:
+            yield step.target.uid
+
+
+def _selected(selection: Selection) -> Iterator[str]:
+    yield from conditions(selection)
+    for node in selection.populate:
+        for uid, inner in node.selections.items():
+            yield uid
+            yield from _selected(inner)
+
+
+def _filtered(filter_: Filter) -> Iterator[str]:
     if isinstance(filter_, And | Or):
-        return any(_filters(part, uids) for part in filter_.parts)
-    if isinstance(filter_, Missing):
-        return filter_.target is not None and filter_.target.uid in uids
-    return isinstance(filter_, Through) and (filter_.target.uid in uids or _filters(filter_.inner, uids))
+        for part in filter_.parts:
+            yield from _filtered(part)
+    elif isinstance(filter_, Missing):
+        if filter_.target is not None:
+            yield filter_.target.uid
+    elif isinstance(filter_, Through):
+        yield filter_.target.uid
+        yield from _filtered(filter_.inner)

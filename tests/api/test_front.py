@@ -159,7 +159,9 @@ def test_every_answer_has_the_headers_that_all_have(ask: Ask, site: str, name: s
     assert only(headers, "X-Frame-Options") == "SAMEORIGIN"
     listed = site in ("origins", "both")
     assert only(headers, "Access-Control-Allow-Origin") == (ORIGIN if listed else "*")
-    assert only(headers, "Access-Control-Expose-Headers") == "ETag, Preference-Applied, Quire-Commit"
+    assert (
+        only(headers, "Access-Control-Expose-Headers") == "ETag, Preference-Applied, Quire-Commit, Cache-Tag"
+    )
     vary = headers.get("Vary", "").split(", ")
     assert len(vary) == len(set(vary))
     assert ("Origin" in vary) == listed

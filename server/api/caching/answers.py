@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Generic, NamedTuple, TypeVar
 
-from server.api.response import Environ, Representation, encoding_for
+from server.api.response import CACHE_TAG, Environ, Representation, encoding_for
 from server.auth.permissions import Actor
 from server.bounded import Cache
 from server.site.site import State
@@ -94,4 +94,5 @@ def _access_digest(everything: bool, reading: bool, permissions: frozenset[str])
 
 def _size(key: CacheKey, kept: CachedAnswer) -> int:
     body = len(kept.answer.body) if isinstance(kept.answer.body, bytes) else 0
-    return len(key[1]) + len(key[2]) + body + OVERHEAD
+    tags = sum(len(value) for name, value in kept.answer.headers if name == CACHE_TAG)
+    return len(key[1]) + len(key[2]) + body + tags + OVERHEAD

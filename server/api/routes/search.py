@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
+from server.api.caching.tags import tags_of_types
 from server.api.environ import COMMIT
 from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import answer, budget_of, parameters, state_of
+from server.api.request import answer, budget_of, parameters, state_of, tagged
 from server.api.response import CALLER
 from server.auth.permissions import Actor, may_find, may_read_drafts
 from server.config.model import Settings
@@ -60,7 +61,8 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         index = _index(found, whole=_reads_everything(state, actor))
         finders = Finders(question, budget_of(request))
         body = _body(found, question, finders, scope, state, page, limit, index)
-        return answer(dumps(body), cache_control=CALLER)
+        shown = answer(dumps(body), cache_control=CALLER)
+        return tagged(shown, request, tags_of_types(scope.statuses, state.schema))
 
     return bp
 

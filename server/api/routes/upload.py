@@ -13,9 +13,10 @@ from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
 from werkzeug.routing import BaseConverter
 
+from server.api.caching.tags import tags_of_document, tags_of_list
 from server.api.identities import Identities
 from server.api.render import list_answer, render_files
-from server.api.request import answer, budget_of, parameters, state_of
+from server.api.request import answer, budget_of, parameters, state_of, tagged
 from server.api.routes.branches.writing import BranchRequests
 from server.auth.permissions import narrow
 from server.documents.document import Document
@@ -68,20 +69,24 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests) -> B
     @bp.get("/files", strict_slashes=False)
     def find_files() -> Response:
         query = asked("find")
-        return answer(_listed(_rendered(state_of(request), query, _found(query).documents)))
+        files = _rendered(state_of(request), query, _found(query).documents)
+        return _tagged(answer(_listed(files)), query)
 
     @bp.get("/files/page", strict_slashes=False)
     def find_page() -> Response:
         query = asked("find", paged=True)
         listing = _found(query)
         files = _rendered(state_of(request), query, listing.documents)
-        return answer(list_answer(files, query.page, listing.total))
+        return _tagged(answer(list_answer(files, query.page, listing.total)), query)
 
     @bp.get("/files/<file:key>", strict_slashes=False)
     def find_file(key: str) -> Response:
         query = asked("findOne")
         whole = replace(query, selection=replace(query.selection, fields=None))
-        return answer(_rendered(state_of(request), whole, [_file(state_of(request), key)])[0])
+        state = state_of(request)
+        file = _file(state, key)
+        shown = answer(_rendered(state, whole, [file])[0])
+        return tagged(shown, request, tags_of_document(_view(state), file, whole.selection))
 
     def stored(state: State, paths: tuple[str, ...]) -> list[bytes]:
         """Files that were just written, as an answer shows them."""
@@ -117,6 +122,11 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests) -> B
             return answer(_listed(stored(state, paths)), 201)
 
     return bp
+
+
+def _tagged(response: Response, query: Query) -> Response:
+    """A list of files with its cache tags."""
+    return tagged(response, request, tags_of_list(query, state_of(request).schema))
 
 
 def _media_keys(paths: Iterable[str]) -> list[Key]:
