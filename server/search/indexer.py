@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from server.search.status import DAMAGED, Status, read_status, write_status
+from server.search.status import DAMAGED, FILE, Status, read_status, write_status
 from server.search.texts import Task, Text
 from server.search.whoosh_index.schema import VERSION
 from server.search.whoosh_index.writer import IndexEntry, IndexWriter
@@ -121,12 +121,22 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
         _answer(answers, indexer.status.documents)
         while (command := _command(commands)) is not None:
             name, arguments = command
-            _answer(answers, getattr(indexer, name)(*arguments))
+            _answer(answers, _execute(indexer, name, arguments))
     except OSError as error:
         _answer(answers, f"{error.strerror or error}")
     except Exception as error:  # For a damaged index, whoosh may raise any exception.
         (folder / DAMAGED).touch()
         _answer(answers, f"{type(error).__name__}: {error}")
+
+
+def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
+    """What a command returns. Raises what it does, and OSError where the files of the index are gone."""
+    try:
+        return getattr(indexer, name)(*arguments)
+    except Exception as error:
+        if not (indexer.folder / FILE).exists():
+            raise OSError("its folder was deleted; it is built anew") from error
+        raise
 
 
 def _command(commands: BinaryIO) -> Any:

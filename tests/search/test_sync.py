@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from server.search.find import Results, Scope, Search
 from server.search.question import read_question
 from server.search.status import DAMAGED, read_status
 from server.search.sync import Sync
+from server.search.texts import Task, Text
+from server.search.writer_process import WriterProcess
 from server.site.site import Site
 from tests.sites import STRING, Files, collection, documents, load, write
 from tests.waiting import until
@@ -189,6 +192,34 @@ def test_an_index_damaged_under_a_running_server_is_built_anew(tmp_path: Path) -
         edit(site, "content/notes/three.json", title="A lantern")
         until(indexed(search, site, "lantern", ["three"]))
     gc.collect()
+
+
+@pytest.mark.parametrize("left", [".", ".quire", ".quire/search"])
+def test_a_folder_that_is_deleted_is_told_of_in_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], left: str
+) -> None:
+    site, search = load(tmp_path, FILES), Search(tmp_path)
+    with fed(site):
+        shutil.rmtree(site.root / ".quire")
+        (site.root / left).mkdir(parents=True, exist_ok=True)
+        edit(site, "content/notes/three.json", title="Third note", body="gauge")
+        until(indexed(search, site, "gauge", ["three", "two"]), WAIT_S)
+    assert {record.getMessage() for record in caplog.records} == {
+        "the search index can't be written: its folder was deleted; it is built anew"
+    }
+    assert capfd.readouterr().err == ""
+
+
+def test_files_that_are_deleted_before_a_commit_are_told_of(tmp_path: Path) -> None:
+    index = tmp_path / "search"
+    index.mkdir()
+    with (tmp_path / "lock").open("w") as lock, WriterProcess(index, lock.fileno()) as writer:
+        writer.call("begin", "shape")
+        writer.call("take", [Task("one", "note", "en", (Text("title", 1.0, "text", "Words"),))])
+        shutil.rmtree(index)
+        index.mkdir()
+        with pytest.raises(ChildProcessError, match=r"^its folder was deleted; it is built anew$"):
+            writer.call("commit", 1, 0, "shape")
 
 
 def test_one_of_several_writes_and_has_an_heir(tmp_path: Path) -> None:
