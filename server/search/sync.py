@@ -153,7 +153,7 @@ class _Session:
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
-        self.sync.progress = (total - left, total)
+        self.sync.progress = (max(0, total - left), total)  # What is to be removed is to be sent as well.
         if not left:
             self.writer.call("commit", total, 0, self.shape or "")
             self.shape = None

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from server.documents.document import PUBLISHED
+from server.search import sync
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
 from server.search.status import DAMAGED, read_status
@@ -220,6 +221,27 @@ def test_files_that_are_deleted_before_a_commit_are_told_of(tmp_path: Path) -> N
         index.mkdir()
         with pytest.raises(ChildProcessError, match=r"^its folder was deleted; it is built anew$"):
             writer.call("commit", 1, 0, "shape")
+
+
+def test_progress_counts_from_nothing_where_documents_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "BATCH", 1)
+    many = documents("notes", **{f"n{i}": {"title": f"Note {i}"} for i in range(60)})
+    site, search = load(tmp_path, {**FILES, **many}), Search(tmp_path)
+    seen = set()
+    with fed(site) as feeding:
+        for path in many:
+            (tmp_path / path).unlink()
+        site.refresh(list(many))
+
+        def is_done() -> bool:
+            seen.add(feeding.progress[0])
+            return bool((status := read_status(folder(site))) and status.documents == 2)
+
+        until(is_done)
+        assert ids(ask(search, site, "gauge")) == ["two"]
+    assert min(seen) == 0
 
 
 def test_one_of_several_writes_and_has_an_heir(tmp_path: Path) -> None:
