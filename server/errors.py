@@ -28,7 +28,8 @@
         ├── StorageError         507  the disk or the permissions of a file refuse it
         ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another process has been writing for too long, or too many ask for much
-            └── GitBusyError     503  a git command is changing the site's files
+            ├── GitBusyError     503  a git command is changing the site's files
+            └── GitSlowError     503  a git command takes too long
 
 Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
 """
@@ -267,6 +268,12 @@ class GitBusyError(BusyError):
     """A git command is at work in the site's repository."""
 
     default = "git is changing the site; try again"
+
+
+class GitSlowError(BusyError):
+    """A git command was ended, since it took too long."""
+
+    default = "git takes too long; try again"
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:

@@ -1,15 +1,19 @@
 """What git says of a site at one time: its repository, its HEAD and index, when files were committed."""
 
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from server.errors import GitSlowError
 from server.paths import cache_folder
 from server.storage.files import Signature, signature_of
 from server.storage.git.repository import git_folder, git_lock, head_mark
 from server.storage.git.times import CommitTimes, read_times
 from server.storage.git.uncommitted import changed_paths
+
+log = logging.getLogger("quire")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +55,26 @@ def look_at_git(root: Path, before: GitState) -> GitState:
     place = _place(root)
     folder = before.folder if place == before.place else None
     if place is not None and folder is None:  # a .git that has just appeared may be no repository yet
-        folder = git_folder(root)
+        folder = _folder(root)
     if folder is None:
         return before if place == before.place else GitState(place=place)
     head, index = head_mark(folder), signature_of(folder / "index")
     if head is not None and (folder, head) == (before.folder, before.head):
         return before if index == before.index else replace(before, index=index, place=place)
-    committed = read_times(root, cache_folder(root), before.committed)
+    try:
+        committed = read_times(root, cache_folder(root), before.committed)
+    except GitSlowError as error:  # It is asked again after the next commit.
+        log.warning("%s: when the files were committed is not known: %s", root, error)
+        committed = before.committed
     return GitState(folder, place, head, index, committed)
+
+
+def _folder(root: Path) -> Path | None:
+    try:
+        return git_folder(root)
+    except GitSlowError as error:
+        log.warning("%s: it is not known whether this is in a repository: %s", root, error)
+        return None
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:

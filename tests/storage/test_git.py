@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from server.errors import GitSlowError
+from server.site.site import Site
 from server.storage.git import command
 from server.storage.git.command import _tell_of_owner
 from server.storage.git.command import git as quire_git
@@ -16,7 +18,8 @@ from server.storage.git.repository import git_folder, is_shallow
 from server.storage.git.times import read_times
 from server.storage.git.uncommitted import changed_paths
 from tests.git import commit_all, git
-from tests.sites import write
+from tests.sites import STRING, collection, make, write
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -226,3 +229,55 @@ def test_no_room_for_temporary_files_is_no_error(root: Path, monkeypatch: pytest
     monkeypatch.setattr("tempfile.tempdir", str(root / "missing"))
     assert changed_paths(root) == frozenset()
     assert read_times(root, None).times.keys() == {"content/a.md", "content/b.md"}
+
+
+@pytest.fixture
+def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git that starts another program and waits for it, for which there are no more than 0.3 s."""
+    folder = tmp_path / "slow"
+    write(folder, {"git": f"#!/bin/sh\nsleep 60 & echo $! > {tmp_path}/started; wait\n"})
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(command, "LIMIT_S", 0.3)
+    monkeypatch.setattr(command, "LIMITS_S", {})
+    return tmp_path / "started"
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(root: Path, slow_git: Path) -> None:
+    with pytest.raises(GitSlowError, match=r"git log takes more than 0.3 s"):
+        quire_git(root, "log")
+    until(lambda: not is_running(int(slow_git.read_text())))
+    assert quire_git(root, "log", seconds=0.1) is None
+
+
+def test_every_limit_is_of_a_command_that_is_run() -> None:
+    sources = "".join(path.read_text() for path in Path(command.__file__).parent.glob("*.py"))
+    assert [name for name in command.LIMITS_S if sources.count(f'"{name}"') < 2] == []
+
+
+def test_a_site_is_served_while_git_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "site"
+    write(root, {**collection("note", {"title": STRING}), "content/notes/a.yaml": "title: A\n"})
+    commit_all(root)
+    api = make(root, {})
+    assert api.get("/branches").status == 200
+    monkeypatch.setattr(command, "LIMIT_S", 0.0)
+    monkeypatch.setattr(command, "LIMITS_S", {})
+    busy = api.get("/branches")
+    assert (busy.status, busy.headers["Retry-After"]) == (503, "5")
+    assert "takes more than" in busy.error["message"]
+    (root / "content/notes/a.yaml").write_text("title: B\n")
+    api.site.refresh()
+    assert api.get("/api/notes/a").data["title"] == "B"
+    # The next server starts all the same.
+    again = Site(root)
+    again.load()
+    assert again.git.committed.commit == ""
+    api.accounts.close()

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from server.errors import CommitError, StorageError
+from server.errors import CommitError, GitSlowError, StorageError
 from server.paths import FOLDER
 from server.site.commits.message import Authorship, message_of, summary, touched, with_trailers
 from server.site.git_state import git_moved, with_commit
@@ -170,7 +170,7 @@ class Committer:
             with self.queue.committing(seconds) as alone:
                 if alone and not (until and not self.queue.is_pending(until)):
                     self._commit_groups(until)
-        except (CommitError, OSError) as error:
+        except (CommitError, GitSlowError, OSError) as error:
             self._rests_until = time.monotonic() + REST_S
             self._known = None, 0.0
             self._tell(str(error))

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from server.errors import CommitError
+from server.errors import CommitError, GitSlowError
 
 log = logging.getLogger("quire")
 
@@ -47,6 +47,18 @@ _ENVIRONMENT = {
 # What counts for commits, where the repository's own hooks, filters and signatures are to work.
 _FIXED_FOR_OWNER = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
 LONGEST_S = 120.0  # how long a command may take that makes a commit, with its hooks
+# How many seconds a command may take that is for a repository of any size, by its name; and all others.
+LIMITS_S: Mapping[str, float] = {
+    "cat-file": 300.0,
+    "checkout-index": 600.0,
+    "diff": 300.0,
+    "fast-import": 300.0,
+    "hash-object": 300.0,
+    "log": 600.0,  # Of all commits there are, the first time.
+    "ls-tree": 120.0,
+    "read-tree": 120.0,
+}
+LIMIT_S = 30.0
 LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
 _NOT_OURS = "dubious ownership"  # in what git says of a repository of somebody else
 
@@ -77,7 +89,9 @@ def git_bytes(
 
     `given` is its standard input, `index` stands for the repository's own. `filters` are the names of
     filters (`filter.NAME.clean`) that are not to be run. What is printed `into` a file is not returned.
-    A command that takes more than so many `seconds` is ended, and fails.
+    A command that takes more than so many `seconds` is ended, with all that it has started, and fails.
+    Where they are not given, those are of LIMITS_S, and it raises GitSlowError: what a command fails with
+    says something of the repository, which this does not.
     """
     settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
@@ -86,23 +100,44 @@ def git_bytes(
     environment |= _ENVIRONMENT
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
-    data = given.encode(errors="surrogateescape")
+    data, limit = given.encode(errors="surrogateescape"), LIMITS_S.get(arguments[0], LIMIT_S)
     try:
-        output = into or subprocess.PIPE
-        done = subprocess.run(
-            command,
-            input=data,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            env=environment,
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        status, printed, said = _run(command, data, environment, limit if seconds is None else seconds, into)
+    except OSError:
         return None
-    if done.returncode and _NOT_OURS.encode() in done.stderr:
+    except subprocess.TimeoutExpired as error:
+        if seconds is not None:
+            return None
+        raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
+    if status and _NOT_OURS.encode() in said:
         _tell_of_owner(root)
-    return done.stdout or b"" if done.returncode == 0 else None
+    return printed if status == 0 else None
+
+
+def _run(
+    command: list[str],
+    given: bytes,
+    environment: Mapping[str, str],
+    seconds: float,
+    into: IO[bytes] | None = None,
+) -> tuple[int, bytes, bytes]:
+    """The status of a command, what it prints, and its errors. Raises OSError and TimeoutExpired.
+
+    It is in a session of its own: what ends the server does not end it half way, and when it takes too long,
+    all that it has started is ended with it.
+    """
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
+    )
+    try:
+        printed, said = process.communicate(given, timeout=seconds)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return process.returncode, printed or b"", said
 
 
 def git_as_owner(
@@ -117,23 +152,14 @@ def git_as_owner(
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     full = {**inherited, **_ENVIRONMENT, "GIT_EDITOR": ":", **(environment or {})}
-    pipe = subprocess.PIPE
     try:
-        # In a session of its own: what ends the server does not end it half way.
-        process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, env=full, start_new_session=True
-        )
+        status, printed, said = _run(command, given, full, LONGEST_S)
     except OSError as error:
         raise CommitError(f"git can't be run: {error.strerror}") from error
-    try:
-        printed, said = process.communicate(given, timeout=LONGEST_S)
     except subprocess.TimeoutExpired as error:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
         raise CommitError(f"git {arguments[0]} takes more than {LONGEST_S:.0f} s", refused=True) from error
-    if process.returncode:
-        reason = " ".join(said.decode(errors="replace").split()) or f"status {process.returncode}"
+    if status:
+        reason = " ".join(said.decode(errors="replace").split()) or f"status {status}"
         raise CommitError(f"git {arguments[0]}: {reason[:LONGEST_REASON]}", refused=True)
     return printed
 

@@ -1,12 +1,16 @@
 """Which files differ from the last commit."""
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
+from server.errors import GitSlowError
 from server.storage.git.command import filter_names, git
 from server.storage.git.log import FileChange
+
+log = logging.getLogger("quire")
 
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
@@ -16,10 +20,19 @@ _MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about al
 def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset[str]:
     """The paths whose file differs from the last commit, among `paths` or among all.
 
-    There are none where the index can't be copied: git has none, or there is no room for temporary files.
+    There are none where the index can't be copied: git has none, or there is no room for temporary files. Nor
+    where git takes too long.
     """
     if paths is not None and not paths:
         return frozenset()
+    try:
+        return _changed(root, paths)
+    except GitSlowError as error:
+        log.warning("%s: which files are not committed is not known: %s", root, error)
+        return frozenset()
+
+
+def _changed(root: Path, paths: Collection[str] | None) -> frozenset[str]:
     some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
     arguments = ("diff", *_PLAIN, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
     filters = filter_names(root)
