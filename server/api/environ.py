@@ -18,6 +18,8 @@ REFUSED = "quire.refused"  # the key of an error that was met while the body was
 # was postponed, and is known to be costly; and what tells whether the client has left.
 IN_PLACE, COSTLY, GONE = "quire.in_place", "quire.costly", "quire.gone"
 ACCOUNTS = "quire.accounts"  # the key that says that it may have to wait for a database of accounts
+# The keys of what serves event streams, and of the address and port that the connection comes from.
+STREAMS, CLIENT = "quire.streams", "quire.client"
 ADMITTED = "quire.admitted"  # the key of what was counted of a request, so that it is counted once
 
 

@@ -23,13 +23,18 @@ from server.api.response import Answer
 from server.api.serving.generations import Generation
 from server.api.serving.http_server import WAITING, HttpServer
 from server.api.serving.supervisor import Supervisor
+from server.api.serving.unsent import Connections
 from server.auth.database.file import database_file, is_sound
+from server.auth.permissions import Actor
 from server.auth.session_key import session_key
 from server.config.model import Settings
 from server.errors import SetupError
 from server.events.database import EventDatabase
+from server.events.hub import Hub
 from server.events.recorder import Recorder
 from server.events.recording import recording
+from server.events.source import Source
+from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
@@ -95,10 +100,13 @@ def worker_count(wanted: int | None, settings: Settings) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all processes of a server share: the log of changes, and the socket that clients connect to."""
+    """What all processes of a server share: the log of changes, the socket that clients connect to, and how
+    many event streams each has open.
+    """
 
     log: ChangeLog
     listener: socket.socket
+    streams: StreamCounts
 
 
 def serve(
@@ -138,8 +146,9 @@ def serve(
     retiring = threading.Event()
 
     def work() -> None:
-        app, leader = _start(site, past, log, key, report, recorder)
-        server = HttpServer(app, shared.listener, partial(incoming_folder, site.root))
+        app, leader = _start(site, past, shared, key, report, recorder)
+        hub = make_hub(app, recorder.database, shared)
+        server = HttpServer(app, shared.listener, partial(incoming_folder, site.root), hub)
         threading.Thread(target=_retire, args=(retiring, leader, server), daemon=True).start()
         generation.answers()
         if generation.number == 1:
@@ -150,18 +159,28 @@ def serve(
 
 
 def _start(
-    site: Site, past: PastStates, log: ChangeLog, key: str, report: Report, recorder: Recorder
+    site: Site, past: PastStates, shared: Shared, key: str, report: Report, recorder: Recorder
 ) -> tuple[Front, Background]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
-    log.enter()
+    shared.streams.enter(shared.log.enter())
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
     follower(site).start()
-    leader = Background("leader", partial(_lead, site, log, report, recorder))
+    leader = Background("leader", partial(_lead, site, shared.log, report, recorder))
     leader.start()
     return make_app(site, key, past, recorder.database), leader
+
+
+def make_hub(app: Front, database: EventDatabase, shared: Shared) -> Hub:
+    """What serves the event streams of an answering process."""
+
+    def identify(authorization: str) -> Actor:
+        return app.identities.identify(authorization, app.site.state.settings)
+
+    source = Source(database, lambda: shared.log.event, identify)
+    return Hub(source, shared.streams, Connections())
 
 
 def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -> None:

@@ -15,6 +15,7 @@ from server.api.serving.generations import Generation, Generations
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.commands.announce import Terminal
 from server.errors import SetupError
+from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates
 from server.site.change import Change
 from server.site.change_log import ChangeLog
@@ -56,7 +57,7 @@ def serve_command(
     first_configuration(root)  # so that what is broken is told before anything begins
     commit = "" if name is None else find_commit(root, name)
     report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
-    shared = Shared(ChangeLog(), bind(host, port))
+    shared = Shared(ChangeLog(), bind(host, port), StreamCounts())
 
     @one_line_errors
     def first(generation: Generation) -> None:

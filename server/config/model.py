@@ -247,6 +247,12 @@ class Settings:
         "How long events are kept, such as `90d`, or how many, such as `500000`.",
         "`30d`, and 100,000 at most",
     )
+    events_streams: int = _setting(
+        2000,
+        "events.streams",
+        "count",
+        "How many event streams may be open at a time, in all workers ([more](events.md#streams)).",
+    )
     ignored: Mapping[str, tuple[str, ...]] = _setting(
         {},
         "check.ignore",

@@ -218,6 +218,10 @@ class Transaction:
         self.connection.execute("DELETE FROM types")
         self.connection.executemany("INSERT INTO types VALUES (?, ?)", shapes)
 
+    def bounds(self) -> Bounds:
+        """Which events there are."""
+        return _bounds(self.connection)
+
     def append(self, events: Iterable[Event]) -> None:
         """Append events, which get their numbers."""
         rows = ((*_row(event), event.at) for event in events)

@@ -53,20 +53,25 @@ class Recorder:
         self._missed = mmap.mmap(-1, 1)  # in memory that all workers share: whether changes were not recorded
         self._recorded = 0
 
-    def __call__(self, contents: Contents, record: Record, origin: Origin) -> None:
-        """Record what a record changes in some contents. It never fails: what it misses, it records later."""
+    def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
+        """Record what a record changes in some contents. It never fails: what it misses, it records later.
+
+        Returns the number of the last event, None where it missed some.
+        """
         try:
             with self.database.writing() as transaction:
                 if self.missed or not transaction.value(self._run):
                     self._compare(transaction, contents)
                 self._take(transaction, contents, record, origin)
+                last = transaction.bounds().last
         except StorageError as error:
             if not self.missed:
                 log.error("%s; what changes is recorded once it can be used again", error.message)
             self._missed[0] = 1
-            return
+            return None
         self._missed[0] = 0
         self._replaced.clear()
+        return last
 
     @property
     def missed(self) -> bool:

@@ -44,7 +44,8 @@ class Origin:
 
 IN_FILES = Origin()  # of a change that was found in the files
 # Is told of each record, under the write lock, before anybody is shown what it changes in some contents.
-Observe = Callable[[Contents, Record, Origin], None]
+# Returns the number of the last event that there is, None where it could not record any.
+Observe = Callable[[Contents, Record, Origin], int | None]
 Report = Callable[[Change, float], None]  # what changed, and in how many seconds it was taken over
 
 

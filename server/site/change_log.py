@@ -25,8 +25,8 @@ LAGGARDS_S = 0.01  # between two looks whether any may lag
 LAG_NS = 2_000_000_000  # how long workers that are replaced may answer from the state before
 PATIENCE_NS = 30_000_000_000  # after that, until they no longer expect to be replaced
 # Numbers in the shared memory.
-_END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _BASES = range(9)
-_NUMBERS = 10
+_END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
+_NUMBERS = 11
 _FRAME = struct.Struct("=Q?")  # how long a record is, and whether it is a checkpoint
 _NOWHERE = 2**64 - 1
 _LEAD, _START = 0, 1  # the bytes of a file that are locked
@@ -63,6 +63,15 @@ class ChangeLog:
     @newest.setter
     def newest(self, number: int) -> None:
         self._numbers[_NEWEST] = number
+
+    @property
+    def event(self) -> int:
+        """The number of the last event that is known to be in the log of events (`server.events`)."""
+        return self._numbers[_EVENT]
+
+    @event.setter
+    def event(self, number: int) -> None:
+        self._numbers[_EVENT] = number
 
     @property
     def note(self) -> bytes:

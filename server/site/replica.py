@@ -64,16 +64,21 @@ class Replica:
         Call it under the site's write lock. Returns what that changes for people who watch.
         """
         change, same_roles = read_note(log.note, self.contents)
-        self.record()
+        event = self.observe(self.contents, Record(), IN_FILES) if self.observe else None
         self.contents.number = log.newest + 1
         log.begin_anew(encode(self.contents.whole()), lag=same_roles)
         self.share(log)
+        self._tell(event)
         return change
 
     def record(self) -> None:
         """Let what observes changes catch up; call it under the site's write lock."""
-        if self.observe:
-            self.observe(self.contents, Record(), IN_FILES)
+        self._tell(self.observe(self.contents, Record(), IN_FILES) if self.observe else None)
+
+    def _tell(self, event: int | None) -> None:
+        """Let all workers know up to which event everybody is shown what it is about."""
+        if self._log is not None and event is not None:
+            self._log.event = event
 
     def leave_note(self) -> None:
         """Tell those that will take the place of all workers what has been shown so far."""
@@ -112,14 +117,14 @@ class Replica:
         Returns the documents that it takes away and adds, none where it replaces everything.
         """
         record = replace(record, number=self.contents.number + 1)
-        if self.observe:
-            self.observe(self.contents, record, origin)
+        event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
             position = self._append(self._log, record) if self._log else self._position
             changed = self._apply([record])
             self._position = position
         if self._log:
             self._log.wait_for_laggards()
+        self._tell(event)
         return changed
 
     def _append(self, log: ChangeLog, record: Record) -> int:

@@ -30,12 +30,15 @@ from granian import _granian
 from granian.constants import HTTPModes
 from granian.http import HTTP1Settings, HTTP2Settings
 
-from server.api.environ import ACCOUNTS, COSTLY, GONE, IN_PLACE, REFUSED
+from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, REFUSED, STREAMS
 from server.api.front import Front
 from server.api.response import Environ
 from server.api.serving.bodies import SMALL, Receiver
 from server.api.serving.file_part import FilePart
+from server.api.serving.stream_client import StreamClient, begin
 from server.errors import ApiError, BadRequestError, ClientGone, Postponed, UnauthorizedError
+from server.events.hub import Hub
+from server.events.stream import Stream
 
 log = logging.getLogger("quire")
 T = TypeVar("T")
@@ -67,11 +70,11 @@ _ENVIRON: Environ = {
 class HttpServer:
     """Serves an app on a socket that listens, and that other processes may share.
 
-    `folder` makes the folder that large bodies are received in.
+    `folder` makes the folder that large bodies are received in, and `hub` serves the streams of events.
     """
 
-    def __init__(self, app: Front, listener: socket.socket, folder: Callable[[], Path]) -> None:
-        self._app, self._listener = app, listener
+    def __init__(self, app: Front, listener: socket.socket, folder: Callable[[], Path], hub: Hub) -> None:
+        self._app, self._listener, self._hub = app, listener, hub
         self._retiring = False
         self._receiver = Receiver(folder)
         self._pool = ThreadPoolExecutor(THREADS, "answer")
@@ -81,7 +84,7 @@ class HttpServer:
         self._stop = _granian.WorkerSignal()
 
     def run(self) -> None:
-        """Serve until SIGTERM, then answer what has begun to arrive."""
+        """Serve until SIGTERM, then end all streams, and answer what has begun to arrive."""
         asyncio.run(self._serve())
 
     def retire(self) -> None:
@@ -92,13 +95,17 @@ class HttpServer:
         """
         self._retiring = True
         time.sleep(RETIRE_S)
+        self._loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        self._hub.end()
         self._stop.set()
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         ended, stop = asyncio.Event(), self._stop
         stop.add_cb(lambda: self._loop.call_soon_threadsafe(ended.set))
-        self._loop.add_signal_handler(signal.SIGTERM, stop.set)
+        self._loop.add_signal_handler(signal.SIGTERM, self._end)
         make: Any = _granian.RSGIWorker
         make_socket: Any = _granian.SocketHolder
         worker = make(
@@ -138,6 +145,7 @@ class HttpServer:
                     environ[COSTLY] = True
                 if postponed.accounts:
                     environ[ACCOUNTS] = True
+                environ[STREAMS], environ[CLIENT] = self._hub, request.scope.client
                 work = self._answer_later
         elif self._app.asks_accounts(environ):
             environ[ACCOUNTS] = True
@@ -198,6 +206,9 @@ class HttpServer:
                 headers = [*headers, ("connection", "close")]
             if isinstance(body, FilePart) and body.start < body.end:
                 protocol.response_file_range(status, headers, str(body.path), body.start, body.end)
+            elif isinstance(body, Stream):
+                client = StreamClient(protocol, status, headers, environ[CLIENT])
+                self._loop.call_soon_threadsafe(begin, self._hub, body, client, protocol)
             else:
                 protocol.response_bytes(status, headers, b"".join(body))
         except Postponed:

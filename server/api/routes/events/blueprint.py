@@ -5,6 +5,7 @@ from flask import Blueprint, Response, request
 from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of
+from server.api.routes.events.stream import stream, wants_stream
 from server.events.database import EventDatabase
 from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, subjects_of
 from server.events.visible import shown
@@ -20,9 +21,13 @@ def blueprint(identities: Identities, database: EventDatabase) -> Blueprint:
         subjects, asked = subjects_of(actor, schema), parameters(request)
         selection = read_selection(asked, subjects)
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", LIMIT, MOST)
+        if wants_stream(request):
+            return stream(request, database, actor, selection, since if asked.get("since") else None)
         part = read_part(database, actor, selection, since, limit)
         budget_of(request).spend(len(part.events))
         meta = {"last": part.last, "more": part.more, "log": database.bounds().id}
-        return answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
+        response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
+        response.vary.add("Accept")
+        return response
 
     return bp

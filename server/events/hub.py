@@ -1,0 +1,351 @@
+"""The open event streams of one worker. All of them are served by one event loop, and hold no thread.
+
+Each stream has a position in the log of events: it has been sent, or may not see, all up to there. What is
+new is read once, encoded once, and put together once for all streams that see the same. A stream that is
+behind, since it goes on from an earlier event or its client takes long, is sent what it lacks as it takes it.
+So hardly anything is kept for a client: of one that takes nothing for SLOW_S, the connection is closed. It
+can come back, and goes on from the last event that it has got.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from server.auth.permissions import Actor
+from server.errors import ApiError, GoneError, UnavailableError
+from server.events import frames
+from server.events.model import Event
+from server.events.reading import Selection
+from server.events.stream import Client, Stream
+from server.events.stream_counts import StreamCounts
+
+log = logging.getLogger("quire")
+T = TypeVar("T")
+
+PAUSE_S = 0.02  # between two looks for new events
+RETRY_S = 1.0  # until the next look, where one has failed
+HEARTBEAT_S = 15.0
+BEAT_S = 1.0  # between two looks whose heartbeat is due
+WINDOW = 64 * 1024  # bytes that are sent to a client before it is known to have taken those before
+SLOW_S = 30.0  # how long a client may take for a window
+STUCK_S = 0.5  # after which one that has not is looked at only as often
+RECENT = 1000  # events that are kept in memory
+READ = 500  # events that are read at a time
+READS = 4  # reads for streams that are far behind, between two looks for new events
+COMEBACK_MS = (500, 4000)  # after how long clients come back, at random so that not all do at once
+SHUTDOWN, ACCESS = "shutdown", "access"  # why a stream is ended
+
+
+class Source(Protocol):
+    """The log of events, as a hub reads it (`server.events.source`)."""
+
+    def newest(self) -> int:
+        """The number of the last event that may be sent; it costs nothing to ask."""
+
+    def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
+        """The id of the log, and its first events after a position, if its id is as expected.
+
+        Raises GoneError where some of them are no longer kept.
+        """
+
+    def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
+        """The frame of an event; empty where an actor may not see it, or has not asked for it."""
+
+    def identify(self, authorization: str) -> Actor:
+        """Whom a header speaks for. Raises UnauthorizedError, UnavailableError."""
+
+
+class Sockets(Protocol):
+    """What is known of the connections of this process, by the names of clients."""
+
+    def unsent(self, clients: Collection[str]) -> dict[str, int]:
+        """How many bytes each has yet to get; without those that have left."""
+
+    def give_up(self, clients: Collection[str]) -> None:
+        """Close the connections of some."""
+
+
+class _Audience:
+    """The streams of one caller that want the same."""
+
+    __slots__ = ("actor", "authorization", "checked", "selection", "streams")
+
+    def __init__(self, stream: Stream) -> None:
+        self.authorization, self.actor = stream.authorization, stream.actor
+        self.selection = stream.selection
+        self.streams, self.checked = 0, time.monotonic()
+
+
+class _Open:
+    """An open stream. Its client has been told the number of the event `told`."""
+
+    __slots__ = ("audience", "beat", "client", "look", "position", "since", "told", "unseen")
+
+    def __init__(self, client: Client, audience: _Audience, position: int) -> None:
+        self.client, self.audience, self.position, self.told = client, audience, position, position
+        self.beat = time.monotonic() + HEARTBEAT_S  # when the next one is due
+        self.unseen = 0  # bytes that it was sent since it was last known to have taken all
+        self.since = self.look = 0.0  # since when it has had a window to take; when that is looked at again
+
+
+class Hub:
+    """The streams of this process. `newest` and `is_full` may be asked by any thread; all else is called on
+    the event loop."""
+
+    def __init__(self, source: Source, counts: StreamCounts, sockets: Sockets) -> None:
+        self._source, self._counts, self._sockets = source, counts, sockets
+        self._streams: set[_Open] = set()
+        self._audiences: dict[tuple[str, Actor, Selection], _Audience] = {}
+        self._behind: set[_Open] = set()  # those that have not got all, and can take more
+        self._slow: set[_Open] = set()  # those that have a window to take
+        self._beats: deque[_Open] = deque()  # in the order in which their heartbeats are due
+        # The events of the log after `floor`, up to `head`; `number` is of the last that was known of.
+        self._recent: list[Event] = []
+        self._log_id, self._floor, self._head, self._number = "", 0, 0, -1
+        self._pool = ThreadPoolExecutor(2, "events")
+        self._busy = asyncio.Event()  # that there are streams
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ended = False
+
+    @property
+    def newest(self) -> int:
+        """The number of the last event that may be sent; 0 where that is not known yet."""
+        return self._source.newest()
+
+    def is_full(self, limit: int) -> bool:
+        """Whether no more streams may be opened, where a server may have so many."""
+        return self._ended or self._counts.total() >= limit
+
+    def open(self, stream: Stream, client: Client) -> Callable[[], None]:
+        """Begin to send a stream; returns what is to be called when its client has left."""
+        if not self._streams:
+            self._log_id, self._number = stream.log_id, -1
+            self._recent, self._floor, self._head = [], stream.newest, stream.newest
+        client.send(stream.opening)
+        key = stream.authorization, stream.actor, stream.selection
+        audience = self._audiences.setdefault(key, _Audience(stream))
+        audience.streams += 1
+        opened = _Open(client, audience, stream.position)
+        self._streams.add(opened)
+        self._behind.add(opened)
+        self._beats.append(opened)
+        self._counts.set(len(self._streams))
+        self._busy.set()
+        if not self._tasks:
+            loop = asyncio.get_running_loop()
+            self._tasks = [loop.create_task(work()) for work in (self._follow, self._beat, self._check)]
+        if self._ended:
+            self._send_away([opened], SHUTDOWN)
+        return lambda: self._drop(opened)
+
+    def end(self) -> None:
+        """Send all clients away, and take no more."""
+        self._ended = True
+        slow = {stream.client.name for stream in self._slow}
+        self._send_away(list(self._streams), SHUTDOWN)
+        if slow:
+            self._sockets.give_up(slow)
+
+    # --- what is done all the time -------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """Send what is new, and to streams that are behind, what they can take."""
+        while True:
+            await self._busy.wait()
+            try:
+                await self._read_new()
+                self._send_recent()
+                await self._send_older()
+                await self._look_at_slow()
+            except Exception:
+                log.exception("events could not be sent; tried again in %d s", RETRY_S)
+                await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(PAUSE_S)
+
+    async def _beat(self) -> None:
+        """Send heartbeats, to each stream by its own time, so that not all have theirs at once."""
+        while True:
+            await self._busy.wait()
+            await asyncio.sleep(BEAT_S)
+            now = time.monotonic()
+            while self._beats and self._beats[0].beat <= now:
+                stream = self._beats.popleft()
+                if stream not in self._streams:
+                    continue
+                if stream not in self._slow:
+                    known = stream.told == stream.position
+                    self._send(stream, frames.heartbeat("" if known else self._id(stream.position)))
+                    stream.told = stream.position
+                stream.beat = now + HEARTBEAT_S
+                self._beats.append(stream)
+
+    async def _check(self) -> None:
+        """Ask again who the callers are; one that is now another, or nobody, is sent away."""
+        while True:
+            await self._busy.wait()
+            await asyncio.sleep(BEAT_S)
+            now = time.monotonic()
+            due = [one for one in self._audiences.values() if one.checked + HEARTBEAT_S <= now]
+            actors: dict[str, Actor | None] = {}
+            for audience in due:
+                audience.checked = now
+                if audience.authorization not in actors:
+                    actors[audience.authorization] = await self._identify(audience)
+                if actors[audience.authorization] != audience.actor:
+                    self._send_away([s for s in self._streams if s.audience is audience], ACCESS)
+
+    async def _identify(self, audience: _Audience) -> Actor | None:
+        """Who a caller is now; None for nobody. Where that can't be asked, it is who it was."""
+        try:
+            return await self._run(self._source.identify, audience.authorization)
+        except UnavailableError:
+            return audience.actor
+        except ApiError:
+            return None
+
+    # --- sending -------------------------------------------------------------------------------
+
+    async def _read_new(self) -> None:
+        """Read what has come since the last time, and let all streams have it that can take more."""
+        number = self._source.newest()
+        while number != self._number:
+            try:
+                log_id, found = await self._run(self._source.read, self._log_id, self._head, READ)
+            except GoneError:
+                self._begin_anew(self._log_id, number)
+                continue
+            if log_id != self._log_id:
+                self._begin_anew(log_id, 0)
+                continue
+            shown = [event for event in found if event.seq <= number]
+            if shown:
+                self._recent.extend(shown)
+                self._head = shown[-1].seq
+                self._behind |= self._streams - self._slow
+            if len(self._recent) > RECENT:
+                self._floor = self._recent[-RECENT - 1].seq
+                del self._recent[:-RECENT]
+            if len(shown) < READ:
+                self._number = number
+
+    def _begin_anew(self, log_id: str, position: int) -> None:
+        """Let all streams go on with another log, or later in this one: what comes between is not there."""
+        self._log_id, self._recent, self._floor, self._head = log_id, [], position, position
+        self._restart(self._streams)
+
+    def _restart(self, streams: Iterable[_Open]) -> None:
+        """Have clients read everything again, and go on from now."""
+        for stream in streams:
+            stream.position = stream.told = self._head
+            self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
+
+    def _send_recent(self) -> None:
+        """Send what is in memory to those that lack it. What several lack is put together once."""
+        parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
+        for stream in list(self._behind):
+            if stream.position < self._floor:
+                continue
+            key = stream.audience, stream.position
+            if key not in parts:
+                parts[key] = self._part(self._recent, *key)
+            self._advance(stream, *parts[key])
+
+    async def _send_older(self) -> None:
+        """Send what is in the log alone to some of those that lack it."""
+        for position in sorted({s.position for s in self._behind if s.position < self._floor})[:READS]:
+            try:
+                log_id, found = await self._run(self._source.read, self._log_id, position, READ)
+            except GoneError:
+                self._restart([s for s in self._behind if s.position == position])
+                continue
+            if log_id != self._log_id:
+                return
+            shown = [event for event in found if event.seq <= self._head]
+            for stream in [s for s in self._behind if s.position == position]:
+                self._advance(stream, *self._part(shown, stream.audience, position))
+
+    def _part(self, some: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
+        """What to send of some events after a position: up to a window, the last one sent, and looked at."""
+        parts, size, told, last = list[bytes](), 0, position, position
+        for event in some[bisect_right(some, position, key=_number) :]:
+            last = event.seq
+            part = self._source.sent(self._log_id, event, audience.actor, audience.selection)
+            if part:
+                parts.append(part)
+                told, size = last, size + len(part)
+                if size >= WINDOW:
+                    break
+        return b"".join(parts), told, last
+
+    def _advance(self, stream: _Open, data: bytes, told: int, last: int) -> None:
+        stream.position = last
+        if data:
+            stream.told = told
+            self._send(stream, data)
+        if last >= self._head:
+            self._behind.discard(stream)
+
+    def _send(self, stream: _Open, data: bytes) -> None:
+        stream.client.send(data)
+        stream.unseen += len(data)
+        if stream.unseen >= WINDOW:
+            stream.since = stream.look = time.monotonic()
+            self._slow.add(stream)
+            self._behind.discard(stream)
+
+    async def _look_at_slow(self) -> None:
+        """Let those go on that have taken all; those that have not for too long are given up."""
+        now = time.monotonic()
+        looked_at = {stream.client.name: stream for stream in self._slow if stream.look <= now}
+        if not looked_at:
+            return
+        left = await self._run(self._sockets.unsent, looked_at.keys())
+        given_up = {}
+        for name, stream in looked_at.items():
+            if left.get(name) == 0 and stream in self._streams:
+                stream.unseen = 0
+                self._slow.discard(stream)
+                self._behind.add(stream)
+            elif now - stream.since > SLOW_S:
+                given_up[name] = stream
+            elif now - stream.since > STUCK_S:
+                stream.look = now + STUCK_S
+        if given_up:
+            await self._run(self._sockets.give_up, given_up.keys())
+            for stream in given_up.values():
+                self._drop(stream)
+
+    def _send_away(self, streams: Iterable[_Open], reason: str) -> None:
+        for stream in streams:
+            stream.client.send(frames.goaway(reason, random.randint(*COMEBACK_MS)))
+            self._drop(stream)
+
+    def _drop(self, stream: _Open) -> None:
+        if stream not in self._streams:
+            return
+        for some in (self._streams, self._behind, self._slow):
+            some.discard(stream)
+        audience = stream.audience
+        audience.streams -= 1
+        if not audience.streams:
+            del self._audiences[audience.authorization, audience.actor, audience.selection]
+        self._counts.set(len(self._streams))
+        if not self._streams:
+            self._busy.clear()
+        stream.client.end()
+
+    def _id(self, number: int) -> str:
+        return frames.id_of(self._log_id, number)
+
+    async def _run(self, work: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
+
+
+def _number(event: Event) -> int:
+    return event.seq

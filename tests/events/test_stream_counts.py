@@ -1,0 +1,30 @@
+"""The streams of all workers are counted, and those of workers that have ended are not."""
+
+import os
+import signal
+
+from server.events.stream_counts import StreamCounts
+
+
+def test_workers_are_counted_as_long_as_they_live() -> None:
+    counts = StreamCounts()
+    read, write = os.pipe()
+    worker = os.fork()
+    if not worker:
+        counts.enter(1)
+        counts.set(5)
+        os.write(write, b".")
+        signal.pause()
+    try:
+        os.read(read, 1)
+        counts.enter(2)
+        counts.set(3)
+        assert counts.total() == 8
+    finally:
+        os.kill(worker, signal.SIGKILL)
+        os.waitpid(worker, 0)
+        os.close(read)
+        os.close(write)
+    assert counts.total() == 3
+    counts.set(0)
+    assert counts.total() == 0
