@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS log (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITH
 CREATE TABLE IF NOT EXISTS events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, kind TEXT NOT NULL, uid TEXT NOT NULL,
     document_id TEXT NOT NULL, locale TEXT NOT NULL, status TEXT NOT NULL, changed TEXT, actor TEXT NOT NULL,
-    source TEXT NOT NULL, commit_id TEXT NOT NULL, write_name TEXT NOT NULL, counts TEXT
+    source TEXT NOT NULL, commit_id TEXT NOT NULL, write_name TEXT NOT NULL, counts TEXT,
+    hidden INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS events_by_write ON events (write_name) WHERE write_name != '';
 CREATE TABLE IF NOT EXISTS versions (
@@ -43,7 +44,10 @@ CREATE TABLE IF NOT EXISTS versions (
 CREATE INDEX IF NOT EXISTS versions_by_key ON versions (document_id, uid, locale);
 CREATE TABLE IF NOT EXISTS types (uid TEXT PRIMARY KEY, shape TEXT NOT NULL) WITHOUT ROWID;
 """
-_COLUMNS = "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, at"
+_COLUMNS = (
+    "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, hidden"
+    ", at"
+)
 _SELECT = f"SELECT {_COLUMNS}, seq FROM events"
 _FEW = 400  # of the paths and keys that one statement asks for
 
@@ -295,15 +299,18 @@ def _marks(values: Collection[Any]) -> str:
     return ",".join("?" * len(values))
 
 
-def _row(event: Event) -> tuple[str | None, ...]:
+def _row(event: Event) -> tuple[Any, ...]:
     changed = None if event.changed is None else json.dumps(event.changed)
     counts = None if event.counts is None else json.dumps(event.counts)
     at = (event.kind, event.uid, event.document_id, event.locale, event.status, changed)
-    return (*at, event.actor, event.source, event.commit, event.write, counts)
+    return (*at, event.actor, event.source, event.commit, event.write, counts, event.hidden)
 
 
 def _event(row: tuple[Any, ...]) -> Event:
-    kind, uid, document_id, locale, status, changed, actor, source, commit, write, counts, at, seq = row
+    kind, uid, document_id, locale, status, changed, actor, source, commit, write, counts, hidden, at, seq = (
+        row
+    )
     names = None if changed is None else tuple(json.loads(changed))
     told = None if counts is None else json.loads(counts)
-    return Event(kind, uid, document_id, locale, status, names, actor, source, commit, write, told, at, seq)
+    about = (kind, uid, document_id, locale, status, names)
+    return Event(*about, actor, source, commit, write, told, bool(hidden), at, seq)

@@ -39,8 +39,9 @@ class Event:
     """One entry of the log.
 
     `status` is "published" where readers could see it before or after, else "draft"; "" where there is no
-    status. `changed` names the attributes that differ, None where that is not known. `actor`, `commit` and
-    `write`, the name of a write that is committed later, are "" where there is none.
+    status. `changed` names the attributes that differ, None where that is not known; where nothing differs
+    but what nobody is shown, the event is `hidden`. `actor`, `commit` and `write`, the name of a write that
+    is committed later, are "" where there is none.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Event:
     commit: str = ""
     write: str = ""
     counts: Counts | None = None
+    hidden: bool = False
     at: str = ""
     seq: int = 0
 

@@ -43,15 +43,15 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
     edited = _difference(before.edited, after.edited)
     if after.edited is None:
         if before.edited is not None:
-            yield _event(key, "entry.delete", _status(before), ())
+            yield _event(key, "entry.delete", _status(before), _Difference(()))
         return
     if edited:
         visible = after.published is not None and published
         kind = "entry.update" if before.edited is not None else "entry.create"
-        yield _event(key, kind, PUBLISHED if visible else DRAFT, edited.changed)
+        yield _event(key, kind, PUBLISHED if visible else DRAFT, edited)
     if published and (after.published is None or _has_drafts(after.published)):
         kind = "entry.unpublish" if after.published is None else "entry.publish"
-        yield _event(key, kind, PUBLISHED, () if after.published is None else published.changed)
+        yield _event(key, kind, PUBLISHED, published)
 
 
 def _of_media(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
@@ -63,9 +63,13 @@ def _of_media(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """That two versions differ, and in which attributes that are shown; None where that is not known."""
+    """That two versions differ, and in which attributes that are shown; None where that is not known.
+
+    `hidden`, where they differ in none that is.
+    """
 
     changed: tuple[str, ...] | None
+    hidden: bool = False
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
@@ -84,9 +88,8 @@ def _difference(before: Version, after: Version) -> _Difference | None:
     changed = [name for name in names if not same_values(old.get(name), new.get(name))]
     if before is not None and not changed:
         return None
-    return _Difference(
-        tuple(name for name in changed if name not in attributes or _is_shown(attributes[name]))
-    )
+    shown = tuple(name for name in changed if name not in attributes or _is_shown(attributes[name]))
+    return _Difference(shown, hidden=before is not None and not shown)
 
 
 def _values(document: Document) -> dict[str, object]:
@@ -108,5 +111,6 @@ def _status(versions: Versions) -> str:
     return DRAFT if versions.published is None else PUBLISHED
 
 
-def _event(key: Key, kind: str, status: str, changed: tuple[str, ...] | None) -> Event:
-    return Event(kind, key.uid, key.document_id, key.locale, status, changed)
+def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
+    hidden = difference.hidden
+    return Event(kind, key.uid, key.document_id, key.locale, status, difference.changed, hidden=hidden)

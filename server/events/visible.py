@@ -22,9 +22,7 @@ def visible(event: Event, actor: Actor) -> Event | None:
         return replace(event, counts=counts) if counts else None
     if not _may_see(actor, event.uid, event.status):
         return None
-    if event.changed == () and event.kind.endswith(".update") and event.document_id and not actor.everything:
-        return None
-    return event
+    return None if event.hidden and not actor.everything else event
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
