@@ -93,7 +93,7 @@ class PastStates:
         """What `find` says of a name, which is asked again when it may say otherwise."""
         folder, key = self.site.git.folder, kind + name
         if folder is None:
-            raise ConflictError(no_repository())
+            raise ConflictError(no_repository(self.site.root))
         if "\0" in name:  # No file has such a name, that could be looked at for a change.
             return find(name)
         mark, known = refs_mark(folder, name), self._names.get(key)

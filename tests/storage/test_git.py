@@ -223,6 +223,31 @@ def test_the_repository_of_somebody_else_is_not_read(
     assert git_folder(untrusted) == untrusted / ".git"
 
 
+def test_the_repository_of_somebody_else_is_told_of_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to others")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    top = tmp_path / "a b"
+    write(top, {"site/site.yaml": "search: {index: false}\n"})
+    commit_all(top)
+    for path in (top, *top.rglob("*")):
+        os.chown(path, 12345, 12345, follow_symlinks=False)
+    api = make(top / "site", {})
+    # The folder is that of the repository, and quoted for a shell.
+    trust = f"git config --global --add safe.directory '{top}'"
+    for path in ("/branches", "/history", "/api/upload/files?at=main"):
+        refused = api.get(path)
+        assert (refused.status, refused.error["message"].endswith(trust)) == (409, True), path
+        assert "another user" in refused.error["message"]
+    assert f"({trust}, if you trust it)" in caplog.text
+    subprocess.run(trust, shell=True, check=True)
+    api.site.refresh()
+    assert api.get("/branches").data[0]["name"] == "main"
+    api.accounts.close()
+
+
 def test_no_room_for_temporary_files_is_no_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "content/a.md").write_text("edited\n")
     assert changed_paths(root) == {"content/a.md"}

@@ -1,12 +1,14 @@
 """Runs git, so that nothing runs which a repository configures: its owner need not be who runs Quire.
 
 Only git's own code is at work: no hook, monitor, filter, pager or signature program, no submodule, no fetch.
-Whose repository may be read at all is for git to say (`safe.directory`). It is otherwise where commits are
-made that the settings of a site ask for (`git_as_owner`).
+Whose repository may be read at all is for git to say (`safe.directory`), and is not said here: what keeps
+a repository's programs from running is a list, which the next version of git may leave incomplete. It is
+otherwise where commits are made that the settings of a site ask for (`git_as_owner`).
 """
 
 import logging
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -60,7 +62,8 @@ LIMITS_S: Mapping[str, float] = {
 }
 LIMIT_S = 30.0
 LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
-_NOT_OURS = "dubious ownership"  # in what git says of a repository of somebody else
+# In what git says of a repository of somebody else: how to have it read all the same.
+_TRUST = re.compile(rb"git config --global --add safe\.directory .+")
 
 
 def git(
@@ -93,11 +96,7 @@ def git_bytes(
     Where they are not given, those are of LIMITS_S, and it raises GitSlowError: what a command fails with
     says something of the repository, which this does not.
     """
-    settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
-    options = [word for setting in settings for word in ("-c", setting)]
-    command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment |= _ENVIRONMENT
+    command, environment = _harmless(root, *arguments, filters=filters)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
     data, limit = given.encode(errors="surrogateescape"), LIMITS_S.get(arguments[0], LIMIT_S)
@@ -109,9 +108,29 @@ def git_bytes(
         if seconds is not None:
             return None
         raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
-    if status and _NOT_OURS.encode() in said:
-        _tell_of_owner(root)
+    if status and (trust := _TRUST.search(said)):
+        _tell_of_owner(root, trust[0].decode(errors="replace"))
     return printed if status == 0 else None
+
+
+def how_to_trust(root: Path) -> str:
+    """The command that has git read a repository that it refuses as somebody else's; "" for any other."""
+    command, environment = _harmless(root, "rev-parse")
+    try:
+        _, _, said = _run(command, b"", environment, LIMIT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = _TRUST.search(said)
+    return found[0].decode(errors="replace") if found else ""
+
+
+def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
+    """A git command that runs nothing of the repository's, and its environment."""
+    settings = [*_FIXED, *(setting for name in filters for setting in _without_filter(name))]
+    options = [word for setting in settings for word in ("-c", setting)]
+    command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return command, environment | _ENVIRONMENT
 
 
 def _run(
@@ -182,11 +201,11 @@ def _without_filter(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def _tell_of_owner(root: Path) -> None:
+def _tell_of_owner(root: Path, trust: str) -> None:
     """Say once why a site has no history."""
     log.warning(
         "%s: the repository belongs to somebody else, so that git does not read it; timestamps come from "
-        "the file system (git config --global --add safe.directory %s, if you trust it)",
+        "the file system (%s, if you trust it)",
         root,
-        root,
+        trust,
     )
