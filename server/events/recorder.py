@@ -7,11 +7,11 @@ that two servers of a site find has its events once.
 
 import logging
 import mmap
-import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from server.events.model import Counts, Event, Key
 from server.events.versions import DERIVED, Unknown, Version, Versions, events_between
 from server.schema.model import UPLOAD, Schema
 from server.site.change import Origin
+from server.site.compare import has_changed
+from server.site.configure import configuration_mark
 from server.site.contents import Contents
 from server.site.git_state import apply_git
 from server.site.record import Record
@@ -32,11 +34,11 @@ from server.storage.store import Entry
 
 log = logging.getLogger("quire")
 
-RUN = "compared by "  # how the notes begin of which servers have compared all versions with the files
 BEGUN = "begun"  # the note of when the log began
+_ID_SIZE = 64
 _FORGET_EVERY = 500  # changes after which old events are looked for
 
-Before = Callable[[str], Version]  # what a file held
+Before = Callable[[Recorded], Version]  # what a file held when a version of it was recorded
 After = Callable[[str], Entry | None]  # the entry of a file now
 
 
@@ -48,9 +50,10 @@ class Recorder:
 
     def __init__(self, root: Path, replaced: Mapping[str, Document] | None = None) -> None:
         self.database = EventDatabase(root)
-        self._run = RUN + secrets.token_hex(8)
         self._replaced = dict(replaced or {})
-        self._missed = mmap.mmap(-1, 1)  # in memory that all workers share: whether changes were not recorded
+        # In memory that all workers share: whether changes were not recorded, and the id of the log whose
+        # versions were compared with the files.
+        self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_SIZE)
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
@@ -60,8 +63,10 @@ class Recorder:
         """
         try:
             with self.database.writing() as transaction:
-                if self.missed or not transaction.value(self._run):
-                    self._compare(transaction, contents)
+                log_id = transaction.value("id").encode().ljust(_ID_SIZE, b"\0")
+                compared = not self.missed and self._compared[:] == log_id
+                if not compared:
+                    compared = self._compare(transaction, contents)
                 self._take(transaction, contents, record, origin)
                 last = transaction.bounds().last
         except StorageError as error:
@@ -69,8 +74,10 @@ class Recorder:
                 log.error("%s; what changes is recorded once it can be used again", error.message)
             self._missed[0] = 1
             return None
-        self._missed[0] = 0
-        self._replaced.clear()
+        self._missed[0] = 0 if compared else 1
+        if compared:
+            self._compared[:] = log_id
+            self._replaced.clear()
         return last
 
     @property
@@ -86,27 +93,31 @@ class Recorder:
         except StorageError as error:
             log.error("%s", error.message)
 
-    def _compare(self, transaction: Transaction, contents: Contents) -> None:
-        """Record what has changed since versions were last recorded; at first, note what there is."""
+    def _compare(self, transaction: Transaction, contents: Contents) -> bool:
+        """Record what has changed since versions were last recorded; at first, note what there is.
+
+        Files that are no longer as they were read are left out: another server may have recorded what they
+        say now, and whoever reads them next records it else. Returns whether the settings and content types
+        are as they were read: otherwise nothing is compared.
+        """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGUN):
             recorded = map(recorded_of, contents.entries.values())
             transaction.put_versions(one for one in recorded if one)
             transaction.put_shapes(_shapes(schema).items())
             transaction.note(BEGUN, now())
+        elif configuration_mark(contents.root) != contents.configuration.mark:
+            return False
         else:
             paths = _differing(transaction.versions(), contents.entries)
+            paths = {path for path in paths if not has_changed(contents, path)}
             origin = _OriginOf(Origin("file"), contents.git.committed, contents.git.committed)
             events = _of_schema(transaction, schema)
-            replaced = self._replaced
-
-            def before(path: str) -> Version:
-                return replaced.get(path, Unknown.VERSION)
-
+            before = partial(self._before, contents)
             events += _changes(transaction, paths, before, contents.entries.get, origin)
             self._append(transaction, events, settings)
-        transaction.note(self._run, now())
         _forget(transaction, settings)
+        return True
 
     def _take(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
         entries = contents.entries
@@ -114,17 +125,21 @@ class Recorder:
         events = _of_schema(transaction, configuration.schema) if record.configuration else []
         paths = record.entries.keys() | (entries.keys() if record.whole else set())
 
-        def before(path: str) -> Version:
-            entry = entries.get(path)
-            return entry.document if entry and entry.document else Unknown.VERSION
-
         def after(path: str) -> Entry | None:
             return record.entries.get(path) if record.whole or path in record.entries else entries.get(path)
 
         committed = contents.git.committed
         later = apply_git(contents.git, record.git).committed if record.git else committed
+        before = partial(self._before, contents)
         events += _changes(transaction, paths, before, after, _OriginOf(origin, committed, later))
         self._append(transaction, events, configuration.settings)
+
+    def _before(self, contents: Contents, recorded: Recorded) -> Version:
+        """What a file held when a version of it was recorded, where that is known."""
+        entry = contents.entries.get(recorded.path)
+        if entry and entry.document and recorded_of(entry) == recorded:
+            return entry.document
+        return self._replaced.get(recorded.path, Unknown.VERSION)
 
     def _append(self, transaction: Transaction, events: list[Event], settings: Settings) -> None:
         if len({(event.uid, event.document_id, event.locale) for event in events}) > settings.events_bulk:
@@ -191,12 +206,12 @@ def _changes(
     unchanged = [one for one in then if one.path not in differing]
     now_ = sorted([*unchanged, *(one for path in differing if (one := found[path]))])
 
-    def now_at(path: str) -> Version:
-        entry = after(path)
+    def now_at(one: Recorded) -> Version:
+        entry = after(one.path)
         return entry.document if entry else None
 
-    def then_at(path: str) -> Version:
-        return before(path) if path in differing else now_at(path)
+    def then_at(one: Recorded) -> Version:
+        return before(one) if one.path in differing else now_at(one)
 
     old, new = _by_key(then, then_at), _by_key(now_, now_at)
     events = [
@@ -209,15 +224,15 @@ def _changes(
     return events
 
 
-def _by_key(recorded: Iterable[Recorded], at: Before) -> dict[Key, Versions]:
+def _by_key(recorded: Iterable[Recorded], at: Callable[[Recorded], Version]) -> dict[Key, Versions]:
     """The versions of each document; of two files that claim the same one, the first by path is served."""
     found: dict[Key, Versions] = {}
     for one in recorded:
         versions = found.get(one.key, Versions())
         if one.status == DRAFT and versions.draft is None:
-            found[one.key] = replace(versions, draft=at(one.path))
+            found[one.key] = replace(versions, draft=at(one))
         elif one.status == PUBLISHED and versions.published is None:
-            found[one.key] = replace(versions, published=at(one.path))
+            found[one.key] = replace(versions, published=at(one))
     return found
 
 

@@ -108,24 +108,32 @@ def _beside(path: str) -> str:
 
 def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
     """Whether a file, or the description beside it, is not as it was read."""
+    if has_changed(contents, path, found):
+        return True
+    entry = contents.entries.get(path)
+    if entry is None or path not in contents.unsettled:
+        return False
+    return not _settle(contents, entry, entry.signature)
+
+
+def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
+    """Whether a file, or the description beside it, has another signature than when it was read."""
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
     if entry is None:
         return now is not None and contents.store.claimed(path) and is_own(contents, path)
     if now is None or now != entry.signature:
         return True
-    if upload_path(path) and (
+    return bool(upload_path(path)) and (
         _signature(contents, path + DESCRIPTION, found) != entry.beside or not is_own(contents, path)
-    ):
-        return True
-    return path in contents.unsettled and not _settle(contents, entry, now)
+    )
 
 
 def _signature(contents: Contents, path: str, found: Walk | None) -> Signature | None:
     return found.files.get(path) if found else signature_of(contents.root / path)
 
 
-def _settle(contents: Contents, entry: Entry, now: Signature) -> bool:
+def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
     """Whether an unsettled file has the bytes that it was read with; it is settled when that will stay so."""
     if not entry.digest:
         return False  # a media file, which is looked at again in whole

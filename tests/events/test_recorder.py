@@ -307,3 +307,61 @@ def test_a_relation_that_a_write_changes_in_another_file(make_api: MakeApi) -> N
     database = recorded(api.site)
     api.put("/api/articles/a", {"tags": ["red"]})
     assert said(all_of(database)) == [("entry.update", "a", "published", ("tags",))]
+
+
+def test_a_server_that_has_not_seen_a_change_yet_does_not_record_the_reverse(make_site: MakeSite) -> None:
+    ahead = make_site(FILES)
+    database = recorded(ahead)
+    behind = Site(ahead.root)
+    behind.load()
+    edit(ahead.root, {"content/tags/red.json": '{"name": "Rot"}', "content/tags/new.json": '{"name": "N"}'})
+    edit(ahead.root, {"content/notes/two.draft.json": None, "content/uploads/b.txt": "b"})
+    ahead.refresh()
+    expected = said(all_of(database))
+    recorded(behind)
+    assert said(all_of(database)) == expected
+    behind.refresh()
+    assert said(all_of(database)) == expected
+
+
+def test_a_server_with_content_types_that_others_have_changed_compares_later(make_site: MakeSite) -> None:
+    ahead = make_site(FILES)
+    database = recorded(ahead)
+    behind = Site(ahead.root)
+    behind.load()
+    edit(ahead.root, dict(collection("note", {"title": "text"}, drafts=True)))
+    ahead.refresh()
+    recorder = Recorder(behind.root)
+    behind.observe(recorder)
+    behind.record()
+    assert recorder.missed
+    behind.refresh()
+    behind.record()
+    assert not recorder.missed
+    assert [event.kind for event in all_of(database)] == ["schema.update"]
+
+
+def test_starts_leave_nothing_in_the_database(make_site: MakeSite) -> None:
+    site = make_site(FILES)
+    for _ in range(4):
+        database = recorded(site)
+    assert {name for (name,) in database.query(lambda c: c.execute("SELECT name FROM log").fetchall())} == {
+        "id",
+        "begun",
+    }
+
+
+def test_what_differs_from_what_was_recorded_and_not_from_what_was_served(make_site: MakeSite) -> None:
+    site = make_site(FILES)
+    database = recorded(site)
+    late = Recorder(site.root)
+    edit(site.root, {"content/notes/one.json": '{"title": "Uno", "secret": "S"}'})
+    site.observe(lambda *_: None)
+    site.refresh()  # which nothing records
+    edit(site.root, {"content/notes/one.json": '{"title": "Un", "secret": "S"}'})
+    site.observe(late)
+    site.refresh()
+    assert said(all_of(database)) == [
+        ("entry.update", "one", "published", None),
+        ("entry.publish", "one", "published", None),
+    ]
