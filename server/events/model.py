@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from server.auth.permissions import subject_of
+from server.schema.cache_tags import SITE, document_tag, type_tag
 from server.schema.model import UPLOAD
 
 # What can happen, and when it is said.
@@ -66,13 +67,12 @@ class Event:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the answers that it may change."""
+        """The tags of the answers that it may change (`server.schema.cache_tags`)."""
         if self.counts is not None:
-            return tuple(map(subject_of, self.counts))
-        if not self.uid:
-            return ()
-        subject = subject_of(self.uid)
-        return (subject, f"{subject}:{self.document_id}") if self.document_id else (subject,)
+            return (*map(type_tag, self.counts), SITE)
+        if self.document_id:
+            return (type_tag(self.uid), document_tag(self.uid, self.document_id))
+        return (type_tag(self.uid), SITE) if "::" in self.uid else (SITE,)
 
     @property
     def is_media(self) -> bool:

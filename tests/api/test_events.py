@@ -144,8 +144,8 @@ def test_many_changes_are_counted_for_those_who_see_them(api: Api) -> None:
     (api.root / "content/notes/d.draft.json").write_text('{"title": "D"}')
     api.site.refresh()
     [event] = api.get("/events").body["data"]
-    assert (event["event"], event["tags"]) == ("site.update", ["dossier", "note"])
+    assert (event["event"], event["tags"]) == ("site.update", ["dossier", "note", "_site"])
     assert event["counts"]["dossier"] == {"published": {"entry.create": 6}}
     [event] = api.get("/events", "public").body["data"]
     assert event["counts"] == {"note": {"published": {"entry.create": 1, "entry.publish": 1}}}
-    assert event["tags"] == ["note"]
+    assert event["tags"] == ["note", "_site"]

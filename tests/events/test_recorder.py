@@ -199,9 +199,9 @@ def test_content_types_that_change(make_site: MakeSite) -> None:
     edit(site.root, component("shared.seo", {"title": {"type": "text"}}))
     site.refresh()
     assert [(event.kind, event.uid, event.model, event.tags) for event in all_of(database)] == [
-        ("schema.update", "api::extra.extra", "extra", ("extra",)),
-        ("schema.update", "api::note.note", "note", ("note",)),
-        ("schema.update", "shared.seo", "shared.seo", ("shared.seo",)),
+        ("schema.update", "api::extra.extra", "extra", ("extra", "_site")),
+        ("schema.update", "api::note.note", "note", ("note", "_site")),
+        ("schema.update", "shared.seo", "shared.seo", ("_site",)),
     ]
 
 
@@ -215,7 +215,7 @@ def test_many_changes_at_once_are_one_event(make_site: MakeSite) -> None:
     edit(site.root, {"content/notes/two.draft.json": '{"title": "Dos"}'})
     site.refresh()
     last = all_of(database)[-1]
-    assert (last.kind, last.tags) == ("site.update", ("note", "tag"))
+    assert (last.kind, last.tags) == ("site.update", ("note", "tag", "_site"))
     assert last.counts == {
         "api::note.note": {"draft": {"entry.update": 1}},
         "api::tag.tag": {"published": {"entry.delete": 3}},

@@ -29,7 +29,7 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in PEOPLE:
-            yield type_tag(type_)
+            yield type_tag(uid)
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
@@ -56,8 +56,8 @@ class _Collector:
             return
         self.seen.add(key)
         self.view.budget.spend(1)
-        if type_tag(document.type) not in self.tags:
-            self.tags.add(document_tag(document.type, document.document_id))
+        if type_tag(document.type.uid) not in self.tags:
+            self.tags.add(document_tag(document.type.uid, document.document_id))
         self._add_members(document.row, document, locale_inside(document), selection)
 
     def add_types(self, uids: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ from server.errors import NotFoundError
 from server.history.past import PastStates
 from server.history.uploads import open_blob, replaced_file
 from server.schema.cache_tags import document_tag
+from server.schema.model import UPLOAD
 from server.site.site import Site
 from server.storage.images.formats import format_of
 from server.storage.links import open_ordinary
@@ -52,7 +53,7 @@ def blueprint(site: Site, past: PastStates) -> Blueprint:
         media, of_picture = state_of(request).snapshot.media, format_of(key)
         for name in (key, of_picture[1] if of_picture else ""):
             if name in media:
-                yield document_tag(media[name].type, media[name].document_id)
+                yield document_tag(UPLOAD, media[name].document_id)
 
     def _then(key: str, commit: str) -> Response | None:
         """A file that differed at a commit; None for one that is still as it was."""
