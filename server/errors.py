@@ -19,6 +19,7 @@
         ├── MethodNotAllowedError 405
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
+        ├── UnmergedError        409  two branches have changed the same, each otherwise
         ├── GoneError            410  what is asked for was there, and is no longer kept
         ├── PreconditionError    412  If-Match names another version than the current one
         │   ├── UnknownVersionError 412  what it names can't be merged with: nobody knows what it was
@@ -218,6 +219,12 @@ class ConflictError(ApiError):
     """Somebody changed the file meanwhile, or it can't be changed without harm."""
 
     status, name, default = 409, "ConflictError", "Conflict"
+
+
+class UnmergedError(ApiError):
+    """Two branches have changed the same, each otherwise. `details` has what, and what they have changed."""
+
+    status, name, default = 409, "ConflictError", "Both branches have changed the same"
 
 
 class GoneError(ApiError):

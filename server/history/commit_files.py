@@ -10,8 +10,7 @@ from posixpath import splitext
 
 from server.documents.document import Document
 from server.errors import StorageError
-from server.paths import SETTINGS, TYPES
-from server.site.configure import Configuration, configure
+from server.site.configure import Configuration, configure, is_configuration
 from server.site.contents import equal
 from server.storage.files import ignored, is_utf_8
 from server.storage.git.tree import Blob, read_blobs
@@ -36,7 +35,7 @@ class Known:
 
 def configuration_files(blobs: Blobs) -> dict[str, Blob]:
     """The files that configure a site, among all of a commit."""
-    return {p: blob for p, blob in blobs.items() if p == SETTINGS or p.startswith(f"{TYPES}/")}
+    return {path: blob for path, blob in blobs.items() if is_configuration(path)}
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:

@@ -104,6 +104,11 @@ def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
             yield SetupError(FILE, line, what, "write it as a request would have it", column)
 
 
+def is_configuration(path: str) -> bool:
+    """Whether a file of the site is site.yaml or a schema."""
+    return path == FILE or path.startswith(f"{TYPES}/")
+
+
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
     """The signatures of site.yaml and the schema files, by path: what differs whenever one has changed."""
     return {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}

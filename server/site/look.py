@@ -14,7 +14,7 @@ from server.config.model import FILE
 from server.errors import SetupError
 from server.problems import Problem
 from server.site.compare import changed, is_own, is_settled, unsettled, walk_for
-from server.site.configure import Configuration, configuration_mark, configure
+from server.site.configure import Configuration, configuration_mark, configure, is_configuration
 from server.site.contents import Contents, equal
 from server.site.git_state import (
     GitState,
@@ -34,6 +34,7 @@ from server.storage.parse_cache import CachedEntry, framed, pack
 from server.storage.store import Entry, Store
 
 TRIES = 5  # how often a file is read again that somebody changes while it is read
+LARGE = 5000  # files: a site of so many is not read anew under the write lock
 SETTLE_S = 0.1  # how long a file that became empty may stay so before it is believed
 
 
@@ -124,7 +125,14 @@ def look_at(contents: Contents, paths: Iterable[str]) -> Record:
 
 
 def look_at_written(contents: Contents, paths: Collection[str], writes: int) -> Record:
-    """What the files are now that a write of this process has just put in place."""
+    """What the files are now that a write of this process has just put in place.
+
+    Where settings or schemas are among them, all is read anew; of a large site, that is left to `look`.
+    """
+    if any(map(is_configuration, paths)) and len(contents.entries) < LARGE:
+        found = look(contents, None, writes, read_anew(contents))
+        if found is not None:
+            return found
     paths = same_files(paths, contents.links)
     owners = {path if is_own(contents, path) else path.removesuffix(DESCRIPTION) for path in paths}
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)

@@ -197,7 +197,7 @@ class Site:
         That is "" where there is none, and "pending" where it is made later.
         """
         state, result, pending = self._write(prepare, request, by)
-        commit = self.committer.finish(pending)
+        commit = self.committer.finish(pending, at_once=by.joined is not None)
         return (self.state if commit else state), result, commit
 
     def write(self, prepare: Callable[[Request, Context], Result], request: Request) -> tuple[State, Result]:

@@ -97,6 +97,13 @@ class Changeset:
         self._signature(path)
         self._texts[path] = None
 
+    def adopt(self, other: "Changeset") -> None:
+        """Take over all that another one has collected, and the signatures that it has found."""
+        self._signatures.update(other._signatures)
+        self._read.update(other._read)
+        self._texts.update(other._texts)
+        self._sources.update(other._sources)
+
     def texts(self) -> list[tuple[str, str]]:
         """The files whose text was set, with that text."""
         return [(path, text) for path, text in self._texts.items() if text is not None]

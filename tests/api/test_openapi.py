@@ -322,7 +322,9 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
     tag = {"/api/articles": {"post"}, "/api/articles/{documentId}": {"put", "delete"}, "/batch": {"post"}}
     files = {"/api/upload": {"post"}, "/api/upload/files/{id}": {"delete"}}
     restored = {"/history/{type}/restore": {"post"}, "/history/{type}/{documentId}/restore": {"post"}}
-    expected = {(path, m) for path, methods in {**tag, **files, **restored}.items() for m in methods}
+    merged = {"/branches/{name}/merge": {"post"}}
+    every = {**tag, **files, **restored, **merged}
+    expected = {(path, m) for path, methods in every.items() for m in methods}
 
     def committing(api: Api, who: str) -> set[tuple[str, str]]:
         found = set()

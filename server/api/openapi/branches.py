@@ -31,6 +31,40 @@ _NEW: JsonSchema = {
     "required": ["name"],
     "additionalProperties": False,
 }
+_SIDE: JsonSchema = {"enum": ["ours", "theirs"]}
+_VALUE: JsonSchema = {"type": "object", "properties": {"value": {}}, "required": ["value"]}
+_OF_DOCUMENT: JsonSchema = {"type": "object", "additionalProperties": {"anyOf": [_SIDE, _VALUE]}}
+_RESOLVE: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "documents": {
+            "type": "object",
+            "additionalProperties": {"anyOf": [_SIDE, _OF_DOCUMENT]},
+            "description": "By `document` of a conflict: a side, or by attribute a side or a value.",
+        },
+        "files": {"type": "object", "additionalProperties": _SIDE, "description": "By path: a side."},
+    },
+    "additionalProperties": False,
+}
+_MERGE: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "into": {**_TEXT, "description": "The branch to merge into: what is served without it."},
+        "message": {**_TEXT, "maxLength": 10_000},
+        "resolve": {**_RESOLVE, "description": "How the conflicts are resolved that a 409 has told of."},
+    },
+    "additionalProperties": False,
+}
+_MERGED = closed(
+    {
+        "branch": _TEXT,
+        "into": _TEXT,
+        "result": {"enum": ["merge", "fast-forward", "nothing"]},
+        "commit": {**_TEXT, "description": "What the branch is at; `pending` before the commit is made."},
+        "documents": {"type": "integer", "description": "How many versions of documents it has changed."},
+        "files": {"type": "integer", "description": "How many files it has changed."},
+    }
+)
 _DIFFERENCE: JsonSchema = {
     "type": "object",
     "properties": {"from": {}, "to": {}, "lines": {"type": "array", "items": _TEXT}},
@@ -86,6 +120,14 @@ def _paths() -> Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]]:
         "answers": {204: answer("It is gone.")},
         "errors": (*WRITE, 404),
     }
+    merged = {
+        "name": "mergeBranch",
+        "summary": "Merge a branch into the one that is served, or into another one",
+        "answers": {200: answer("What was merged.", closed({"data": _MERGED}))},
+        "body": {"required": False, "content": json_content(_MERGE)},
+        "errors": (*WRITE, 404),
+        "commits": True,
+    }
     changed = {
         "name": "findBranchChanges",
         "summary": "The documents that a branch has changed since it began",
@@ -95,6 +137,7 @@ def _paths() -> Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]]:
     return {
         "/branches": {"get": ("find", listed), "post": ("create", made)},
         "/branches/{name}": {"delete": ("delete", {**gone, **named})},
+        "/branches/{name}/merge": {"post": ("merge", {**merged, **named})},
         "/branches/{name}/changes": {"get": ("find", {**changed, **named})},
     }
 

@@ -39,12 +39,12 @@ def fork_of(past: PastStates, commit: str) -> str:
 def changed_documents(before: PastState, after: PastState, actor: Actor) -> list[DocumentChange]:
     """The documents that differ between two states, of those that the actor may find; by type and id."""
     viewer = Viewer(actor, after.state)
-    old, new = dict(_differing(before, after)), dict(_differing(after, before))
+    old, new = dict(differing(before, after)), dict(differing(after, before))
     found = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
     return [change for change in found if change]
 
 
-def _differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
+def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
     """The documents of a state whose files are not the same in another one."""
     uids = {type_.uid for type_ in state.state.schema.content_types}
     for path, entry in state.known.entries.items():

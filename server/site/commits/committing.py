@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from server.errors import CommitError, GitSlowError, StorageError
+from server.errors import BusyError, CommitError, GitSlowError, StorageError
 from server.paths import FOLDER
 from server.site.commits.message import Authorship, message_of, summary, touched, with_trailers
 from server.site.git_state import git_moved, with_commit
@@ -29,9 +30,11 @@ from server.storage.git.commit import (
     is_on_disk,
     is_own_commit,
     prepare_commit,
+    prepare_merge,
 )
 from server.storage.git.commit_queue import CommitQueue, Pending
 from server.storage.git.index import LOCKED, LockedIndex, locked_index, remove_own_lock, sync_index
+from server.storage.git.refs import find_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.journal import Write
 
@@ -103,8 +106,10 @@ class Committer:
         Raises StorageError where it can't be noted, before the block.
         """
         contents = self._replica.contents
-        if by is None or self._after is None or contents.git.place is None:
-            if by is not None and self._after is not None:
+        joined = by.joined(result) if by and by.joined else None
+        wanted = by is not None and (joined is not None or self._after is not None)
+        if by is None or not wanted or contents.git.place is None:
+            if wanted:
                 self._tell("the site is in no repository")
             yield ""
             return
@@ -117,7 +122,9 @@ class Committer:
             "message": message_of(documents, by, result),
             "documents": [document.name for document in documents],
             "at": time.time(),
-            "base": contents.git.committed.commit,
+            "base": joined.base if joined else contents.git.committed.commit,
+            "joins": joined.joins if joined else "",
+            "ready": joined.ready if joined else "",
         }
         files = {self._path(write): write.data if write.source is None else write.source for write in writes}
         try:
@@ -134,20 +141,25 @@ class Committer:
 
     def settle(self) -> None:
         """Decide on what killed writers have left in the queue; call it under the write lock."""
-        if self._after is not None:
-            self.queue.settle(self.root)
+        self.queue.settle(self.root)
 
-    def finish(self, name: str) -> str:
-        """Commit a write, if it is to be at once, with those before it. Returns what its answer says."""
+    def finish(self, name: str, *, at_once: bool = False) -> str:
+        """Commit a write, if it is to be at once, with those before it. Returns what its answer says.
+
+        `at_once`: it is, whatever the settings say.
+        """
         if not name:
             return ""
-        if self._after or time.monotonic() < self._rests_until:
+        if (self._after and not at_once) or time.monotonic() < self._rests_until:
             return PENDING
         self._drain(WAIT_S, name)
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
         """Commit all writes whose time has come; what is to be done in the background."""
+        if self.queue.is_unsettled:
+            with suppress(BusyError), self._locked():
+                pass  # Whoever has the lock settles what a killed process has left.
         if self.queue.pending():
             self._drain(0.0)
         self.queue.sweep()
@@ -164,19 +176,43 @@ class Committer:
 
     # --- commits ---------------------------------------------------------------------------------------
 
-    def _drain(self, seconds: float, until: str = "") -> None:
+    def flush(self) -> None:
+        """Commit all writes that are pending, also those whose time has not come. What fails stays there."""
+        if self.queue.pending():
+            self._drain(WAIT_S, early=True)
+
+    def prepare(self, new: NewCommit) -> str:
+        """Make a merge on top of `new.base`, which nobody sees yet; the hooks of the repository have agreed.
+
+        One that is `ready` is left as it is; only whether git is busy is asked then.
+        Raises CommitError: where a hook refuses it, and while git is busy with something else.
+        """
+        with self.queue.committing(WAIT_S) as alone:
+            if not alone:
+                raise CommitError("other commits take long")
+            repository, by_git = self._repository()
+            remove_own_lock(repository)
+            repository.require_quiet()
+            _wait_for_index(repository, time.monotonic() + LOCK_S)
+            if new.ready:
+                return new.ready
+            changed = changes_of(repository, new, new.base)
+            make = prepare_merge if by_git else prepare_commit
+            return make(repository, new, new.base, changed)
+
+    def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
         """Commit what is due in the queue; up to a write, if one is named. What fails stays there."""
         try:
             with self.queue.committing(seconds) as alone:
                 if alone and not (until and not self.queue.is_pending(until)):
-                    self._commit_groups(until)
+                    self._commit_groups(until, early=early)
         except (CommitError, GitSlowError, OSError) as error:
             self._rests_until = time.monotonic() + REST_S
             self._known = None, 0.0
             self._tell(str(error))
 
-    def _commit_groups(self, until: str) -> None:
-        groups = due(self.queue.pending(), self._after or timedelta(), time.time())
+    def _commit_groups(self, until: str, *, early: bool) -> None:
+        groups = due(self.queue.pending(), self._after or timedelta(), inf if early else time.time())
         if not groups:
             return
         repository, by_git = self._repository()
@@ -219,10 +255,7 @@ class Committer:
         """Make the commit of a group, again where somebody else made one meanwhile. Raises CommitError."""
         deadline = time.monotonic() + LOCK_S
         while True:
-            while repository.is_locked:  # A look beforehand: what is made in vain stays for a while.
-                if time.monotonic() > deadline:
-                    raise CommitError(LOCKED)
-                time.sleep(_PAUSE_S)
+            _wait_for_index(repository, deadline)  # What is made in vain stays for a while.
             head = repository.head()
             try:
                 commit = self._made(repository, self._new(group), head, by_git=by_git)
@@ -242,11 +275,14 @@ class Committer:
         author = Person(last.author, last.email or committer.email)
         base = group.writes[0].base
         now = int(time.time())
-        return NewCommit(group.files, group.message, author, int(last.at), committer, now, base)
+        joined = (last.joins, last.ready)
+        return NewCommit(group.files, group.message, author, int(last.at), committer, now, base, *joined)
 
     def _made(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """The commit that was made, the branch being at it; "" where there was nothing to commit."""
         changed = changes_of(repository, new, head)
+        if new.joins:
+            return self._merged(repository, new, head, changed, by_git=by_git)
         if not changed:
             return self._found(repository, new, head)
         if by_git:
@@ -261,6 +297,24 @@ class Committer:
                 head, commit = now, prepare_commit(repository, new, now, changed)
             with self._locked():
                 self._publish(index, new, head, commit, changed)
+        return commit
+
+    def _merged(
+        self, repository: Repository, new: NewCommit, head: str, changed: Tree, *, by_git: bool
+    ) -> str:
+        """The commit of a merge, the branch being at it: the one that is ready, where that still fits."""
+        if is_ancestor(self.root, new.joins, head):  # Who was killed has made it, or somebody by hand.
+            sync_index(repository, _as_in(repository, head, new.files))
+            return head
+        if new.ready and head == new.base and find_commit(self.root, new.ready):
+            commit = new.ready
+        else:
+            commit = (prepare_merge if by_git else prepare_commit)(repository, new, head, changed)
+        with locked_index(repository, _as_in(repository, commit, new.files)) as index:
+            if repository.head() != head:
+                raise CommitError("others have committed meanwhile")
+            with self._locked():
+                index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         return commit
 
     def _publish(self, index: LockedIndex, new: NewCommit, head: str, commit: str, changed: Tree) -> None:
@@ -287,6 +341,14 @@ class Committer:
             log.warning("commits wait: %s", reason)
 
 
+def _wait_for_index(repository: Repository, deadline: float) -> None:
+    """Wait while a git command has locked the index. Raises CommitError after the deadline."""
+    while repository.is_locked:
+        if time.monotonic() > deadline:
+            raise CommitError(LOCKED)
+        time.sleep(_PAUSE_S)
+
+
 def _as_in(repository: Repository, commit: str, paths: Mapping[str, object]) -> Tree:
     """Some files as a commit has them."""
     there = repository.tree(commit, list(paths))
@@ -297,11 +359,11 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[_Group]:
     """The commits to be made now, in their order, each of one author's writes.
 
     Writes of one author come into one commit, unless another author has written the same file in between.
-    A commit waits for those before it that have one of its files.
+    A commit waits for those before it that have one of its files. A merge is one by itself, and at once.
     """
     groups: list[_Group] = []
     for write in pending:
-        group = _Group() if not after else _joined(groups, write)
+        group = _Group() if not after or write.joins else _joined(groups, write)
         if not group.writes:
             groups.append(group)
         group.writes.append(write)
@@ -309,7 +371,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[_Group]:
     ready: list[_Group] = []
     waiting: set[str] = set()
     for group in groups:
-        late = now - last[_author(group.last)] >= after.total_seconds()
+        late = bool(group.last.joins) or now - last[_author(group.last)] >= after.total_seconds()
         if late and waiting.isdisjoint(group.files):
             ready.append(group)
         else:
@@ -320,7 +382,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[_Group]:
 def _joined(groups: list[_Group], write: Pending) -> _Group:
     """The group that a write can be added to; a new one where there is none."""
     for group in reversed(groups):
-        if _author(group.last) == _author(write):
+        if _author(group.last) == _author(write) and not group.last.joins:
             return group
         if not write.files.keys().isdisjoint(group.files):
             break

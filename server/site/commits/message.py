@@ -24,7 +24,8 @@ class Authorship:
     """Who makes a write, with the message of the request, if it has one.
 
     `addressed` says, of what the write returns, which documents were asked to be written, as (uid, id): other
-    files that change with them are not told first. None where all are.
+    files that change with them are not told first. None where all are. `joined` says, of the same, which
+    branch the write merges.
     """
 
     actor: str
@@ -32,6 +33,19 @@ class Authorship:
     email: str
     message: str = ""
     addressed: Callable[[Any], Collection[Key]] | None = None
+    joined: Callable[[Any], "Joined"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What a write merges: `joins` becomes the second parent of its commit, `base` is the first.
+
+    `ready` is the commit itself, which is made already.
+    """
+
+    base: str
+    joins: str
+    ready: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from server.errors import ConflictError, StorageError
 from server.storage.git.command import filter_names, git
 from server.storage.git.commit import Person, quoted
+from server.storage.git.repository import Staged
 
 _FILE = "100644"
 _UNFILTERED = ("unspecified", "unset", "set")  # values of the attribute that name no filter
@@ -30,13 +31,13 @@ class Signed:
 
 
 def make_commit(
-    root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | None], by: Signed
+    root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
 ) -> str:
     """Make a commit; its id. `files` are by path relative to the site, None where one is gone.
 
-    Each is its bytes, or a file that git reads them from, however many these are. Everything else is as in
-    the first parent. Raises ConflictError for a file that is or is behind a link, and for one given as a file
-    that a filter of git is to change; StorageError where git can't make it.
+    Each is its bytes, a file that git reads them from, however many these are, or what git has already.
+    Everything else is as in the first parent. Raises ConflictError for a file that is or is behind a link,
+    and for one given as a file that a filter of git is to change; StorageError where git can't make it.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     modes = _modes(root, parents[0], files)
@@ -52,6 +53,8 @@ def make_commit(
             lines.append(b"D " + name)
         elif isinstance(data, Path):
             lines.append(b"M %b %b %b" % (mode, _object(root, data), name))
+        elif isinstance(data, Staged):
+            lines.append(b"M %b %b %b" % (data.mode.encode(), data.id.encode(), name))
         else:
             lines += [b"M %b inline %b" % (mode, name), _data(data)]
     # The name that fast-import needs is not to be left.
@@ -92,8 +95,9 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 def _modes(root: Path, commit: str, files: Iterable[str]) -> dict[str, str]:
     """The modes of those files that a commit has."""
+    files = set(files)
     folders = {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
-    printed = git(root, "ls-tree", "-z", commit, "--", *sorted({*folders, *files})) or ""
+    printed = git(root, "ls-tree", "-z", commit, "--", *sorted(folders | files)) or ""
     found = {}
     for line in filter(None, printed.split("\0")):
         about, _, path = line.partition("\t")

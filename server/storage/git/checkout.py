@@ -1,13 +1,15 @@
-"""A commit checked out in a folder of its own, with all of its history."""
+"""A commit checked out in a folder of its own, with all of its history; and some files of one."""
 
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from server.errors import StorageError
-from server.storage.git.command import filter_names, git
+from server.errors import CommitError, StorageError
+from server.storage.git.command import filter_names, git, git_as_owner
+from server.storage.git.repository import Staged
 
 
 @contextmanager
@@ -22,6 +24,27 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
         except OSError as error:
             raise StorageError(f"The commit can't be checked out: {error.strerror}") from error
         yield site
+
+
+def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
+    """Write files that git has into a folder, as a checkout would: with the filters of the repository.
+
+    Returns where each is, by its path relative to the site. Raises StorageError.
+    """
+    prefix = _run(root, "rev-parse", "--show-prefix").rstrip("\n")
+    entries = [
+        b"%b %b\t%b\0" % (f.mode.encode(), f.id.encode(), os.fsencode(prefix + p)) for p, f in files.items()
+    ]
+    environment = {"GIT_INDEX_FILE": str(folder / "index")}
+    try:
+        git_as_owner(
+            root, "update-index", "-z", "--index-info", given=b"".join(entries), environment=environment
+        )
+        command = ("checkout-index", "--all", "--quiet", f"--prefix={folder}/files/")
+        git_as_owner(root, *command, environment=environment)
+    except CommitError as error:
+        raise StorageError(f"The files of the branch can't be written: {error}") from error
+    return {path: folder / "files" / (prefix + path) for path in files}
 
 
 def _check_out(root: Path, commit: str, clone: Path) -> Path:

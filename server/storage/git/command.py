@@ -82,7 +82,7 @@ def git(
 def git_bytes(
     root: Path,
     *arguments: str,
-    given: str = "",
+    given: str | bytes = "",
     index: Path | None = None,
     filters: Iterable[str] = (),
     into: IO[bytes] | None = None,
@@ -99,7 +99,8 @@ def git_bytes(
     command, environment = _harmless(root, *arguments, filters=filters)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
-    data, limit = given.encode(errors="surrogateescape"), LIMITS_S.get(arguments[0], LIMIT_S)
+    data = given if isinstance(given, bytes) else given.encode(errors="surrogateescape")
+    limit = LIMITS_S.get(arguments[0], LIMIT_S)
     try:
         status, printed, said = _run(command, data, environment, limit if seconds is None else seconds, into)
     except OSError:

@@ -25,7 +25,7 @@ _PAUSE_S = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that is to be committed; `files` as in `commit.NewCommit`. `at` is in seconds since 1970."""
+    """A write that is to be committed; `at` is in seconds since 1970, all else as in `commit.NewCommit`."""
 
     name: str
     author: str
@@ -36,6 +36,8 @@ class Pending:
     at: float
     base: str
     files: Mapping[str, bytes | Path | None]
+    joins: str = ""
+    ready: str = ""
 
 
 class CommitQueue:
@@ -110,6 +112,11 @@ class CommitQueue:
             if name not in self._known and (found := self._read(name, _KEPT)):
                 self._known[name] = found
         return [self._known[name] for name in names if name in self._known]
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether there is a write that is being made, or was by a process that was killed."""
+        return bool(self._names(_STAGED))
 
     def is_pending(self, name: str) -> bool:
         """Whether a write is still to be committed."""

@@ -43,6 +43,11 @@ def branch_commit(root: Path, name: str) -> str:
     return found if COMMIT_ID.fullmatch(found) else ""
 
 
+def is_ancestor(root: Path, commit: str, later: str) -> bool:
+    """Whether a commit is one that a later one, or itself, was made from."""
+    return git(root, "merge-base", "--is-ancestor", commit, later) is not None
+
+
 def read_time(text: str, *, end: bool = True) -> float | None:
     """The time, in seconds since 1970, that a text names: of a date, the end or the beginning in UTC.
 

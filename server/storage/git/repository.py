@@ -20,7 +20,10 @@ _UNDER_WAY = {
     "REVERT_HEAD": "a revert",
     "BISECT_START": "a bisect",
 }
-_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "reference-transaction")
+_HOOKS = (
+    "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit",
+    "reference-transaction",
+)  # fmt: skip
 
 
 def git_folder(root: Path) -> Path | None:
@@ -112,6 +115,11 @@ class Repository:
         """Whether its commits are for `git commit`: it has hooks, or signs them."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
+        return self.signs
+
+    @property
+    def signs(self) -> bool:
+        """Whether its commits are signed."""
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_quiet(self) -> None:

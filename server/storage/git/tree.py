@@ -6,7 +6,8 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import IO
 
-from server.storage.git.command import git_bytes
+from server.storage.git.command import git, git_bytes
+from server.storage.git.repository import Staged
 from server.storage.links import may_lead
 
 _FILE, _LINK = ("100644", "100755", "100664"), "120000"
@@ -87,6 +88,11 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
         at = end + 1 + size + 1
 
 
+def write_blob(root: Path, data: bytes) -> str:
+    """The id of some contents in git, which has them then; "" where git can't write."""
+    return (git_bytes(root, "hash-object", "-w", "--stdin", given=data) or b"").decode().strip()
+
+
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
     """Write what is in a blob into a file, however large it is; False where it is not there."""
     return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
@@ -122,3 +128,23 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
         size += blob.size if blob else 0
     if part:
         yield part
+
+
+def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
+    """The files that differ between two commits, as each has them; links and submodules among them.
+
+    Paths are relative to the site at `root`; those outside of it begin with `../`.
+    """
+    prefix = (git(root, "rev-parse", "--show-prefix") or "").rstrip("\n")
+    printed = git_bytes(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--") or b""
+    words = printed.decode(errors="surrogateescape").split("\0")
+    found = {}
+    for about, path in zip(words[0::2], words[1::2], strict=False):
+        modes = about.removeprefix(":").split()
+        place = path.removeprefix(prefix) if path.startswith(prefix) else f"../{path}"
+        found[place] = _staged(modes[0], modes[2]), _staged(modes[1], modes[3])
+    return found
+
+
+def _staged(mode: str, id_: str) -> Staged | None:
+    return None if mode == "000000" else Staged(mode, id_)

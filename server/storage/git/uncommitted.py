@@ -1,13 +1,14 @@
 """Which files differ from the last commit."""
 
 import logging
+import os
 import shutil
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
 from server.errors import GitSlowError
-from server.storage.git.command import filter_names, git
+from server.storage.git.command import filter_names, git, git_as_owner
 from server.storage.git.log import FileChange
 
 log = logging.getLogger("quire")
@@ -48,6 +49,27 @@ def _changed(root: Path, paths: Collection[str] | None) -> frozenset[str]:
         return frozenset()
     changed = frozenset((found or "").split("\0")) - {""}
     return changed if paths is None else changed & frozenset(paths)
+
+
+def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
+    """Those of some paths at which there is something, in the index or on disk, that is in no commit.
+
+    The filters of the repository work, as they do for its owner. Raises CommitError where git can't tell.
+    """
+    prefix = os.fsdecode(git_as_owner(root, "rev-parse", "--show-prefix")).removesuffix("\n")
+    options = (
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--ignore-submodules=all",
+        "--untracked-files=all",
+        "--ignored",
+    )
+    printed = os.fsdecode(git_as_owner(root, "status", *options, "--", *paths))
+    found = {line[3:].removeprefix(prefix) for line in printed.split("\0") if line}
+    folders = tuple(path for path in found if path.endswith("/"))  # all of which is ignored
+    inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}
+    return frozenset(inside | (found & set(paths)))
 
 
 def staged_renames(root: Path) -> list[FileChange]:

@@ -1,5 +1,6 @@
 """The routes of `/branches`."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -7,14 +8,26 @@ from orjson import Fragment
 
 from server.api.identities import Identities
 from server.api.render import dumps
-from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.request import (
+    LONGEST_MESSAGE,
+    answer,
+    authorship,
+    budget_of,
+    parameters,
+    read_body,
+    state_of,
+    tell_commit,
+)
 from server.api.response import CALLER
 from server.api.routes.history.document import shown_differences
+from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import Actor, require_branch
 from server.documents.timestamps import from_seconds
 from server.errors import ForbiddenError, ValidationError
 from server.history.branching.branches import Branches
 from server.history.branching.changes import DocumentChange, changed_documents, fork_of
+from server.history.merging.conflicts import Resolution, read_resolution
+from server.history.merging.merge import Merger, MergeRequest
 from server.history.past import PastStates
 from server.index.budget import Budget
 from server.query.pagination import pagination, read_page
@@ -22,6 +35,7 @@ from server.schema.spelling import suggestion
 from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")
+_OF_MERGE = ("into", "message", "resolve")
 _PAGE = ("page", "pageSize")
 
 
@@ -29,6 +43,7 @@ def blueprint(identities: Identities, past: PastStates) -> Blueprint:
     """The routes of `/branches`."""
     bp = Blueprint("branches", __name__, url_prefix="/branches")
     branches = Branches(past)
+    merger = Merger(past, branches)
 
     def permit(action: str) -> Actor:
         actor = identities.actor(request)
@@ -73,6 +88,19 @@ def blueprint(identities: Identities, past: PastStates) -> Blueprint:
         data = [_change(each, budget) for each in part]
         return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
 
+    @bp.post("/<path:name>/merge")
+    def merge(name: str) -> Response:
+        actor, state = permit("merge"), state_of(request)
+        into, message, resolution = _wanted_merge(read_body(request, MAX_BODY))
+        by = authorship(identities, request, message=message)
+        past.require_commits()
+        budget_of(request).take_turn()
+        made = merger.merge(MergeRequest(name, into, actor, by, resolution), state.settings)
+        tell_commit(made.commit)
+        shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
+        counted = {"documents": made.documents, "files": made.files}
+        return answer(dumps({"data": {**shown, **counted}}))
+
     def _origin(origin: str, actor: Actor) -> str:
         """The commit that a new branch begins at.
 
@@ -96,10 +124,26 @@ def _new_branch(body: Any) -> tuple[str, str]:
     origin = body.get("from", "HEAD") if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
         raise ValidationError('The body must be {"name": "spring", "from": "a commit, tag, branch or time"}')
-    for key in body.keys() - set(_KEYS):
-        known = suggestion(str(key)[:100], _KEYS) or f"there are {', '.join(_KEYS)}"
-        raise ValidationError(f'The body has no key "{str(key)[:100]}"; {known}')
+    _refuse_other_keys(body, _KEYS)
     return name, origin
+
+
+def _wanted_merge(body: Any) -> tuple[str, str, Resolution]:
+    """What to merge into, "" for what is served; the message; how conflicts end. Raises ValidationError."""
+    body = {} if body is None else body
+    into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
+    if not isinstance(into, str) or not isinstance(message, str):
+        raise ValidationError('The body must be like {"into": "main", "message": "Publish", "resolve": {}}')
+    _refuse_other_keys(body, _OF_MERGE)
+    if len(message) > LONGEST_MESSAGE:
+        raise ValidationError(f"message must have at most {LONGEST_MESSAGE:,} characters")
+    return into, message, read_resolution(body.get("resolve"))
+
+
+def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
+    for key in body.keys() - set(known):
+        hint = suggestion(str(key)[:100], known) or f"there are {', '.join(known)}"
+        raise ValidationError(f'The body has no key "{str(key)[:100]}"; {hint}')
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:

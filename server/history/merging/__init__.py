@@ -1,0 +1,1 @@
+"""Merges of branches: documents attribute by attribute, texts by line, other files as a whole."""

@@ -1,0 +1,114 @@
+"""Whether a merge may be made: what it takes of the caller, and whether what it comes to is valid."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from server.auth.permissions import Actor, may_read_drafts, require
+from server.documents.constraints import unique_values
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.errors import ConflictError, ForbiddenError
+from server.history.branching.changes import differing
+from server.history.merging.documents import Key, Three, name_of
+from server.history.merging.sides import File
+from server.history.past import PastState
+from server.index.snapshot import Snapshot
+from server.storage.media import upload_path
+from server.write.context import values_of
+from server.write.faults import Fault, error_of
+from server.write.validate import check
+
+
+def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
+    """Raise ForbiddenError where the actor may not make itself what a merge would.
+
+    It takes of each type what its documents take, and to read drafts where these are merged or published; of
+    media `upload`; of all other files, such as schemas, full access.
+    """
+    for three in documents.values():
+        if three.action:
+            require(actor, three.type, three.action)
+            drafts = three.any.status == DRAFT or _publishes(three, documents)
+            if drafts and not may_read_drafts(actor, three.type):
+                raise ForbiddenError()
+    for path, file in files.items():
+        if file.is_merged or actor.everything:
+            continue
+        if not upload_path(path) or not actor.may("upload", "upload" if file.theirs else "destroy"):
+            raise ForbiddenError()
+
+
+def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
+    """Whether a branch has made a draft what is published."""
+    document = three.any
+    draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
+    return draft is not None and draft.base is not None and draft.theirs is None
+
+
+def require_valid(before: PastState, after: PastState) -> None:
+    """Raise ValidationError where a document that a merge makes or changes is not valid, as a write would.
+
+    Where the schema changes, that is so for what it makes invalid of all other documents. Raises
+    ConflictError where two files are the same version of a document, or one can't be read.
+    """
+    changed = dict(differing(after, before))
+    unreadable = [
+        path
+        for path, entry in after.known.entries.items()
+        if entry.broken and after.known.blobs.get(path) != before.known.blobs.get(path)
+    ]
+    if unreadable:
+        raise ConflictError(f"{min(unreadable)} can't be read after the merge; fix it in the branch first")
+    faults = [fault for document in changed.values() for fault in faults_of(document, after.state.snapshot)]
+    faults.extend(_of_schema(before, after, set(changed)))
+    if faults:
+        raise error_of(faults)
+    for key in changed:
+        same = after.state.snapshot.claims.get(key, ())
+        if len(same) > 1:
+            raise ConflictError(f"{same[0].path} and {same[1].path} would be the same document")
+
+
+def _of_schema(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
+    """What another schema makes invalid of the documents that stay as they are."""
+    if before.configuration.shape == after.configuration.shape:
+        return
+    known = before.state.snapshot.claims
+    for key, found in after.state.snapshot.claims.items():
+        if key in changed or key[0] not in {type_.uid for type_ in after.state.schema.content_types}:
+            continue
+        said = {(f.path, f.sentence) for old in known.get(key, ()) for f in _checked(old)}
+        for document in found:
+            yield from (fault for fault in _checked(document) if (fault.path, fault.sentence) not in said)
+
+
+def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
+    """What is wrong with a document, beside all others of a snapshot; but those in the files `left_out`."""
+    yield from _checked(document)
+    if document.status != PUBLISHED:
+        return
+    type_ = snapshot.schema.types.get(document.type.uid)
+    for path, value in unique_values(document.type, document.values) if type_ else ():
+        others = snapshot.having(type_, path, value, document.locale) if type_ else ()
+        if any(
+            o.document_id != document.document_id and o.status == PUBLISHED and o.path not in left_out
+            for o in others
+        ):
+            sentence = "must be unique: another document has this value"
+            yield Fault((_name(document), *path), sentence)
+
+
+def _checked(document: Document) -> Iterator[Fault]:
+    found = check(document.type, values_of(document), (), lambda _: True, document.status == DRAFT)
+    return (Fault((_name(document), *fault.path), fault.sentence) for fault in found)
+
+
+def _name(document: Document) -> str:
+    key = (document.type.uid, document.document_id, document.locale, document.status)
+    return name_of(key, document.type)
+
+
+def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:
+    """Raise ValidationError where documents of a merge do not fit what is not committed of the site."""
+    left_out = set(touched)
+    faults = [f for document in changed for f in faults_of(document, snapshot, left_out)]
+    if faults:
+        raise error_of(faults)

@@ -1,0 +1,177 @@
+"""What both sides of a merge have changed: how it is told, and how a request resolves it."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.auth.permissions import may_find, may_read_drafts
+from server.documents.document import DRAFT
+from server.documents.merge.merge import Conflict
+from server.errors import UnmergedError, ValidationError
+from server.history.differences import shown
+from server.history.merging.documents import Key, Three
+from server.history.viewer import Viewer
+from server.schema.spelling import suggestion
+
+MOST_TOLD = 100  # documents, and files
+LONGEST = 2000  # characters of a value, as JSON
+SIDES = ("ours", "theirs")
+_SHAPE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How a request resolves conflicts: of documents by their names, of files by their paths.
+
+    A document has a side for everything in it, or by attribute a side or `{"value": …}`.
+    """
+
+    documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_resolution(body: Any) -> Resolution:
+    """The `resolve` of a body. Raises ValidationError."""
+    if body is None:
+        return Resolution()
+    if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
+        raise ValidationError(f"resolve must be like {_SHAPE}")
+    documents, files = body.get("documents", {}), body.get("files", {})
+    if not isinstance(documents, dict) or not isinstance(files, dict):
+        raise ValidationError(f"resolve must be like {_SHAPE}")
+    for name, choice in documents.items():
+        if isinstance(choice, dict):
+            for attribute, one in choice.items():
+                if not _is_value(one):
+                    _require_side(one, f"{name}, {attribute}", ' or {"value": …}')
+        else:
+            _require_side(choice, name, " or an object of attributes")
+    for path, side in files.items():
+        _require_side(side, path)
+    return Resolution(documents, files)
+
+
+def _is_value(one: Any) -> bool:
+    return isinstance(one, dict) and one.keys() == {"value"}
+
+
+def _require_side(side: Any, what: str, otherwise: str = "") -> None:
+    if side not in SIDES:
+        raise ValidationError(f'resolve of {what[:100]} must be "ours" or "theirs"{otherwise}')
+
+
+@dataclass(slots=True)
+class Unmerged:
+    """The conflicts of a merge that nothing resolves, and what of the resolution has been used."""
+
+    resolution: Resolution
+    documents: dict[Key, tuple[str, Three, tuple[Conflict, ...]]] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    known: set[tuple[str, str]] = field(default_factory=set)  # (document, attribute) that are in conflict
+    known_files: set[str] = field(default_factory=set)
+
+    def side_of_file(self, path: str) -> str:
+        """The side that was chosen of a file in conflict; "" where none was, and it is noted."""
+        self.known_files.add(path)
+        side = self.resolution.files.get(path, "")
+        if not side:
+            self.files.append(path)
+        return side
+
+    def choices(
+        self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
+    ) -> tuple[dict[str, str], dict[str, Any]] | None:
+        """The side that was chosen for each attribute in conflict, and the values given for others.
+
+        None where any has neither; then they are noted. The attribute of a document that one side has
+        deleted is "".
+        """
+        conflicts = tuple(conflicts)
+        names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
+        self.known |= {(name, attribute) for attribute in names}
+        choice = self.resolution.documents.get(name, {})
+        if isinstance(choice, str):
+            return dict.fromkeys(names, choice), {}
+        left = tuple(c for c in conflicts if not c.path or c.path[0] not in choice)
+        if left:
+            self.documents[key] = name, three, left
+            return None
+        sides = {n: choice[n] for n in names if not _is_value(choice[n])}
+        return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
+
+    def require_known(self) -> None:
+        """Raise ValidationError where the resolution is of something that is no conflict."""
+        known = {name for name, _ in self.known}
+        for name, choice in self.resolution.documents.items():
+            if name not in known:
+                raise _unknown(name, known)
+            for attribute in choice if isinstance(choice, Mapping) else ():
+                if (name, attribute) not in self.known:
+                    raise _unknown(attribute, {a for n, a in self.known if n == name and a}, f" of {name}")
+        for path in self.resolution.files.keys() - self.known_files:
+            raise _unknown(path, self.known_files)
+
+    def require_none(self, viewer: Viewer) -> None:
+        """Raise UnmergedError where there are conflicts, with what each side has, as far as one may see."""
+        if not self.documents and not self.files:
+            return
+        told = [_told(*found, viewer) for found in list(self.documents.values())[:MOST_TOLD]]
+        details = {
+            "conflicts": told,
+            "files": sorted(self.files)[:MOST_TOLD],
+            "total": len(self.documents) + len(self.files),
+        }
+        raise UnmergedError(details=details)
+
+
+def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError:
+    hint = suggestion(name[:100], sorted(known))
+    return ValidationError(f'There is no conflict about "{name[:100]}"{of}' + (f"; {hint}" if hint else ""))
+
+
+def _told(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
+    """One document: who has deleted it, or the attributes that both have changed, with the three values."""
+    document, row = three.any, dict[str, Any]()
+    row = {
+        "document": name,
+        "type": document.type.singular,
+        "documentId": document.document_id,
+        "locale": document.locale,
+        "status": document.status,
+    }
+    if three.ours is None or three.theirs is None:
+        return {**row, "deleted": "ours" if three.ours is None else "theirs"}
+    paths: dict[str, list[list[str]]] = {}
+    for conflict in conflicts:
+        paths.setdefault(str(conflict.path[0]), []).append([str(part) for part in conflict.path])
+    show = _shower(three, viewer)
+    return {**row, "attributes": {name: {"paths": inside, **show(name)} for name, inside in paths.items()}}
+
+
+def _shower(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
+    """What gives the three values of an attribute; none where it may not be seen."""
+    type_, sides = three.type, three.values
+    readable = may_find(viewer.actor, type_.uid)
+    if three.any.status == DRAFT:
+        readable = readable and may_read_drafts(viewer.actor, type_)
+
+    def show(name: str) -> dict[str, Any]:
+        attribute = type_.attributes[name]
+        if not readable or not viewer.sees(attribute):
+            return {}
+        values = {
+            side: shown(attribute, values[name], viewer) if values else None
+            for side, values in zip(("base", *SIDES), sides, strict=True)
+        }
+        short = {side: _short(value) for side, value in values.items()}
+        return short if short == values else {**short, "cut": True}
+
+    return show
+
+
+def _short(value: Any) -> Any:
+    """A value that is not too long to be told: a text is cut, anything else left out."""
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+    return value if len(json.dumps(value, default=str)) <= LONGEST else None

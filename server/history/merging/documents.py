@@ -1,0 +1,210 @@
+"""Which documents a branch has changed, and what each comes to when both sides have changed it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from server.documents.document import Document
+from server.documents.merge.merge import Conflict, Merged, merge
+from server.documents.values import same_values
+from server.errors import ConflictError
+from server.formats.tree import Plain
+from server.history.merging.sides import File, read_files
+from server.schema.model import Type
+from server.storage.files import ignored, is_utf_8
+from server.storage.git.merge_file import merge_text
+from server.storage.git.repository import Staged
+from server.storage.media import upload_path
+from server.storage.store import Store
+from server.write.context import Context, Values, values_of
+
+Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and status
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a document as one side has it."""
+
+    document: Document
+    data: bytes
+
+    @property
+    def path(self) -> str:
+        """The file that it is in."""
+        return self.document.path
+
+
+@dataclass(frozen=True, slots=True)
+class Three:
+    """A version of a document as each of the three sides has it; None where it is not there."""
+
+    base: Version | None
+    ours: Version | None
+    theirs: Version | None
+
+    @property
+    def any(self) -> Document:
+        """The document, of a side that has it."""
+        found = self.theirs or self.ours or self.base
+        assert found
+        return found.document
+
+    @property
+    def paths(self) -> set[str]:
+        """The files that it is in."""
+        return {side.path for side in (self.base, self.ours, self.theirs) if side}
+
+    @property
+    def values(self) -> tuple[Values | None, Values | None, Values | None]:
+        """The values of base, ours and theirs, by attribute."""
+        sides = (self.base, self.ours, self.theirs)
+        base, ours, theirs = (values_of(side.document) if side else None for side in sides)
+        return base, ours, theirs
+
+    @property
+    def action(self) -> str:
+        """What the branch does to the document; "" where it is there as it is in the branch."""
+        if self.theirs is None:
+            return "delete" if self.ours else ""
+        if self.ours is None:
+            return "create"
+        same = (self.ours.path, self.ours.data) == (self.theirs.path, self.theirs.data)
+        return "" if same else "update"
+
+    def merged(self) -> Merged:
+        """What the document comes to; of a conflict, theirs."""
+        return merge(self.type, *self.values, merge_text)
+
+    def merged_for_ours(self) -> Merged:
+        """The same, with ours of a conflict."""
+        base, ours, theirs = self.values
+        return merge(self.type, base, theirs, ours, merge_text)
+
+    @property
+    def type(self) -> Type:
+        """Its content type."""
+        return self.any.type
+
+
+def name_of(key: Key, type_: Type) -> str:
+    """What clients call a version: TYPE/ID/LOCALE, with /draft for a draft."""
+    _, document_id, locale, status = key
+    return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
+
+
+def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
+    """The versions that the branch has changed, by key, each read as the merged schema has it.
+
+    A file that can't be read as a document is in none: it is a file like any other.
+    """
+    claimed = {p: file for p, file in files.items() if _is_document(store, p)}
+    read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
+    sides: list[dict[Key, Version]] = [{}, {}, {}]
+    for path, file in claimed.items():
+        for side, staged in zip(sides, (file.base, file.ours, file.theirs), strict=True):
+            if version := _version(store, path, staged, read):
+                side.setdefault(_key(version.document), version)
+    base, ours, theirs = sides
+    _leave_broken(claimed, sides)
+    changed = {p for p, file in claimed.items() if file.theirs != file.base}
+    keys = {key: None for side in (base, theirs) for key, v in side.items() if v.path in changed}
+    return {key: Three(base.get(key), ours.get(key), theirs.get(key)) for key in keys}
+
+
+def _leave_broken(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
+    """Forget the documents of files that one side has made unreadable: they are not deleted there."""
+    read = [{version.path for version in side.values()} for side in sides]
+    broken = {
+        path
+        for path, file in files.items()
+        for staged, known in zip((file.base, file.ours, file.theirs), read, strict=True)
+        if staged and path not in known
+    }
+    for side in sides:
+        for key in [key for key, version in side.items() if version.path in broken]:
+            del side[key]
+
+
+def _is_document(store: Store, path: str) -> bool:
+    names = path.split("/")
+    return is_utf_8(path) and not any(map(ignored, names)) and not upload_path(path) and store.claimed(path)
+
+
+def _version(store: Store, path: str, staged: Staged | None, read: Mapping[str, bytes]) -> Version | None:
+    data = read.get(staged.id) if staged else None
+    entry = store.entry(path, data, (0, len(data), 0)) if data is not None else None
+    return Version(entry.document, data) if entry and entry.document and data is not None else None
+
+
+def _key(document: Document) -> Key:
+    return document.type.uid, document.document_id, document.locale, document.status
+
+
+def chosen(three: Three, found: Merged, choices: Mapping[str, str]) -> Values | None:
+    """The merged values, with the side that was chosen for each attribute in conflict."""
+    if any(not conflict.path for conflict in found.conflicts):
+        side = three.ours if choices[""] == "ours" else three.theirs
+        return values_of(side.document) if side else None
+    assert found.values is not None
+    values, (_, ours, theirs) = dict(found.values), three.values
+    assert ours is not None
+    assert theirs is not None
+    whole = {str(c.path[0]) for c in found.conflicts if _is_whole(c)}
+    for name in whole:
+        values[name] = (ours if choices.get(name) == "ours" else theirs)[name]
+    inner = {name for name, side in choices.items() if side == "ours"} - whole
+    if inner:
+        other = three.merged_for_ours().values or values
+        values.update({name: other[name] for name in inner})
+    return values
+
+
+def _is_whole(conflict: Conflict) -> bool:
+    """Whether a conflict is settled by all that a side has of the attribute, not just of a part of it."""
+    return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
+
+
+def write_merged(context: Context, three: Three, values: Values | None) -> dict[str, str | None]:
+    """The texts of the files that a version is in, so that it has some values: None for a file that is gone.
+
+    Comments and the like are of both sides where their lines can be merged, else of ours.
+    """
+    base, ours, theirs = three.base, three.ours, three.theirs
+    if values is None:
+        return {ours.path: None} if ours else {}
+    if ours is None:
+        assert theirs is not None
+        return {theirs.path: theirs.data.decode()}
+    moved = theirs is not None and base is not None and base.path == ours.path != theirs.path
+    path = theirs.path if moved and theirs else ours.path
+    text = _text(context, three, values, path)
+    return {path: text, **({ours.path: None} if moved else {})}
+
+
+def _text(context: Context, three: Three, values: Values, path: str) -> str:
+    base, ours, theirs = three.base, three.ours, three.theirs
+    assert ours is not None
+    if theirs and base and base.data == ours.data and same_values(values, values_of(theirs.document)):
+        return theirs.data.decode()
+    current = context.changeset.text(ours.path)
+    if theirs and base:
+        lines = merge_text(base.data.decode(), current, theirs.data.decode())
+        if lines is not None and _says(context, path, lines, three, values):
+            return lines
+    if theirs and _suffix(path) != _suffix(ours.path):
+        raise ConflictError(f"{ours.path} was renamed to {path}, and changed on both sides")
+    changes = context.changes(ours.document, values)
+    if changes and "updatedAt" in context.tree(ours.document):
+        changes = {**changes, "updatedAt": Plain(context.now)}
+    return context.changed(ours.document, changes) if changes else current
+
+
+def _says(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
+    """Whether a text is the version with some values."""
+    entry = context.store.entry(path, text.encode(), (0, len(text), 0))
+    document = entry.document if entry else None
+    same = document is not None and _key(document) == _key(three.any)
+    return same and document is not None and same_values(values_of(document), values)
+
+
+def _suffix(path: str) -> str:
+    return path.rpartition(".")[2]

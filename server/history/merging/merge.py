@@ -1,0 +1,284 @@
+"""Merges a branch into the one that is served, or into another one.
+
+What a merge comes to is planned, committed as objects of git that nothing leads to, and held against the
+rules of the schema before anything else is written. Into the branch that is served, its files are put in
+place as one write of the site is, which is noted with both parents before: where its commit can't be made at
+once, or the server is killed, it is made later. Any other branch moves to the commit in one step.
+"""
+
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from server.auth.permissions import Actor
+from server.config.model import Settings
+from server.documents.document import Document
+from server.errors import ApiError, BusyError, CommitError, ConflictError, SetupError, ValidationError
+from server.history.branching.branches import Branches
+from server.history.branching.changes import differing
+from server.history.branching.write import CommittedFiles
+from server.history.merging.check import require_fit, require_valid
+from server.history.merging.conflicts import Resolution
+from server.history.merging.plan import Outcome, Plan, Planner
+from server.history.merging.sides import Sides, sides_of
+from server.history.past import PastStates
+from server.paths import FOLDER
+from server.site.commits.message import Authorship, Joined, cleaned, with_trailers
+from server.site.configure import is_configuration
+from server.storage.changeset import Changeset
+from server.storage.git.branch_commit import Signed, make_commit
+from server.storage.git.branches import move_branch
+from server.storage.git.checkout import write_files
+from server.storage.git.commit import NewCommit, Person
+from server.storage.git.refs import branch_commit, head_commit
+from server.storage.git.repository import Staged
+from server.storage.git.tree import changed_files
+from server.storage.git.uncommitted import uncommitted_paths
+from server.storage.media import media_key
+from server.write.context import Context
+
+TRIES = 8  # how often a merge is planned again because somebody else has moved the branch meanwhile
+_OVERTAKEN = "Others changed the branch each time that this merge was ready; try again"
+_MOST_NAMED = 20  # files in a message
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """Which branch is to be merged into which one ("" for what is served), by whom, and how conflicts end."""
+
+    name: str
+    into: str
+    actor: Actor
+    by: Authorship
+    resolution: Resolution
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A merge that was made: `result` is merge, fast-forward or nothing.
+
+    `commit` is what the branch is at, or "pending"; `documents` and `files` are how many it has changed.
+    """
+
+    into: str
+    result: str
+    commit: str
+    documents: int = 0
+    files: int = 0
+
+
+class _Overtaken(Exception):
+    """Somebody has changed the branch since a merge was planned; `reason` says how a write was refused."""
+
+    def __init__(self, reason: ConflictError | None = None) -> None:
+        self.reason = reason
+        super().__init__()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A merge that is planned, valid, and a commit that nothing leads to yet, with its message."""
+
+    plan: Plan
+    commit: str
+    message: str
+    changed: tuple[Document, ...]
+    documents: int
+
+    @property
+    def sides(self) -> Sides:
+        """The commits that are merged."""
+        return self.plan.sides
+
+    def told(self, into: str, commit: str) -> Merge:
+        """What is told of it when it is made."""
+        result = "fast-forward" if self.sides.is_forward else "merge"
+        return Merge(into, result, commit, self.documents, len(self.plan.outcomes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a merge as a write of the site takes them."""
+
+    ready: _Ready
+    changeset: Changeset
+    joined: Joined
+
+
+class Merger:
+    """Merges the branches of a site. Safe to use from many threads, and beside other processes."""
+
+    def __init__(self, past: PastStates, branches: Branches) -> None:
+        self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
+        self._lock = threading.Lock()  # Threads wait for each other instead of planning in vain.
+
+    def merge(self, request: MergeRequest, today: Settings) -> Merge:
+        """Make a merge, all of it or nothing.
+
+        Raises NotFoundError, ForbiddenError, ConflictError, UnmergedError for what both branches have
+        changed, ValidationError for what the schema does not allow, StorageError and BusyError.
+        """
+        served = self.branches.served()
+        into = request.into or served
+        theirs = self.branches.get(request.name).commit
+        if not into:
+            raise ConflictError("No branch is checked out; name one to merge into")
+        if into == request.name:
+            raise ValidationError("A branch can't be merged into itself")
+        if into != served and self.branches.get(into).worktree:
+            raise ConflictError(f'The branch "{into}" is checked out in another folder; merge it there')
+        make = self._into_served if into == served else self._into_other
+        reason: ApiError = BusyError(_OVERTAKEN)
+        with self._lock:
+            for _ in range(TRIES):
+                try:
+                    return make(request, into, theirs, today)
+                except _Overtaken as error:
+                    reason = error.reason or reason
+        raise reason
+
+    # --- what it comes to ------------------------------------------------------------------------------
+
+    def _ready(self, request: MergeRequest, sides: Sides, files: Changeset, today: Settings) -> _Ready:
+        """Plan a merge, make its commit, and hold that against the rules. Raises what `merge` raises."""
+        planner = Planner(self.past, request.actor, today, request.resolution)
+        plan = planner.plan(sides, files)
+        names = [f"{d.type.singular}/{d.any.document_id}" for d in plan.documents.values() if d.action]
+        names += [f"upload/{key}" for path in plan.outcomes if (key := media_key(path))]
+        message = with_trailers(self._said(request), request.by.actor, names)
+        commit = self._commit(plan, message, request.by, today)
+        try:
+            before, after = self.past.at(sides.ours), self.past.at(commit)
+        except ConflictError as error:
+            cause = error.__cause__
+            reason = str(cause) if isinstance(cause, SetupError) else error.message
+            raise ConflictError(f"What the merge comes to is broken: {reason}") from error
+        require_valid(before, after)
+        changed, gone = dict(differing(after, before)), dict(differing(before, after))
+        return _Ready(plan, commit, message, tuple(changed.values()), len({*changed, *gone}))
+
+    def _said(self, request: MergeRequest) -> str:
+        into = f" into {request.into}" if request.into not in ("", self.branches.served()) else ""
+        return cleaned(request.by.message) or cleaned(f"Merge branch {request.name}{into}")
+
+    def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
+        """The commit of a plan: theirs where that has all of ours."""
+        sides = plan.sides
+        if sides.is_forward:
+            return sides.theirs
+        committer = Person.of(today.committer)
+        signed = Signed(message, Person(by.name, by.email or committer.email), committer)
+        files = {path: _content(outcome) for path, outcome in plan.outcomes.items()}
+        return make_commit(self.root, (sides.ours, sides.theirs), files, signed)
+
+    # --- into a branch that is not checked out ---------------------------------------------------------
+
+    def _into_other(self, request: MergeRequest, into: str, theirs: str, today: Settings) -> Merge:
+        sides = sides_of(self.root, branch_commit(self.root, into), theirs)
+        if sides.is_merged:
+            return Merge(into, "nothing", sides.ours)
+        files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
+        ready = self._ready(request, sides, Changeset(self.root, files), today)
+        self._move(into, sides, ready.commit)
+        return ready.told(into, ready.commit)
+
+    def _move(self, into: str, sides: Sides, commit: str) -> None:
+        if not move_branch(self.root, into, commit, sides.ours, "merge"):
+            raise _Overtaken()
+
+    # --- into the branch that is served ----------------------------------------------------------------
+
+    def _into_served(self, request: MergeRequest, into: str, theirs: str, today: Settings) -> Merge:
+        self.site.committer.flush()
+        sides = sides_of(self.root, head_commit(self.root), theirs)
+        if sides.is_merged:
+            return Merge(into, "nothing", sides.ours)
+        ready = self._ready(request, sides, Changeset(self.root), today)
+        self._refuse_uncommitted(ready.plan.outcomes)
+        with tempfile.TemporaryDirectory(prefix="merge-", dir=self.root / FOLDER) as folder:
+            files = self._files(ready, Path(folder), request.by, today)
+            if not files.changeset.writes():  # Both have changed the same: only the commit is new.
+                commit = files.joined.ready
+                self._move(into, sides, commit)
+            else:
+                commit = self._write(files, request.by)
+        self.site.refresh()
+        return ready.told(into, commit)
+
+    def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
+        """Raise ConflictError where a file of a merge has changes that are in no commit."""
+        try:
+            found = sorted(uncommitted_paths(self.root, list(outcomes))) if outcomes else []
+        except CommitError as error:
+            raise ConflictError(f"The merge can't be made: {error}") from error
+        if found:
+            more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+            names = ", ".join(found[:_MOST_NAMED])
+            raise ConflictError(f"Commit {names}{more} first: the merge changes the same", {"paths": found})
+
+    def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
+        """The files of a merge for the working tree, and its commit as hooks and filters would have it.
+
+        Raises ConflictError where a hook refuses it, or git is busy.
+        """
+        changeset, sides = Changeset(self.root), ready.sides
+        staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, Staged)}
+        written = write_files(self.root, staged, folder) if staged else {}
+        claimed = {document.path for document in ready.changed}
+        for path, outcome in ready.plan.outcomes.items():
+            if outcome is None:
+                changeset.delete(path)
+            elif isinstance(outcome, str):
+                changeset.put(path, outcome)
+            elif path in claimed:
+                changeset.put(path, written[path].read_bytes().decode())
+            else:
+                changeset.put_file(path, written[path])
+        writes = changeset.writes()
+        committer, now = Person.of(today.committer), int(time.time())
+        author = Person(by.name, by.email or committer.email)
+        contents = {write.path: write.data if write.source is None else write.source for write in writes}
+        forward = sides.theirs if sides.is_forward else ""
+        parents = {"base": sides.ours, "joins": sides.theirs, "ready": forward}
+        new = NewCommit(contents, ready.message, author, now, committer, now, **parents)
+        try:
+            commit = self.site.committer.prepare(new)
+        except CommitError as error:
+            raise ConflictError(f"The merge can't be committed: {error}") from error
+        return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
+
+    def _write(self, files: _Files, by: Authorship) -> str:
+        """Put the files in place and commit them; what the answer says of the commit."""
+        message = files.ready.message.rpartition("\n\nQuire-Actor: ")[0]
+        signed = Authorship(by.actor, by.name, by.email, message, joined=_joined)
+        try:
+            _, _, commit = self.site.write_as(signed, self._put, files)
+        except ConflictError as error:  # Somebody has edited one of the files meanwhile.
+            raise _Overtaken(error) from error
+        return commit
+
+    def _put(self, files: _Files, context: Context) -> _Files:
+        """Put the files into a write of the site, where they still fit it."""
+        ready, head = files.ready, head_commit(self.root)
+        ours, outcomes = ready.sides.ours, ready.plan.outcomes
+        if head != ours:
+            moved = changed_files(self.root, ours, head).keys()
+            if ready.sides.is_forward or not moved.isdisjoint(outcomes) or any(map(is_configuration, moved)):
+                raise _Overtaken()
+        if not any(map(is_configuration, outcomes)):
+            require_fit(ready.changed, context.snapshot, outcomes)
+        context.changeset.adopt(files.changeset)
+        return files
+
+
+def _joined(files: Any) -> Joined:
+    joined: Joined = files.joined
+    return joined
+
+
+def _content(outcome: Outcome) -> bytes | Staged | None:
+    return outcome.encode() if isinstance(outcome, str) else outcome

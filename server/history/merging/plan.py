@@ -1,0 +1,209 @@
+"""What a merge comes to: for each file that it changes, its text, or what git has of it already."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.config.model import Settings
+from server.documents.merge.merge import Merged
+from server.documents.timestamps import now
+from server.errors import ConflictError, ForbiddenError, SetupError
+from server.history.commit_files import configuration_files, read_configuration
+from server.history.merging.check import require_merge
+from server.history.merging.conflicts import Resolution, Unmerged
+from server.history.merging.documents import (
+    Key,
+    Three,
+    Version,
+    chosen,
+    documents_in,
+    name_of,
+    write_merged,
+)
+from server.history.merging.sides import File, Sides, files_of, read_files
+from server.history.past import PastState, PastStates
+from server.history.viewer import Viewer
+from server.schema.model import Schema
+from server.site.site import State
+from server.storage.changeset import Changeset
+from server.storage.git.merge_file import merge_text
+from server.storage.git.repository import Staged
+from server.storage.git.times import CommitTimes
+from server.storage.git.tree import Blob, write_blob
+from server.storage.store import Store
+from server.write.context import Context, Values
+from server.write.faults import error_of
+from server.write.passwords import hash_passwords
+from server.write.validate import Validator
+from server.write.write import Writer
+
+Outcome = str | Staged | None  # the text of a file, what git has of it, or None where it is gone
+
+
+@dataclass(slots=True)
+class Plan:
+    """The files that a merge changes in what it is merged into, and the documents among them."""
+
+    sides: Sides
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    documents: dict[Key, Three] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans the merges that somebody asks for; it writes nothing but objects of git."""
+
+    past: PastStates
+    actor: Actor
+    today: Settings
+    resolution: Resolution
+
+    @property
+    def root(self) -> Path:
+        """The folder of the site."""
+        return self.past.site.root
+
+    def plan(self, sides: Sides, changeset: Changeset) -> Plan:
+        """What a merge comes to; `changeset` reads the files of ours.
+
+        Raises ForbiddenError, ConflictError, UnmergedError for what both have changed, and ValidationError
+        where something is resolved that is no conflict.
+        """
+        plan, unmerged = Plan(sides), Unmerged(self.resolution)
+        files, before = files_of(self.root, sides), self.past.at(sides.ours)
+        schema, settings = self._configuration(plan, files, before, unmerged)
+        store = Store(self.root, schema, settings, CommitTimes().timestamps)
+        plan.documents = documents_in(store, files)
+        paths = {path for three in plan.documents.values() for path in three.paths}
+        others = {path: file for path, file in files.items() if path not in paths}
+        require_merge(self.actor, plan.documents, others)
+        snapshot = replace(before.state.snapshot, schema=schema)
+        context = Context(snapshot, settings, store, changeset, now())
+        for key, three in plan.documents.items():
+            if three.action:
+                self._add_document(plan, context, unmerged, (key, three), files)
+        for path, file in others.items():
+            if path not in plan.outcomes and not file.is_merged:
+                self._add_file(plan, unmerged, path, file)
+        unmerged.require_known()
+        unmerged.require_none(Viewer(self.actor, State(settings, schema, snapshot)))
+        return plan
+
+    def _configuration(
+        self, plan: Plan, files: Mapping[str, File], before: PastState, unmerged: Unmerged
+    ) -> tuple[Schema, Settings]:
+        """The schema and settings that the merge comes to. Raises ForbiddenError and ConflictError."""
+        names = {path: Blob("", 0) for path in files}
+        changed = [path for path in configuration_files(names) if not files[path].is_merged]
+        if not changed:
+            return before.state.schema, before.state.settings
+        if not self.actor.everything:
+            raise ForbiddenError()
+        for path in changed:
+            self._add_file(plan, unmerged, path, files[path])
+        blobs = dict(before.known.blobs)
+        for path in changed:
+            outcome = plan.outcomes.get(path, files[path].ours)
+            blobs.pop(path, None)
+            if isinstance(outcome, str):
+                blobs[path] = Blob(write_blob(self.root, outcome.encode()), len(outcome))
+            elif outcome:
+                blobs[path] = Blob(outcome.id, 0)
+        try:
+            found = read_configuration(self.root, blobs)
+        except SetupError as error:
+            raise ConflictError(f"What the merge comes to is broken: {error}") from error
+        return found.schema, found.settings
+
+    # --- files -----------------------------------------------------------------------------------------
+
+    def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
+        """What a file comes to that is no document: a text by line, all else as one side has it."""
+        if file.is_theirs:
+            plan.outcomes[path] = file.theirs
+            return
+        text = self._merged_text(file)
+        if text is not None:
+            plan.outcomes[path] = text
+        elif unmerged.side_of_file(path) == "theirs":
+            plan.outcomes[path] = file.theirs
+
+    def _merged_text(self, file: File) -> str | None:
+        """The text with the lines that both sides have changed; None where there is none."""
+        sides = (file.base, file.ours, file.theirs)
+        read = read_files(self.root, sides)
+        data = [read.get(side.id) if side else None for side in sides]
+        try:
+            base, ours, theirs = (one.decode() for one in data if one is not None and b"\0" not in one)
+        except ValueError:  # One is missing, no text, or not UTF-8.
+            return None
+        return merge_text(base, ours, theirs)
+
+    # --- documents -------------------------------------------------------------------------------------
+
+    def _add_document(
+        self,
+        plan: Plan,
+        context: Context,
+        unmerged: Unmerged,
+        found: tuple[Key, Three],
+        files: Mapping[str, File],
+    ) -> None:
+        """What the files of a document come to."""
+        (key, three), ours, theirs = found, found[1].ours, found[1].theirs
+        merged = three.merged()
+        if merged.conflicts:
+            name = name_of(key, three.type)
+            choices = unmerged.choices(key, name, three, merged.conflicts)
+            if choices is None:
+                return
+            values = self._resolved(context, three, merged, choices)
+        else:
+            values = merged.values
+        outcomes: dict[str, Outcome] = dict(write_merged(context, three, values))
+        if theirs and outcomes.get(theirs.path) == theirs.data.decode():
+            outcomes[theirs.path] = files[theirs.path].theirs
+        new = [path for path, outcome in outcomes.items() if outcome is not None and not _is_of(ours, path)]
+        taken = [path for path in new if path in files and files[path].ours and not self._leaves(plan, path)]
+        if any(unmerged.side_of_file(path) != "theirs" for path in taken):
+            return  # Ours has another document there.
+        for path, outcome in outcomes.items():
+            if outcome is not None or plan.outcomes.get(path) is None:
+                plan.outcomes[path] = outcome
+
+    def _leaves(self, plan: Plan, path: str) -> bool:
+        """Whether what ours has at a path is deleted or renamed by the merge."""
+        held = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
+        return any(three.theirs is None or three.theirs.path != path for three in held)
+
+    def _resolved(
+        self,
+        context: Context,
+        three: Three,
+        merged: Merged,
+        choices: tuple[dict[str, str], dict[str, Any]],
+    ) -> Values | None:
+        """The values of a document whose conflicts are resolved. Raises ValidationError."""
+        sides, given = choices
+        values = chosen(three, merged, sides)
+        if values is None or not given:
+            return values
+        type_, actor = three.type, self.actor
+        [data] = hash_passwords(context.snapshot.schema, [(type_, given)])
+        settings = context.settings
+        locales = tuple(dict.fromkeys((settings.default_locale, *settings.locales)))
+        validator = Validator(
+            context.snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor)
+        )
+        change = validator.change(type_, data, values)
+        if change.faults:
+            raise error_of(list(change.faults))
+        cleared = {**values, **dict.fromkeys(change.links, ())}
+        return Writer(context).merged(type_, three.any.document_id, cleared, change)
+
+
+def _is_of(version: Version | None, path: str) -> bool:
+    return version is not None and version.path == path

@@ -1,0 +1,100 @@
+"""The three sides of a merge, and the files that two branches have changed since they parted."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.errors import ConflictError, LimitError
+from server.paths import FOLDER
+from server.storage.git.branches import merge_base
+from server.storage.git.repository import Staged
+from server.storage.git.tree import changed_files, read_named
+from server.storage.read import MAX_BYTES
+
+MOST_FILES = 5000  # that a branch has changed
+_PLAIN = ("100644", "100755")
+BY_HAND = "merge the branch with git"
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Three commits: `ours` is what is merged into, `theirs` what is merged, `base` the last in both."""
+
+    base: str
+    ours: str
+    theirs: str
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether everything of theirs is in ours already."""
+        return self.base == self.theirs
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether ours has nothing that is not in theirs as well."""
+        return self.base == self.ours
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a side has changed, as each of the three has it; None where it is not there."""
+
+    base: Staged | None
+    ours: Staged | None
+    theirs: Staged | None
+
+    @property
+    def is_theirs(self) -> bool:
+        """Whether the branch alone has changed it."""
+        return self.ours == self.base and self.theirs != self.base
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.theirs in (self.base, self.ours)
+
+
+def sides_of(root: Path, ours: str, theirs: str) -> Sides:
+    """The sides of a merge of one commit into another. Raises ConflictError where nothing is in both."""
+    base = merge_base(root, ours, theirs)
+    if not base:
+        raise ConflictError("The branches have no commit in common")
+    return Sides(base, ours, theirs)
+
+
+def files_of(root: Path, sides: Sides) -> dict[str, File]:
+    """The files that either side has changed, by path relative to the site.
+
+    Raises ConflictError for what is left to git: links, modes, files outside of the site or of its state, and
+    LimitError for too many.
+    """
+    mine, other = (changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs))
+    if len(other) > MOST_FILES:
+        raise LimitError(f"The branch changes more than {MOST_FILES:,} files; {BY_HAND}", "files")
+    for path, (before, after) in other.items():
+        _refuse_odd(path, before, after)
+    files = {}
+    for path in {**other, **mine}:
+        base = (mine.get(path) or other[path])[0]
+        files[path] = File(base, mine.get(path, (base, base))[1], other.get(path, (base, base))[1])
+    return {path: file for path, file in files.items() if not path.startswith("../")}
+
+
+def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
+    """Raise ConflictError for a change of a file that is not one of its contents alone."""
+    modes = {file.mode for file in (before, after) if file}
+    if path.startswith("../"):
+        raise ConflictError(f"The branch changes {path.removeprefix('../')}, outside of the site; {BY_HAND}")
+    if path.split("/")[0] == FOLDER:
+        raise ConflictError(f"The branch changes {path}, which is the server's own; {BY_HAND}")
+    if not modes <= set(_PLAIN):
+        raise ConflictError(f"{path} is a link or a repository of its own; {BY_HAND}")
+    if modes != {"100644"} and not (before and after and before.mode == after.mode):
+        raise ConflictError(f"The branch changes whether {path} can be executed; {BY_HAND}")
+
+
+def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
+    """What is in some files, by their ids in git; of those alone that are not too large to be documents."""
+    ids = sorted({file.id for file in files if file})
+    read = zip(ids, read_named(root, ids, MAX_BYTES), strict=True)
+    return {id_: data for id_, data in read if data is not None}

@@ -1,0 +1,836 @@
+"""POST /branches/NAME/merge: into the branch that is served, and into another one."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from server.history.merging import merge as merging
+from tests.git import commit_all, git
+from tests.sites import STRING, Answer, Api, collection, component, make, relation, write
+from tests.torture import SEED
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+STRIDE = 9  # of the steps at which a process is killed
+FILES = {
+    "site.yaml": "search: {index: false}\n",
+    ".gitignore": ".quire/\n",
+    "README.md": "First\n\nSecond\n\nThird\n",
+    **component("page.block", {"heading": STRING, "text": STRING}),
+    **collection("tag", {"name": STRING}),
+    **collection(
+        "note",
+        {
+            "title": {"type": "string", "required": True},
+            "slug": {"type": "uid"},
+            "summary": STRING,
+            "number": {"type": "integer"},
+            "body": {"type": "richtext"},
+            "tags": relation("manyToMany", "tag"),
+            "blocks": {"type": "component", "component": "page.block", "repeatable": True},
+        },
+        drafts=True,
+    ),
+    "content/tags/sea.yaml": "name: Sea\n",
+    "content/tags/sky.yaml": "name: Sky\n",
+    "content/tags/fog.yaml": "name: Fog\n",
+    "content/notes/one.md": "---\n# A comment\ntitle: One\nslug: one\nsummary: Short\ntags: [sea]\n"
+    "blocks:\n  - heading: A\n    text: a\n  - heading: B\n    text: b\n---\nThe harbour.\n\nThe quay.\n",
+    "content/notes/two.md": "---\ntitle: Two\n---\nText.\n",
+}
+
+
+def serve(root: Path, files: dict[str, str | bytes] | None = None) -> Api:
+    write(root, {**FILES, **(files or {})})
+    commit_all(root)
+    git(root, "branch", "next")
+    return make(root, {})
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    made = serve(tmp_path)
+    yield made
+    made.accounts.close()
+
+
+def head(api: Api, name: str = "main") -> str:
+    return git(api.root, "rev-parse", name).strip()
+
+
+def parents(api: Api, name: str = "main") -> list[str]:
+    return git(api.root, "log", "-1", "--format=%P", name).split()
+
+
+def merge(api: Api, name: str = "next", who: str = "full", headers: Any = None, **body: Any) -> Answer:
+    return api.ask("POST", f"/branches/{name}/merge", who, json=body, headers=headers or {})
+
+
+def commit(api: Api, name: str, files: dict[str, str | bytes | None], message: str = "change") -> None:
+    """Commit files on a branch by hand, in a worktree of its own if it is not checked out."""
+    here = git(api.root, "symbolic-ref", "--short", "HEAD").strip() == name
+    folder = api.root if here else api.root.with_name(f"{api.root.name}-worktree")
+    if not here:
+        git(api.root, "worktree", "add", "-q", str(folder), name)
+    write(folder, {path: text for path, text in files.items() if text is not None})
+    for path in [path for path, text in files.items() if text is None]:
+        (folder / path).unlink()
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", message)
+    if here:
+        api.site.refresh()
+    else:
+        git(api.root, "worktree", "remove", "--force", str(folder))
+
+
+def clean(api: Api) -> None:
+    """Nothing is left to commit, and nothing of ours is left in the repository or beside it."""
+    assert git(api.root, "status", "--porcelain") == ""
+    git(api.root, "fsck", "--strict")
+    assert not list(api.root.glob(".git/*.lock")) + list(api.root.glob(".git/quire-*"))
+    assert not list(api.root.glob(".quire/merge-*")) + list(api.root.glob(".quire/commits/*.kept"))
+    assert "refs/quire" not in git(api.root, "for-each-ref")
+
+
+def both(api: Api, ours: dict[str, Any], theirs: dict[str, Any], name: str = "one") -> None:
+    """Change a note on both branches, and commit."""
+    assert api.put(f"/api/notes/{name}", ours).status == 200
+    git(api.root, "commit", "-qam", "ours")
+    api.site.refresh()
+    assert api.put(f"/api/notes/{name}?branch=next", theirs).status == 200
+
+
+def test_a_branch_is_merged_and_served_at_once(api: Api) -> None:
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    before, theirs = head(api), head(api, "next")
+    made = merge(api)
+    assert made.data == {
+        "branch": "next", "into": "main", "result": "merge", "commit": head(api), "documents": 1, "files": 1
+    }  # fmt: skip
+    assert made.headers["Quire-Commit"] == head(api)
+    assert parents(api) == [before, theirs]
+    said = "Merge branch next\n\nQuire-Actor: token:full\nQuire-Document: note/one\n\n"
+    assert git(api.root, "log", "-1", "--format=%an %ae %cn|%B") == f"full quire@localhost Quire|{said}"
+    note = api.get("/api/notes/one").data
+    assert (note["title"], note["summary"]) == ("Ours", "Theirs")
+    assert "# A comment" in api.read("content/notes/one.md")
+    assert not api.site.seems_changed()
+    clean(api)
+
+
+def test_what_is_in_already_is_said_to_be(api: Api) -> None:
+    before = head(api)
+    assert merge(api).data["result"] == "nothing"
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    assert merge(api).data["result"] == "merge"
+    after = head(api)
+    assert merge(api).data == {
+        "branch": "next", "into": "main", "result": "nothing", "commit": after, "documents": 0, "files": 0
+    }  # fmt: skip
+    assert head(api) == after != before
+
+
+def test_a_branch_that_has_all_of_what_is_served_is_moved_to(api: Api) -> None:
+    api.put("/api/notes/one?branch=next", {"title": "Theirs"})
+    new = api.post("/api/notes?branch=next", {"title": "New"}).data["documentId"]
+    api.ask("DELETE", "/api/notes/two?branch=next")
+    made = merge(api)
+    assert (made.data["result"], made.data["commit"], made.data["documents"]) == (
+        "fast-forward",
+        head(api, "next"),
+        3,
+    )
+    assert head(api) == head(api, "next")
+    assert sorted(api.get("/api/notes").ids) == sorted(["one", new])
+    clean(api)
+
+
+def test_each_kind_of_value_is_merged(api: Api) -> None:
+    ours = {
+        "tags": {"connect": ["sky"]},
+        "body": "The old harbour.\n\nThe quay.",
+        "blocks": [{"heading": "A", "text": "ours"}, {"heading": "B", "text": "b"}],
+    }
+    theirs = {
+        "tags": {"connect": ["fog"]},
+        "body": "The harbour.\n\nThe new quay.",
+        "blocks": [{"heading": "A", "text": "a"}, {"heading": "B", "text": "b"}, {"heading": "C"}],
+    }
+    both(api, ours, theirs)
+    assert merge(api).status == 200
+    note = api.get("/api/notes/one?populate=*").data
+    assert {tag["documentId"] for tag in note["tags"]} == {"sea", "sky", "fog"}
+    assert note["body"] == "The old harbour.\n\nThe new quay."
+    assert [(b["heading"], b["text"]) for b in note["blocks"]] == [("A", "ours"), ("B", "b"), ("C", None)]
+    clean(api)
+
+
+def test_a_conflict_is_told_and_resolved(api: Api) -> None:
+    both(api, {"title": "Ours", "number": 1, "summary": "s"}, {"title": "Theirs", "number": 2, "body": "b"})
+    before = head(api)
+    refused = merge(api)
+    assert (refused.status, refused.error["name"]) == (409, "ConflictError")
+    assert refused.error["details"] == {
+        "conflicts": [
+            {
+                "document": "note/one/en",
+                "type": "note",
+                "documentId": "one",
+                "locale": "en",
+                "status": "published",
+                "attributes": {
+                    "title": {"paths": [["title"]], "base": "One", "ours": "Ours", "theirs": "Theirs"},
+                    "number": {"paths": [["number"]], "base": None, "ours": 1, "theirs": 2},
+                },
+            }
+        ],
+        "files": [],
+        "total": 1,
+    }
+    assert (head(api), git(api.root, "status", "--porcelain")) == (before, "")
+    half = merge(api, resolve={"documents": {"note/one/en": {"title": "ours"}}})
+    assert [*half.error["details"]["conflicts"][0]["attributes"]] == ["number"]
+    made = merge(api, resolve={"documents": {"note/one/en": {"title": "ours", "number": {"value": 3}}}})
+    assert made.status == 200
+    note = api.get("/api/notes/one").data
+    assert (note["title"], note["number"], note["summary"], note["body"]) == ("Ours", 3, "s", "b")
+    clean(api)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_whole_document_is_resolved_as_one_side_has_it(api: Api, side: str) -> None:
+    both(api, {"title": "ours", "number": 1, "summary": "s"}, {"title": "theirs", "number": 2, "body": "b"})
+    assert merge(api, resolve={"documents": {"note/one/en": side}}).status == 200
+    note = api.get("/api/notes/one").data
+    number = {"ours": 1, "theirs": 2}[side]
+    assert (note["title"], note["number"], note["summary"], note["body"]) == (side, number, "s", "b")
+
+
+def test_a_conflict_inside_of_a_component_leaves_the_rest(api: Api) -> None:
+    def blocks(first: str, second: str) -> dict[str, Any]:
+        return {"blocks": [{"heading": "A", "text": first}, {"heading": "B", "text": second}]}
+
+    both(api, blocks("ours", "b"), blocks("theirs", "both"))
+    told = merge(api).error["details"]["conflicts"][0]["attributes"]["blocks"]
+    assert told["paths"] == [["blocks", "0", "text"]]
+    assert merge(api, resolve={"documents": {"note/one/en": {"blocks": "ours"}}}).status == 200
+    found = api.get("/api/notes/one?populate=*").data["blocks"]
+    assert [b["text"] for b in found] == ["ours", "both"]
+
+
+@pytest.mark.parametrize(
+    "resolve",
+    [
+        {"documents": {"note/two/en": "ours"}},
+        {"documents": {"note/one/en": {"title": "ours", "summary": "ours"}}},
+        {"documents": {"note/one/en": {"title": "our"}}},
+        {"documents": {"note/one/en": {"title": {"value": 1, "more": 2}}}},
+        {"documents": {"note/one/en": {"title": {"value": {"a": 1}}}}},
+        {"documents": ["note/one/en"]},
+        {"files": {"README.md": "ours"}},
+        {"files": {"README.md": {"value": "x"}}},
+        {"document": {}},
+        "ours",
+    ],
+)
+def test_a_resolution_of_no_conflict_is_refused(api: Api, resolve: Any) -> None:
+    both(api, {"title": "Ours"}, {"title": "Theirs"})
+    before = head(api)
+    assert merge(api, resolve=resolve).status == 400
+    assert head(api) == before
+
+
+@pytest.mark.parametrize("body", [{"onto": "main"}, {"into": 1}, {"message": 1}, {"message": "x" * 10_001}])
+def test_a_body_that_says_something_else_is_refused(api: Api, body: dict[str, Any]) -> None:
+    assert merge(api, **body).status == 400
+    assert api.ask("POST", "/branches/next/merge", json=[1]).status == 400
+
+
+def test_deleted_on_one_side_and_changed_on_the_other(api: Api) -> None:
+    api.ask("DELETE", "/api/notes/one")
+    git(api.root, "commit", "-qam", "ours")
+    api.site.refresh()
+    api.put("/api/notes/one?branch=next", {"title": "Theirs"})
+    api.ask("DELETE", "/api/notes/two?branch=next")  # not changed here: simply deleted
+    refused = merge(api)
+    [told] = refused.error["details"]["conflicts"]
+    assert (refused.status, told["document"], told["deleted"]) == (409, "note/one/en", "ours")
+    assert merge(api, resolve={"documents": {"note/one/en": "theirs"}}).status == 200
+    assert api.get("/api/notes").ids == ["one"]
+    assert api.get("/api/notes/one").data["title"] == "Theirs"
+    clean(api)
+
+
+def test_changed_here_and_deleted_in_the_branch(api: Api) -> None:
+    api.put("/api/notes/one", {"title": "Ours"})
+    git(api.root, "commit", "-qam", "ours")
+    api.site.refresh()
+    api.ask("DELETE", "/api/notes/one?branch=next")
+    assert merge(api).error["details"]["conflicts"][0]["deleted"] == "theirs"
+    assert merge(api, resolve={"documents": {"note/one/en": "ours"}}).status == 200
+    assert api.get("/api/notes/one").data["title"] == "Ours"
+    clean(api)
+
+
+def test_made_on_both_sides(api: Api) -> None:
+    commit(api, "main", {"content/tags/new.yaml": "name: Same\n", "content/tags/odd.yaml": "name: Ours\n"})
+    commit(api, "next", {"content/tags/new.yaml": "name: Same\n", "content/tags/odd.yaml": "name: Theirs\n"})
+    [told] = merge(api).error["details"]["conflicts"]
+    assert told["document"] == "tag/odd/en"
+    assert told["attributes"]["name"] == {
+        "paths": [["name"]], "base": None, "ours": "Ours", "theirs": "Theirs"
+    }  # fmt: skip
+    assert merge(api, resolve={"documents": {"tag/odd/en": "theirs"}}).status == 200
+    assert api.get("/api/tags/odd").data["name"] == "Theirs"
+    clean(api)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_two_documents_in_one_file(api: Api, side: str) -> None:
+    ids = {"ours": api.post("/api/notes", {"title": "Ours", "slug": "same"}).data["documentId"]}
+    git(api.root, "add", "-A")
+    git(api.root, "commit", "-qm", "ours")
+    api.site.refresh()
+    made = api.post("/api/notes?branch=next", {"title": "Theirs", "slug": "same"})
+    ids["theirs"] = made.data["documentId"]
+    assert merge(api).error["details"]["files"] == ["content/notes/same.md"]
+    assert merge(api, resolve={"files": {"content/notes/same.md": side}}).status == 200
+    assert sorted(api.get("/api/notes").ids) == sorted(["one", "two", ids[side]])
+    clean(api)
+
+
+def test_uncommitted_documents_count_when_it_is_validated(api: Api) -> None:
+    api.put("/api/notes/one", {"slug": "same"})
+    api.put("/api/notes/two?branch=next", {"slug": "same"})
+    assert merge(api).error["details"]["errors"][0]["path"] == ["note/two/en", "slug"]
+
+
+def test_both_have_changed_the_same(api: Api) -> None:
+    both(api, {"title": "Same"}, {"title": "Same"}, "two")
+    commit(api, "main", {"content/notes/two.md": git(api.root, "show", "next:content/notes/two.md")})
+    before, theirs = head(api), head(api, "next")
+    made = merge(api)
+    assert (made.data["result"], made.data["documents"], made.data["files"]) == ("merge", 0, 0)
+    assert parents(api) == [before, theirs]
+    clean(api)
+
+
+def test_drafts_are_versions_of_their_own(api: Api) -> None:
+    api.put("/api/notes/one?status=draft", {"title": "Draft"})
+    git(api.root, "add", "-A")
+    git(api.root, "commit", "-qm", "ours")
+    api.site.refresh()
+    api.put("/api/notes/one?branch=next&status=draft", {"title": "Other"})
+    assert merge(api).error["details"]["conflicts"][0]["document"] == "note/one/en/draft"
+    assert merge(api, resolve={"documents": {"note/one/en/draft": "ours"}}).status == 200
+    assert api.get("/api/notes/one?status=draft").data["title"] == "Draft"
+    assert api.get("/api/notes/one").data["title"] == "One"
+
+
+def test_a_document_that_was_renamed_is_followed(api: Api) -> None:
+    text = api.read("content/notes/one.md").replace("title: One", "documentId: one\ntitle: One")
+    commit(api, "main", {"content/notes/one.md": text})
+    git(api.root, "branch", "-f", "next")
+    commit(api, "next", {"content/notes/one.md": None, "content/notes/moved.md": text})
+    commit(api, "main", {"content/notes/one.md": text.replace("Short", "Shorter")})
+    assert merge(api).status == 200
+    assert api.get("/api/notes/one").data["summary"] == "Shorter"
+    assert "Shorter" in api.read("content/notes/moved.md")
+    assert not (api.root / "content/notes/one.md").exists()
+    clean(api)
+
+
+# --- what is no document ---------------------------------------------------------------------------------
+
+
+def test_files_of_any_kind_are_taken(api: Api) -> None:
+    picture = bytes(range(256)) * 40
+    commit(api, "main", {"README.md": FILES["README.md"].replace("First", "1st")})
+    files = {"content/uploads/a/b.bin": picture, "content/uploads/a/b.bin.yaml": "caption: Bytes\n"}
+    readme = FILES["README.md"].replace("Third", "3rd")
+    commit(api, "next", {**files, "README.md": readme, "tools/x.py": "pass\n"})
+    assert merge(api).status == 200
+    assert (api.root / "content/uploads/a/b.bin").read_bytes() == picture
+    assert api.read("README.md") == "1st\n\nSecond\n\n3rd\n"
+    assert api.get("/api/upload/files").body[0]["caption"] == "Bytes"
+    clean(api)
+
+
+def test_files_that_both_have_changed_are_named(api: Api) -> None:
+    commit(api, "main", {"content/uploads/a.bin": b"\0ours", "README.md": "Ours\n"})
+    commit(api, "next", {"content/uploads/a.bin": b"\0theirs", "README.md": "Theirs\n"})
+    refused = merge(api)
+    assert (refused.status, refused.error["details"]["files"]) == (
+        409,
+        ["README.md", "content/uploads/a.bin"],
+    )
+    resolve = {"files": {"README.md": "ours", "content/uploads/a.bin": "theirs"}}
+    assert merge(api, resolve=resolve).status == 200
+    assert api.read("README.md") == "Ours\n"
+    assert (api.root / "content/uploads/a.bin").read_bytes() == b"\0theirs"
+    clean(api)
+
+
+def test_a_schema_comes_with_its_documents(api: Api) -> None:
+    changed = collection("tag", {"name": STRING, "label": STRING})
+    commit(api, "next", {**changed, "content/tags/sea.yaml": "name: Sea\nlabel: Salt\n"})
+    commit(api, "main", {"content/tags/sky.yaml": "name: Blue\n", "content/tags/sea.yaml": "name: Ocean\n"})
+    assert merge(api).status == 200
+    sea = api.get("/api/tags/sea").data
+    assert (sea["name"], sea["label"]) == ("Ocean", "Salt")
+    assert api.get("/api/tags/sky").data["label"] is None
+    assert not api.site.seems_changed()
+    clean(api)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"content-types/tag.json": "{"},
+        {"site.yaml": "locales: 3\n"},
+        {"content/tags/sea.yaml": "name: [\n"},
+        {"content/tags/other.yaml": "documentId: sea\nname: Twice\n"},
+    ],
+)
+def test_what_would_break_the_site_is_refused(api: Api, files: dict[str, str]) -> None:
+    commit(api, "next", files)
+    commit(api, "main", {"content/tags/sky.yaml": "name: Blue\n"})
+    before = head(api)
+    assert merge(api).status == 409
+    assert (head(api), git(api.root, "status", "--porcelain")) == (before, "")
+    assert api.get("/api/tags/sea").data["name"] == "Sea"
+
+
+def test_what_comes_of_it_is_validated(api: Api) -> None:
+    """Neither side is wrong by itself: two documents have one value that must be unique."""
+    api.put("/api/notes/one", {"slug": "same"})
+    git(api.root, "commit", "-qam", "ours")
+    api.site.refresh()
+    api.put("/api/notes/two?branch=next", {"slug": "same"})
+    before = head(api)
+    refused = merge(api)
+    assert (refused.status, refused.error["name"]) == (400, "ValidationError")
+    [error] = refused.error["details"]["errors"]
+    assert error["path"] == ["note/two/en", "slug"]
+    assert (head(api), git(api.root, "status", "--porcelain")) == (before, "")
+
+
+def test_what_is_required_by_now_is_asked_of_what_comes(api: Api) -> None:
+    required = collection("tag", {"name": STRING, "label": {"type": "string", "required": True}})
+    known = {f"content/tags/{name}.yaml": "name: x\nlabel: y\n" for name in ("sea", "sky", "fog")}
+    commit(api, "main", {**required, **known})
+    commit(api, "next", {"content/tags/new.yaml": "name: New\n"})
+    assert merge(api).error["details"]["errors"][0]["path"] == ["tag/new/en", "label"]
+    # And where the branch has the schema, of what is there.
+    git(api.root, "branch", "other", "next~1")
+    commit(api, "other", {"content/tags/rain.yaml": "name: Rain\n"})
+    refused = merge(api, "main", into="other")
+    assert refused.error["details"]["errors"][0]["path"] == ["tag/rain/en", "label"]
+
+
+def test_a_relation_that_leads_nowhere_is_a_problem_and_no_error(api: Api) -> None:
+    both(api, {"tags": ["sea", "fog"]}, {"summary": "x"})
+    git(api.root, "branch", "-f", "next", "main~1")
+    api.ask("DELETE", "/api/tags/fog?branch=next")
+    assert merge(api).status == 200
+    assert any("fog" in problem.message for problem in api.site.problems)
+
+
+# --- beside other people ---------------------------------------------------------------------------------
+
+
+def test_uncommitted_edits_are_not_overwritten(api: Api) -> None:
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    api.put("/api/notes/two", {"title": "By hand"})
+    write(api.root, {"notes.txt": "mine\n", "content/notes/two.md": api.read("content/notes/two.md") + "\n"})
+    api.put("/api/notes/one", {"number": 7})
+    before, text = head(api), api.read("content/notes/one.md")
+    refused = merge(api)
+    assert (refused.status, refused.error["details"]["paths"]) == (409, ["content/notes/one.md"])
+    assert (head(api), api.read("content/notes/one.md")) == (before, text)
+    git(api.root, "commit", "-qm", "mine", "content/notes/one.md")
+    assert merge(api).status == 200
+    # What the merge does not touch stays as it is, uncommitted.
+    assert git(api.root, "status", "--porcelain").split("\n") == [
+        " M content/notes/two.md",
+        "?? notes.txt",
+        "",
+    ]
+
+
+def test_a_file_that_is_not_tracked_or_only_staged_is_in_the_way(api: Api) -> None:
+    commit(api, "next", {"content/tags/new.yaml": "name: Theirs\n", "content/tags/sea.yaml": "name: Sea 2\n"})
+    commit(api, "next", {"notes/ignored.txt": "theirs\n"})
+    write(api.root, {".git/info/exclude": "notes/\n", "notes/ignored.txt": "mine\n"})
+    write(api.root, {"content/tags/new.yaml": "name: Mine\n", "content/tags/sea.yaml": "name: Staged\n"})
+    git(api.root, "add", "content/tags/sea.yaml")
+    write(api.root, {"content/tags/sea.yaml": "name: Sea\n"})
+    refused = merge(api)
+    assert refused.error["details"]["paths"] == [
+        "content/tags/new.yaml", "content/tags/sea.yaml", "notes/ignored.txt"
+    ]  # fmt: skip
+    assert api.read("content/tags/new.yaml") == "name: Mine\n"
+
+
+def test_an_edit_by_hand_at_the_last_moment_is_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    before, put = head(api), merging.Merger._put
+
+    def edited(self: Any, *arguments: Any) -> Any:
+        text = api.read("content/notes/one.md").replace("One", "Hand").replace("Ours", "Hand")
+        write(api.root, {"content/notes/one.md": text})
+        return put(self, *arguments)
+
+    monkeypatch.setattr(merging.Merger, "_put", edited)
+    refused = merge(api)
+    assert (refused.status, refused.error["details"]["paths"]) == (409, ["content/notes/one.md"])
+    assert "title: Hand" in api.read("content/notes/one.md")
+    assert head(api) == before
+
+
+def test_two_merges_at_once_are_both_made(api: Api) -> None:
+    for number in range(4):
+        git(api.root, "branch", f"topic/{number}", "main")
+        assert api.post(f"/api/tags?branch=topic/{number}", {"name": f"Tag {number}"}).status == 201
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda number: merge(api, f"topic/{number}"), range(4)))
+    assert [answer.status for answer in answers] == [200] * 4
+    assert len(api.get("/api/tags").ids) == 7
+    assert git(api.root, "log", "--merges", "--format=%s").count("Merge branch topic/") == 3
+    clean(api)
+
+
+def test_a_merge_beside_commits_of_others(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody commits something else when the merge is ready: it is made on top of that."""
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    put, done = merging.Merger._put, list[str]()
+
+    def beside(self: Any, *arguments: Any) -> Any:
+        if not done:
+            write(api.root, {"notes.txt": "x\n"})
+            git(api.root, "add", "notes.txt")
+            git(api.root, "commit", "-qm", "beside")
+            done.append(head(api))
+        return put(self, *arguments)
+
+    monkeypatch.setattr(merging.Merger, "_put", beside)
+    assert merge(api).status == 200
+    assert parents(api) == [done[0], head(api, "next")]
+    assert git(api.root, "diff", "--name-only", "HEAD~1", "HEAD") == "content/notes/one.md\n"
+    clean(api)
+
+
+@pytest.mark.parametrize("way", ["index.lock", "MERGE_HEAD"])
+@pytest.mark.parametrize("forward", [True, False])
+def test_nothing_is_written_while_git_is_busy(api: Api, way: str, forward: bool) -> None:
+    if not forward:
+        both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    api.put("/api/notes/one?branch=next", {"summary": "Theirs"})
+    write(api.root, {f".git/{way}": "" if way == "index.lock" else f"{head(api, 'next')}\n"})
+    os.utime(api.root / ".git" / way, (0, 0))
+    before = head(api)
+    assert merge(api).status == 409
+    (api.root / ".git" / way).unlink()
+    assert (head(api), git(api.root, "status", "--porcelain")) == (before, "")
+    assert merge(api).status == 200
+    clean(api)
+
+
+@pytest.mark.parametrize("name", ["pre-merge-commit", "commit-msg"])
+def test_a_hook_can_refuse(api: Api, name: str) -> None:
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    hook = api.root / ".git/hooks" / name
+    write(api.root, {f".git/hooks/{name}": "#!/bin/sh\necho not today >&2; exit 1\n"})
+    hook.chmod(0o755)
+    before = head(api)
+    refused = merge(api)
+    assert refused.status == 409
+    assert "not today" in refused.error["message"]
+    assert (head(api), git(api.root, "status", "--porcelain")) == (before, "")
+    hook.write_text("#!/bin/sh\nexit 0\n")
+    assert merge(api).status == 200
+    assert parents(api) == [before, head(api, "next")]
+    clean(api)
+
+
+def test_what_can_not_be_committed_any_more_is_pending(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files are in place when the index is locked: the commit is made later, with both parents."""
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    before, put = head(api), merging.Merger._put
+
+    def locking(self: Any, *arguments: Any) -> Any:
+        write(api.root, {".git/index.lock": ""})
+        os.utime(api.root / ".git/index.lock", (0, 0))
+        return put(self, *arguments)
+
+    monkeypatch.setattr(merging.Merger, "_put", locking)
+    made = merge(api)
+    assert (made.status, made.data["commit"], made.headers["Quire-Commit"]) == (200, "pending", "pending")
+    assert api.get("/api/notes/one").data["summary"] == "Theirs"
+    assert head(api) == before
+    (api.root / ".git/index.lock").unlink()
+    api.site.committer.commit_due()
+    assert parents(api) == [before, head(api, "next")]
+    clean(api)
+
+
+def test_at_every_step_a_process_is_killed(api: Api) -> None:
+    """What a killed process has begun another finishes: all of it is made, with its parents, or nothing."""
+    merged, first = 0, head(api)
+    for step in range(1 + SEED % STRIDE, 2000, STRIDE):
+        git(api.root, "reset", "-q", "--hard", first)
+        git(api.root, "branch", "-f", "next", first)
+        api.site.refresh()
+        api.put("/api/notes/two?branch=next", {"title": "Theirs"})
+        api.put("/api/notes/one?branch=next", {"summary": "Theirs"})
+        if step % 2:
+            commit(api, "main", {"README.md": f"{step}\n"})
+        before = head(api)
+        child = os.fork()
+        if not child:
+            _die_at(step)
+            answer = merge(api)
+            os._exit(7 if answer.status == 200 and answer.data["commit"] != "pending" else 8)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        api.site.refresh()
+        api.site.committer.commit_due()
+        api.site.refresh()
+        assert git(api.root, "status", "--porcelain", "-uno") == "", step
+        one, two = (api.get(f"/api/notes/{name}").data for name in ("one", "two"))
+        state = (one["summary"], two["title"])
+        if head(api) == before:
+            assert state == ("Short", "Two"), step
+        else:
+            assert state == ("Theirs", "Theirs"), step
+            theirs = head(api, "next")
+            assert head(api) == theirs or parents(api) == [before, theirs], step
+            merged += 1
+        if ended in (7, 8):
+            assert ended == 7
+            break
+    assert ended == 7
+    assert merged > 1
+
+
+def _die_at(step: int) -> None:
+    """End this process at one of the calls by which it changes files or runs git."""
+    left = step
+
+    def audit(event: str, arguments: Any) -> None:
+        nonlocal left
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
+        if writes or event in ("os.rename", "os.link", "os.remove", "subprocess.Popen"):
+            left -= 1
+            if not left:
+                os._exit(9)
+
+    sys.addaudithook(audit)
+
+
+# --- into other branches ---------------------------------------------------------------------------------
+
+
+def test_into_a_branch_that_is_not_checked_out(api: Api) -> None:
+    git(api.root, "branch", "other")
+    api.put("/api/notes/one?branch=next", {"title": "Next"})
+    api.put("/api/notes/one?branch=other", {"summary": "Other"})
+    before, index = head(api), (api.root / ".git/index").read_bytes()
+    parent = head(api, "other")
+    write(api.root, {"content/notes/one.md": "mine\n"})
+    made = merge(api, into="other", message="Take it over")
+    assert (made.data["into"], made.data["result"], made.data["commit"]) == (
+        "other",
+        "merge",
+        head(api, "other"),
+    )
+    assert parents(api, "other") == [parent, head(api, "next")]
+    assert git(api.root, "log", "-1", "--format=%s", "other") == "Take it over\n"
+    note = api.get("/api/notes/one?at=other").data
+    assert (note["title"], note["summary"]) == ("Next", "Other")
+    assert (head(api), (api.root / ".git/index").read_bytes()) == (before, index)
+    assert api.read("content/notes/one.md") == "mine\n"
+    assert merge(api, "other", into="next").data["result"] == "fast-forward"
+    assert head(api, "next") == head(api, "other")
+    git(api.root, "fsck", "--strict")
+
+
+def test_what_is_served_is_merged_into_a_branch(api: Api) -> None:
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    before = head(api)
+    assert merge(api, "main", into="next").data["result"] == "merge"
+    assert merge(api).data["result"] == "fast-forward"
+    assert (head(api), parents(api)[1]) == (head(api, "next"), before)
+    clean(api)
+
+
+def test_branches_that_can_not_be_merged(api: Api, tmp_path: Path) -> None:
+    assert merge(api, "none").status == 404
+    assert merge(api, into="none").status == 404
+    assert merge(api, "main").status == 400
+    git(api.root, "worktree", "add", "-q", str(tmp_path.with_name(f"{tmp_path.name}-x")), "next")
+    assert merge(api, "main", into="next").status == 409
+    assert merge(api, "next").status == 200
+    empty = git(api.root, "commit-tree", "-m", "x", git(api.root, "mktree").strip()).strip()
+    git(api.root, "branch", "apart", empty)
+    assert merge(api, "apart").status == 409
+    git(api.root, "checkout", "-q", "--detach")
+    assert merge(api, "next").status == 409
+    assert merge(api, "next", into="main").status == 200
+
+
+def test_what_is_left_to_git(api: Api) -> None:
+    folder = api.root.with_name(f"{api.root.name}-links")
+    for number, kind in enumerate(("link", "mode", "state")):
+        git(api.root, "branch", f"b{number}", "main")
+        git(api.root, "worktree", "add", "-q", str(folder), f"b{number}")
+        if kind == "link":
+            (folder / "content/tags/link.yaml").symlink_to("sea.yaml")
+        elif kind == "mode":
+            (folder / "README.md").chmod(0o755)
+        else:
+            write(folder, {".quire/jwt.key": "known"})
+        git(folder, "add", "-Af")
+        git(folder, "commit", "-qm", "x")
+        git(api.root, "worktree", "remove", "--force", str(folder))
+        refused = merge(api, f"b{number}")
+        assert (refused.status, "with git" in refused.error["message"]) == (409, True), kind
+
+
+# --- who may ---------------------------------------------------------------------------------------------
+
+
+def test_a_merge_takes_what_it_does(api: Api) -> None:
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    api.token("branch", may=["branch.merge"])
+    api.token("note", may=["note.update", "branch.update"])
+    api.token("create", may=["branch.merge", "note.create"])
+    api.token("reads", "read-only")
+    for who in ("branch", "note", "create", "reads", "public"):
+        assert merge(api, who=who).status == 403, who
+    api.token("both", may=["branch.merge", "note.update"])
+    assert merge(api, who="both").status == 200
+
+
+def test_each_file_takes_its_own_permission(api: Api) -> None:
+    branches = {
+        "media": ({"content/uploads/a.txt": "x"}, ["upload.upload"]),
+        "made": ({"content/tags/new.yaml": "name: New\n"}, ["tag.create"]),
+        "gone": ({"content/tags/fog.yaml": None}, ["tag.delete"]),
+        "draft": (
+            {"content/notes/one.draft.md": "---\ntitle: Draft\n---\n"},
+            ["note.create", "note.readDraft"],
+        ),
+    }
+    for name, (files, may) in branches.items():
+        git(api.root, "branch", name, "main")
+        commit(api, name, files)
+        for number in range(len(may)):
+            api.token(f"{name}{number}", may=["branch.merge", *may[:number]])
+            assert merge(api, name, f"{name}{number}").status == 403, (name, number)
+        api.token(name, may=["branch.merge", *may])
+        assert merge(api, name, name).status == 200, name
+    for number, path in enumerate(("site.yaml", "content-types/tag.json", "README.md", ".gitattributes")):
+        git(api.root, "branch", f"f{number}", "main")
+        commit(api, f"f{number}", {path: api.read(path) + "\n" if path in FILES else "# x\n"})
+        api.token(f"f{number}", may=["branch.merge", "upload.upload", "tag.update", "note.update"])
+        assert merge(api, f"f{number}", f"f{number}").status == 403, path
+        assert merge(api, f"f{number}").status == 200, path
+
+
+def test_a_conflict_tells_what_may_be_seen(api: Api) -> None:
+    both(api, {"title": "Ours"}, {"title": "Theirs"})
+    api.token("blind", may=["branch.merge", "note.update"])
+    [told] = merge(api, who="blind").error["details"]["conflicts"]
+    assert told["attributes"] == {"title": {"paths": [["title"]]}}
+
+
+# --- repositories ----------------------------------------------------------------------------------------
+
+
+def test_where_the_site_commits_its_writes(tmp_path: Path) -> None:
+    for number, commits in enumerate(("each", "1h")):
+        api = serve(tmp_path / str(number), {"site.yaml": f"git:\n  commit: {commits}\n"})
+        assert api.put("/api/notes/one", {"title": "Ours"}).status == 200
+        api.put("/api/notes/one?branch=next", {"summary": "Theirs"})
+        assert merge(api, headers={"Quire-Message": "Together"}).data["result"] == "merge"
+        log = git(api.root, "log", "--first-parent", "--format=%s").split("\n")[:2]
+        assert log == ["Together", 'Update note "Ours"']
+        clean(api)
+        api.accounts.close()
+
+
+def test_a_repository_of_sha256_and_a_site_in_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "other/site", FILES)
+    git(tmp_path / "other", "init", "-q", "-b", "main", "--object-format=sha256")
+    commit_all(tmp_path / "other")
+    git(tmp_path / "other", "branch", "next")
+    api = make(tmp_path / "other/site", {})
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+    assert merge(api).data["result"] == "merge"
+    assert api.get("/api/notes/one").data["summary"] == "Theirs"
+    assert git(tmp_path / "other", "status", "--porcelain") == ""
+    # What is outside of the site is left to git.
+    git(tmp_path / "other", "worktree", "add", "-q", str(tmp_path / "next"), "next")
+    write(tmp_path / "next", {"README": "x\n"})
+    git(tmp_path / "next", "add", "-A")
+    git(tmp_path / "next", "commit", "-qm", "outside")
+    assert "outside of the site" in merge(api).error["message"]
+    api.accounts.close()
+
+
+def test_filters_and_line_ends_are_those_of_a_checkout(tmp_path: Path) -> None:
+    api = serve(tmp_path, {".gitattributes": "*.rot filter=rot\n*.crlf text eol=crlf\n"})
+    git(tmp_path, "config", "filter.rot.clean", "tr a-z b-za")
+    git(tmp_path, "config", "filter.rot.smudge", "tr b-za a-z")
+    commit(api, "next", {"content/uploads/x.rot": "secret\n", "content/uploads/y.crlf": "a\r\nb\r\n"})
+    commit(api, "main", {"README.md": "x\n"})
+    assert git(tmp_path, "show", "next:content/uploads/x.rot") == "tfdsfu\n"
+    assert merge(api).status == 200
+    assert api.read("content/uploads/x.rot") == "secret\n"
+    assert api.read("content/uploads/y.crlf") == "a\r\nb\r\n"
+    clean(api)
+    api.accounts.close()
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+VALUES = {
+    "title": TEXTS,
+    "summary": TEXTS,
+    "number": st.integers(-1000, 1000),
+    "body": TEXTS,
+    "tags": st.lists(st.sampled_from(["sea", "sky", "fog"]), unique=True),
+}
+
+
+@st.composite
+def two_edits(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two changes of a note that have no attribute in common."""
+    names = draw(st.permutations(sorted(VALUES)))
+    at = draw(st.integers(1, len(names) - 1))
+    return tuple({name: draw(VALUES[name]) for name in part} for part in (names[:at], names[at:]))  # type: ignore[return-value]
+
+
+@given(edits=two_edits())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_edits_of_different_attributes_both_survive(api: Api, edits: Any) -> None:
+    ours, theirs = edits
+    git(api.root, "branch", "-f", "next", "main")
+    assert api.put("/api/notes/one?branch=next", theirs).status == 200
+    assert api.put("/api/notes/one", ours).status == 200
+    git(api.root, "commit", "-q", "--allow-empty", "-am", "ours")
+    api.site.refresh()
+    assert merge(api).status == 200
+    note = api.get("/api/notes/one?populate=tags").data
+    note["tags"] = [tag["documentId"] for tag in note["tags"]]
+    wanted = {**ours, **theirs}
+    assert json.dumps({name: note[name] for name in wanted}) == json.dumps(wanted)
+    assert git(api.root, "status", "--porcelain") == ""
