@@ -1,0 +1,181 @@
+"""(h) Event streams: what each open one takes, how soon all are told of an edit, what reads notice of it."""
+
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from bench.cases import cases
+from bench.host import HOST
+from bench.load import Requests, Result, run
+from bench.serving import Serving, quire
+from bench.sites import Sizes, article_path
+from bench.tables import count, ratio, show, size
+from server.api.serving.http_server import most_connections
+
+STREAMS, WORKERS = 2000, 2
+BATCH = 100  # clients that connect at once
+EDITS = 21
+SECONDS = 5  # of reads, in each turn
+_REQUEST = f"GET /events HTTP/1.1\r\nHost: {HOST}\r\nAccept: text/event-stream\r\n\r\n".encode()
+_EDITED = ", an edit each second"
+_KINDS = ("no streams", f"{STREAMS:,} streams", f"no streams{_EDITED}", f"{STREAMS:,} streams{_EDITED}")
+
+
+class Crowd:
+    """Clients that read event streams, all in one thread."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._port, self._selector = serving.port, selectors.DefaultSelector()
+        self._told: dict[socket.socket, int] = {}
+        self._tails: dict[socket.socket, bytes] = {}
+        self._changed = threading.Condition()
+        self._stop = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def open(self, number: int) -> None:
+        """Open so many streams, some at a time; returns when all have begun."""
+        for begun in range(0, number, BATCH):
+            for _ in range(min(BATCH, number - begun)):
+                client = socket.create_connection((HOST, self._port), timeout=10)
+                client.sendall(_REQUEST)
+                client.setblocking(False)
+                self._told[client] = 0
+                self._tails[client] = b""
+                self._selector.register(client, selectors.EVENT_READ)
+            self.wait(1)
+
+    def wait(self, events: int) -> None:
+        """Wait until each stream has told of so many events, `welcome` included. Raises RuntimeError."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: min(self._told.values()) >= events, 30):
+                raise RuntimeError(f"{sum(n < events for n in self._told.values())} streams told too little")
+
+    @property
+    def told(self) -> int:
+        """How many events the slowest stream has told of."""
+        with self._changed:
+            return min(self._told.values())
+
+    def close(self) -> None:
+        """Close all streams."""
+        self._stop = True
+        self._thread.join()
+        for client in self._told:
+            client.close()
+
+    def _read(self) -> None:
+        while not self._stop:
+            ready = self._selector.select(0.05)
+            with self._changed:
+                for key, _ in ready:
+                    self._take(key.fileobj)  # type: ignore[arg-type]
+                self._changed.notify_all()
+
+    def _take(self, client: socket.socket) -> None:
+        data = client.recv(1 << 20)
+        if not data:
+            raise RuntimeError("the server has ended a stream")
+        text = self._tails[client] + data
+        self._told[client] += text.count(b"\nevent: ")
+        self._tails[client] = text[-7:] if not text.endswith(b"\nevent: ") else b""
+
+
+def measure(root: Path, articles: int, rounds: int) -> None:
+    """Print what streams take and how soon they tell, and what reads take beside them."""
+    most_connections()  # so many files as that, this process may open too
+    sizes = Sizes(articles)
+    paths = [path for case in cases(sizes) for path in case.paths[:40]]
+    found: dict[str, list[Result]] = {kind: [] for kind in _KINDS}
+    with quire(root, WORKERS) as serving:
+        run(serving, Requests(paths), 2)
+        crowd = Crowd(serving)
+        crowd.open(2 * BATCH)  # so that both workers have loaded what they need
+        crowd.close()
+        before = _memory(serving)
+        crowd = Crowd(serving)
+        crowd.open(STREAMS)
+        time.sleep(1)
+        each = (_memory(serving) - before) / STREAMS
+        taken = sorted(_edit(crowd, root, number) for number in range(EDITS))
+        after = (_memory(serving) - before) / STREAMS
+        crowd.close()
+        for turn in range(rounds):
+            found[_KINDS[0]].append(run(serving, Requests(paths), SECONDS, turn))
+            found[_KINDS[2]].append(_run_beside_edits(serving, root, paths, turn))
+            crowd = Crowd(serving)
+            crowd.open(STREAMS)
+            found[_KINDS[1]].append(run(serving, Requests(paths), SECONDS, turn))
+            found[_KINDS[3]].append(_run_beside_edits(serving, root, paths, turn))
+            crowd.close()
+            time.sleep(1)
+    cells = [size(each), size(after), *(f"{seconds * 1000:.0f} ms" for seconds in (median(taken), taken[-1]))]
+    head = ["on two workers", "memory each", "after edits", "an edit is at all, median", "longest"]
+    show("Event streams", head, [[f"{STREAMS:,} streams", *cells]])
+    _print_reads(found)
+
+
+def _print_reads(found: dict[str, list[Result]]) -> None:
+    rows = []
+    for number, (kind, results) in enumerate(found.items()):
+        rate, middle = (median(getattr(r, name) for r in results) for name in ("rate", "median_ms"))
+        p99, without = (median(r.p99_ms for r in found[k]) for k in (kind, _KINDS[number // 2 * 2]))
+        rows.append([kind, count(rate), f"{middle:.2f} ms", f"{p99:.2f} ms", ratio(p99 / without)])
+    head = ["beside", "/s", "median", "p99", "to none"]
+    show("Reads beside event streams", head, rows, "Medians of all turns.")
+
+
+def _edit(crowd: Crowd, root: Path, number: int) -> float:
+    """Seconds from an edit on disk until the last stream has told of it."""
+    time.sleep(0.2)  # what the last edit brought about is over
+    told, began = crowd.told, time.perf_counter()
+    _write(root, number)
+    crowd.wait(told + 1)
+    return time.perf_counter() - began
+
+
+def _write(root: Path, number: int) -> None:
+    """Give a document another title, on disk."""
+    path = root / article_path(number)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    lines[1] = f"title: Edited {number} at {time.time_ns()}"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _run_beside_edits(serving: Serving, root: Path, paths: Sequence[str], turn: int) -> Result:
+    """Reads while a document is edited each second."""
+    stop = threading.Event()
+
+    def edit() -> None:
+        number = EDITS
+        while not stop.wait(1):
+            _write(root, number)
+            number += 1
+
+    editing = threading.Thread(target=edit)
+    editing.start()
+    try:
+        return run(serving, Requests(paths), SECONDS, turn)
+    finally:
+        stop.set()
+        editing.join()
+
+
+def _memory(serving: Serving) -> int:
+    """The proportional bytes of all processes of a server."""
+    below, found = [serving.pid], set[int]()
+    while below:
+        pid = below.pop()
+        found.add(pid)
+        for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+            below.extend(map(int, listed.read_text().split()))
+    return sum(_pss(pid) for pid in found)
+
+
+def _pss(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
