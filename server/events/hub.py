@@ -29,6 +29,8 @@ log = logging.getLogger("quire")
 T = TypeVar("T")
 
 PAUSE_S = 0.02  # between two looks for new events
+PORTION = 50  # streams that are sent to before other answers have their turn
+PORTION_S = 0.002  # for how long
 RETRY_S = 1.0  # until the next look, where one has failed
 HEARTBEAT_S = 15.0
 BEAT_S = 1.0  # between two looks whose heartbeat is due
@@ -160,7 +162,7 @@ class Hub:
             await self._busy.wait()
             try:
                 await self._read_new()
-                self._send_recent()
+                await self._send_recent()
                 await self._send_older()
                 await self._look_at_slow()
             except Exception:
@@ -245,16 +247,18 @@ class Hub:
             stream.position = stream.told = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
 
-    def _send_recent(self) -> None:
+    async def _send_recent(self) -> None:
         """Send what is in memory to those that lack it. What several lack is put together once."""
         parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
-        for stream in list(self._behind):
-            if stream.position < self._floor:
-                continue
-            key = stream.audience, stream.position
-            if key not in parts:
-                parts[key] = self._part(self._recent, *key)
-            self._advance(stream, *parts[key])
+        behind = [stream for stream in self._behind if stream.position >= self._floor]
+        for number, stream in enumerate(behind, 1):
+            if stream in self._behind:
+                key = stream.audience, stream.position
+                if key not in parts:
+                    parts[key] = self._part(self._recent, *key)
+                self._advance(stream, *parts[key])
+            if number % PORTION == 0:
+                await asyncio.sleep(PORTION_S)
 
     async def _send_older(self) -> None:
         """Send what is in the log alone to some of those that lack it."""
