@@ -108,7 +108,7 @@ def _show_changes(root: Path, found: Survey, prefix: str) -> None:
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
         repair = Repair(found.audit, tuple(find_fixes(found.audit)))
-        writes += found.site.preview(apply_fixes, repair)
+        writes += found.site.preview(apply_fixes, repair)[0]
     for write in sorted(writes, key=lambda write: write.path):
         before = (root / write.path).read_bytes().decode().splitlines(keepends=True)
         after = (write.data or b"").decode().splitlines(keepends=True)

@@ -18,8 +18,9 @@ from server.write.renaming.rename import Rename, Renamed, rename
 @click.argument("old")
 @click.argument("new")
 @site_option
+@click.option("--dry-run", is_flag=True, help="Show what would be renamed and changed, and change nothing.")
 @one_line_errors
-def mv(old: str, new: str, root: Path) -> None:
+def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     """Rename a document or media file, and change what refers to it.
 
     OLD and NEW are paths of files, or TYPE/ID: quire mv article/night-ferry article/ferry-by-night. All
@@ -28,13 +29,14 @@ def mv(old: str, new: str, root: Path) -> None:
     check_site(root)
     site = Site(root)
     site.load()
+    wanted = Rename(_inside(old, site.root), _inside(new, site.root))
     try:
-        _, renamed = site.write(rename, Rename(_inside(old, site.root), _inside(new, site.root)))
+        _, renamed = site.preview(rename, wanted) if dry_run else site.write(rename, wanted)
     except (BusyError, StorageError):
         raise
     except ApiError as error:
         raise SetupError(old, None, error.message, "nothing was changed") from error
-    for path in renamed.files:
+    for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
     for line in _told(renamed):
         click.echo(printable(line))
@@ -43,6 +45,10 @@ def mv(old: str, new: str, root: Path) -> None:
 def _told(renamed: Renamed) -> Iterator[str]:
     yield from (f"{before} → {after}" for before, after in renamed.files.items())
     yield from (f"{path}: refers to it" for path in renamed.references)
+    yield from (
+        f"{link.path}:{link.line}: links to it, which is left to you: {link.old} → {link.new}"
+        for link in renamed.links
+    )
     if renamed.ids:
         yield f"documentId: {renamed.ids[0]} → {renamed.ids[1]}"
     elif not all(path.startswith(f"{UPLOADS}/") for path in renamed.files):

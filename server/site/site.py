@@ -46,6 +46,7 @@ __all__ = ["Change", "Site", "State"]
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
+Prepare = Callable[[Request, Context], Result]
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
 GIT_S = 30.0  # how long a look waits for git commands that are at work
 WRITE_GIT_S = 15.0  # how long a write does
@@ -190,7 +191,7 @@ class Site:
         return self._journal.lock.number != contents.writes or seems_changed(contents, hints)
 
     def write_as(
-        self, by: Authorship, prepare: Callable[[Request, Context], Result], request: Request
+        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
         """`write`, and commit it where the settings say so; returns what the answer says of its commit.
 
@@ -200,7 +201,7 @@ class Site:
         commit = self.committer.finish(pending, at_once=by.joined is not None)
         return (self.state if commit else state), result, commit
 
-    def write(self, prepare: Callable[[Request, Context], Result], request: Request) -> tuple[State, Result]:
+    def write(self, prepare: Prepare[Request, Result], request: Request) -> tuple[State, Result]:
         """Let `prepare` change files, in one step that is done or not done (docs/files.md).
 
         It is called with the request and a context to put the files into, and again with a new context
@@ -213,7 +214,7 @@ class Site:
         return self._write(prepare, request, None)[:2]
 
     def _write(
-        self, prepare: Callable[[Request, Context], Result], request: Request, by: Authorship | None
+        self, prepare: Prepare[Request, Result], request: Request, by: Authorship | None
     ) -> tuple[State, Result, str]:
         """See `write`; the name that the write has in the queue of the committer is returned as well."""
         try:
@@ -251,14 +252,13 @@ class Site:
                     self.report(change, time.perf_counter() - began)
                 return state, prepared.result, pending
 
-    def preview(self, prepare: Callable[[Request, Context], object], request: Request) -> list[Write]:
-        """The files that `write` would change now."""
-        changeset = Changeset(self.root)
-        self._prepare(prepare, request, changeset)
-        return changeset.writes()
+    def preview(self, prepare: Prepare[Request, Result], request: Request) -> tuple[list[Write], Result]:
+        """The files that `write` would change now, and what `prepare` returns."""
+        prepared = self._prepare(prepare, request, Changeset(self.root))
+        return prepared.changeset.writes(), prepared.result
 
     def _prepare(
-        self, prepare: Callable[[Request, Context], Result], request: Request, changeset: Changeset
+        self, prepare: Prepare[Request, Result], request: Request, changeset: Changeset
     ) -> "_Prepared[Result]":
         """A change of the state that is shown now; nothing is written."""
         state, began = self.state, time.thread_time()

@@ -45,6 +45,48 @@ def test_what_was_done_is_said(root: Path) -> None:
     assert not (root / "content/authors/2024").exists()
 
 
+def test_a_dry_run_says_the_same_and_changes_nothing(root: Path) -> None:
+    def files() -> dict[str, str]:
+        return {str(path): path.read_text() for path in (root / "content").rglob("*") if path.is_file()}
+
+    before = files()
+    dry = run(root, "--dry-run", "author/2024--ann", "author/ann")
+    assert (dry.exit_code, files()) == (0, before)
+    assert dry.output == run(root, "author/2024--ann", "author/ann").output
+    assert files() != before
+    assert run(root, "--dry-run", "author/none", "author/x").exit_code == 1
+
+
+def test_links_in_texts_are_listed(root: Path) -> None:
+    write(
+        root,
+        {
+            **collection("note", {"title": STRING, "body": {"type": "richtext"}}),
+            "content/notes/deep/one.md": (
+                "---\ntitle: '[x](../../authors/own.md)'\n---\nSee [her](../../authors/own.md#top) and\n"
+                "[her](../../authors/own), ![](/uploads/a.txt) or <img src='../../uploads/a.txt'>.\n\n"
+                "[other](own.md) [away](https://example.org/authors/own.md)\n\n[ref]: ../../authors/own.md\n"
+            ),
+        },
+    )
+    said = run(root, "content/authors/own.md", "content/authors/2024/mine.md").output.splitlines()
+    note = "content/notes/deep/one.md"
+    assert [line for line in said if "links to it" in line] == [
+        f"{note}:{line}: links to it, which is left to you: {old} → {new}"
+        for line, old, new in (
+            (2, "../../authors/own.md", "../../authors/2024/mine.md"),
+            (4, "../../authors/own.md", "../../authors/2024/mine.md"),
+            (5, "../../authors/own", "../../authors/2024/mine"),
+            (9, "../../authors/own.md", "../../authors/2024/mine.md"),
+        )
+    ]
+    said = run(root, "content/uploads/a.txt", "content/uploads/b c.txt").output.splitlines()
+    assert said[1:] == [
+        f"{note}:5: links to it, which is left to you: /uploads/a.txt → /uploads/b%20c.txt",
+        f"{note}:5: links to it, which is left to you: ../../uploads/a.txt → ../../uploads/b%20c.txt",
+    ]
+
+
 def test_an_id_that_stays(root: Path) -> None:
     assert run(root, "content/authors/own.md", "content/authors/mine.md").output.splitlines() == [
         "content/authors/own.md → content/authors/mine.md",

@@ -21,6 +21,7 @@ from server.schema.spelling import suggestion
 from server.storage.files import ignored, walk
 from server.storage.media import DESCRIPTION, media_key, mime_type, upload_path
 from server.write.context import Context
+from server.write.renaming.links import Link, links_to
 from server.write.renaming.references import Retarget, documents_of
 
 
@@ -38,11 +39,15 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """What a rename came to: new paths by old ones, the files that refer to it, ids where they changed."""
+    """What a rename came to: new paths by old ones, the files that refer to it, ids where they changed.
+
+    `links` in texts still lead to the old paths.
+    """
 
     files: Mapping[str, str]
     references: tuple[str, ...] = ()
     ids: tuple[str, str] | None = None
+    links: tuple[Link, ...] = ()
 
 
 def rename(request: Rename, context: Context) -> Renamed:
@@ -51,12 +56,14 @@ def rename(request: Rename, context: Context) -> Renamed:
     Raises NotFoundError where there is no such thing, ValidationError where it can't have that name,
     ConflictError where something else has it, or a file of it can't be read.
     """
-    if request.old.startswith(f"{UPLOADS}/"):
-        return _rename_media(request, context)
     claim = context.layout.claim(request.old)
-    if claim and context.changeset.exists(request.old):
-        return _rename_file(request, claim, context)
-    return _rename_id(request, context)
+    if request.old.startswith(f"{UPLOADS}/"):
+        renamed = _rename_media(request, context)
+    elif claim and context.changeset.exists(request.old):
+        renamed = _rename_file(request, claim, context)
+    else:
+        renamed = _rename_id(request, context)
+    return replace(renamed, links=links_to(context, renamed.files))
 
 
 # --- media files ---------------------------------------------------------------------------------
