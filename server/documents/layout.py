@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePosixPath
 
 from server.config.model import Settings
 from server.documents.ids import composed, id_of_name
@@ -95,6 +96,14 @@ class Layout:
     def pattern_of(self, path: str) -> str | None:
         """The pattern of `options.files` that a path matches, or None."""
         return next((pattern for pattern, _ in self._claims(path)), None)
+
+    def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
+        """The path of another version of the document in `path`; None where no type claims that."""
+        claim = self.claim(path)
+        if claim is None:
+            return None
+        wanted = Claim(claim.type, claim.name, locale or claim.locale, draft)
+        return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
     def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
         """The patterns of `options.files` that a path matches, each with what it makes of the path."""

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Any
 
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import changed_keys
 from server.documents.keys import gather, spread
-from server.documents.layout import Claim, Layout
+from server.documents.layout import Layout
 from server.documents.values import same_values
 from server.errors import ConflictError, ValidationError
 from server.formats.tree import SyntaxProblem, Tree
@@ -162,11 +161,10 @@ class Context:
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
         """The path of another version of the document in `path`."""
-        claim = self.layout.claim(path)
-        if claim is None:
+        found = self.layout.sibling(path, draft=draft, locale=locale)
+        if found is None:
             raise ConflictError(f"{path} is no document any more; try again")
-        wanted = Claim(claim.type, claim.name, locale or claim.locale, draft)
-        return self.layout.path_of(wanted, PurePosixPath(path).suffix, self.layout.pattern_of(path))
+        return found
 
 
 @contextmanager

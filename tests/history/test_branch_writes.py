@@ -129,6 +129,45 @@ def test_if_match_is_about_the_version_of_the_branch(api: Api) -> None:
     assert api.put("/api/notes/one?branch=next", {"title": "Three"}, headers=latest).status == 200
 
 
+def test_a_change_is_merged_with_what_the_branch_has_changed_since(api: Api) -> None:
+    def put(data: dict[str, Any], etag: str) -> Answer:
+        headers = {"If-Match": etag, "Prefer": "merge"}
+        return api.put("/api/notes/one?branch=next&populate=tags", data, headers=headers)
+
+    read = api.get("/api/notes/one?at=next").headers["ETag"]
+    second = api.put("/api/notes/one?branch=next", {"title": "Two"})
+    merged = put({"body": "The quay."}, read)
+    assert (merged.status, merged.headers["Preference-Applied"]) == (200, "merge")
+    assert (merged.data["title"], merged.data["body"]) == ("Two", "The quay.")
+    assert "Preference-Applied" not in put({"tags": []}, merged.headers["ETag"]).headers
+    refused = put({"title": "Three", "body": "x"}, second.headers["ETag"])
+    assert (refused.status, refused.error["details"]["conflicts"]) == (
+        412,
+        [
+            {
+                "attribute": "body",
+                "paths": [["body"]],
+                "base": "The harbour.",
+                "ours": "x",
+                "theirs": "The quay.",
+            }
+        ],
+    )
+    assert put({"title": "Three"}, '"unknown"').status == 412
+    # What is served has its own versions, and they are known where the branch has had them.
+    assert put({"title": "Three"}, api.get("/api/notes/one").headers["ETag"]).status == 412
+    assert put({"tags": ["sea"]}, api.get("/api/notes/one").headers["ETag"]).status == 200
+    assert api.get("/api/notes/one?at=next").data["title"] == "Two"
+
+
+def test_a_draft_of_a_branch_is_merged(api: Api) -> None:
+    place = "/api/notes/one?branch=next&status=draft"
+    read = api.get("/api/notes/one?at=next&status=draft").headers["ETag"]
+    assert api.put(place, {"title": "Draft"}).status == 200
+    merged = api.put(place, {"body": "The quay."}, headers={"If-Match": read, "Prefer": "merge"})
+    assert (merged.data["title"], merged.data["body"]) == ("Draft", "The quay.")
+
+
 def test_a_write_that_changes_nothing_is_no_commit(api: Api) -> None:
     before = head(api)
     answer = api.put("/api/notes/one?branch=next", {"title": "One"})

@@ -14,6 +14,7 @@ from server.config.model import Settings
 from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError
 from server.history.branching.branches import Branches
+from server.history.branching.earlier import EarlierVersions
 from server.history.commit_files import Blobs
 from server.history.past import PastStates
 from server.site.commits.message import Authorship, message_of, touched, with_trailers
@@ -109,7 +110,8 @@ class BranchWriter:
         root, state = self.branches.root, self.past.answered(head, today)
         changeset = Changeset(root, CommittedFiles(root, self.past.at(head).known.blobs))
         store = Store(root, state.schema, state.settings, CommitTimes().timestamps)
-        context = Context(state.snapshot, state.settings, store, changeset, now())
+        recent = EarlierVersions(self.past, head, state).of
+        context = Context(state.snapshot, state.settings, store, changeset, now(), recent)
         result = prepare(request, context)
         for path, text in changeset.texts():
             refuse_unreadable(path, text)
