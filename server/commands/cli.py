@@ -34,6 +34,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "blame": CommandEntry(
         "server.commands.history", "blame_command", "Show which commit each line of a document is from."
     ),
+    "changes": CommandEntry(
+        "server.commands.changes", "changes", "List what has changed, for scripts: since a build, say."
+    ),
     "export": CommandEntry(
         "server.commands.export", "export_command", "Write the API to a folder, as static files."
     ),

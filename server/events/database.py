@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,6 +25,7 @@ log = logging.getLogger("quire")
 T = TypeVar("T")
 
 FILE = "events.db"
+BEGUN = "begun"  # the note of when the log began
 DAMAGED = f"{FILE}.damaged"  # where a file is put that can't be read
 WAIT_S = 10.0  # how long a transaction waits for those of other processes
 PAUSE_S = 0.01
@@ -34,7 +35,7 @@ CREATE TABLE IF NOT EXISTS events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, kind TEXT NOT NULL, uid TEXT NOT NULL,
     document_id TEXT NOT NULL, locale TEXT NOT NULL, status TEXT NOT NULL, changed TEXT, actor TEXT NOT NULL,
     source TEXT NOT NULL, commit_id TEXT NOT NULL, write_name TEXT NOT NULL, counts TEXT,
-    hidden INTEGER NOT NULL
+    hidden INTEGER NOT NULL, paths TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS events_by_write ON events (write_name) WHERE write_name != '';
 CREATE TABLE IF NOT EXISTS versions (
@@ -48,7 +49,7 @@ _COLUMNS = (
     "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, hidden"
     ", at"
 )
-_SELECT = f"SELECT {_COLUMNS}, seq FROM events"
+_NO_PATHS = "'[]'"
 _FEW = 400  # of the paths and keys that one statement asks for
 
 
@@ -115,14 +116,22 @@ class EventDatabase:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
 
-    def read(self, since: int, most: int) -> list[Event]:
-        """Up to so many events after one, in order. Raises StorageError."""
-        statement = f"{_SELECT} WHERE seq > ? ORDER BY seq LIMIT ?"
+    def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
+        """Up to so many events after one, in order; with the files that changed. Raises StorageError."""
+        columns = f"{_COLUMNS}, seq, {'paths' if with_paths else _NO_PATHS}"
+        statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
 
     def bounds(self) -> Bounds:
         """Which events there are. Raises StorageError."""
         return self.query(_bounds)
+
+    def last_before(self, time: str) -> int | None:
+        """The last event before all that are from a time or later; None where the log begins after it.
+
+        Raises StorageError.
+        """
+        return self.query(lambda c: _last_before(c, time))
 
     def mark(self) -> int:
         """A number that differs whenever any other process has written. Raises StorageError."""
@@ -228,9 +237,10 @@ class Transaction:
 
     def append(self, events: Iterable[Event]) -> None:
         """Append events, which get their numbers."""
-        rows = ((*_row(event), event.at) for event in events)
-        marks = _marks(_COLUMNS.split(","))
-        self.connection.executemany(f"INSERT INTO events ({_COLUMNS}) VALUES ({marks})", rows)
+        rows = ((*_row(event), event.at, json.dumps(event.paths)) for event in events)
+        columns = f"{_COLUMNS}, paths"
+        marks = _marks(columns.split(","))
+        self.connection.executemany(f"INSERT INTO events ({columns}) VALUES ({marks})", rows)
 
     def committed(self, write: str, commit: str) -> None:
         """Name the commit of the events of a write."""
@@ -286,6 +296,15 @@ def _bounds(connection: sqlite3.Connection) -> Bounds:
     return Bounds(identity, first, last[0] if last else 0)
 
 
+def _last_before(connection: sqlite3.Connection, time: str) -> int | None:
+    begun = connection.execute("SELECT value FROM log WHERE name = ?", (BEGUN,)).fetchone()
+    found = connection.execute("SELECT min(seq) FROM events WHERE at >= ?", (time,)).fetchone()[0]
+    bounds = _bounds(connection)
+    last: int = found - 1 if found else bounds.last
+    forgotten = bounds.last > 0 and last < (bounds.first or bounds.last + 1) and bounds.first != 1
+    return None if begun is None or begun[0] > time or forgotten else last
+
+
 def _is_damaged(error: sqlite3.DatabaseError) -> bool:
     name = getattr(error, "sqlite_errorname", "")
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such table" in str(error)
@@ -307,10 +326,9 @@ def _row(event: Event) -> tuple[Any, ...]:
 
 
 def _event(row: tuple[Any, ...]) -> Event:
-    kind, uid, document_id, locale, status, changed, actor, source, commit, write, counts, hidden, at, seq = (
-        row
-    )
+    kind, uid, document_id, locale, status, changed, *origin, counts, hidden, at, seq, paths = row
     names = None if changed is None else tuple(json.loads(changed))
     told = None if counts is None else json.loads(counts)
-    about = (kind, uid, document_id, locale, status, names)
-    return Event(*about, actor, source, commit, write, told, bool(hidden), at, seq)
+    about = Event(kind, uid, document_id, locale, status, names, *origin)
+    found = tuple(json.loads(paths))
+    return replace(about, counts=told, hidden=bool(hidden), paths=found, at=at, seq=seq)

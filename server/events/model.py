@@ -42,7 +42,8 @@ class Event:
     `status` is "published" where readers could see it before or after, else "draft"; "" where there is no
     status. `changed` names the attributes that differ, None where that is not known; where nothing differs
     but what nobody is shown, the event is `hidden`. `actor`, `commit` and `write`, the name of a write that
-    is committed later, are "" where there is none.
+    is committed later, are "" where there is none. `paths` are the files that changed, which only those who
+    ask for them read from the log.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Event:
     write: str = ""
     counts: Counts | None = None
     hidden: bool = False
+    paths: tuple[str, ...] = ()
     at: str = ""
     seq: int = 0
 
@@ -82,9 +84,9 @@ class Event:
     def shown(self) -> dict[str, Any]:
         """What JSON says of it, to whoever may see everything."""
         said: dict[str, Any] = {
-            "seq": self.seq,
+            "seq": self.seq or None,
             "event": self.kind,
-            "createdAt": self.at,
+            "createdAt": self.at or None,
             "model": self.model or None,
             "uid": self.uid or None,
             "documentId": self.document_id or None,

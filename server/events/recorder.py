@@ -12,17 +12,25 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 
 from server.config.model import Settings
-from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.document import Document
 from server.documents.timestamps import from_datetime, now
 from server.errors import StorageError
-from server.events.database import EventDatabase, Recorded, Transaction
+from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
 from server.events.model import Counts, Event, Key
-from server.events.versions import DERIVED, Unknown, Version, Versions, events_between
-from server.schema.model import UPLOAD, Schema
+from server.events.shapes import digest, schema_events, shapes_of
+from server.events.versions import (
+    DERIVED,
+    Unknown,
+    Version,
+    Versions,
+    events_between,
+    key_of,
+    versions_by_key,
+)
+from server.schema.model import Schema
 from server.site.change import Origin
 from server.site.compare import has_changed
 from server.site.configure import configuration_mark
@@ -34,7 +42,6 @@ from server.storage.store import Entry
 
 log = logging.getLogger("quire")
 
-BEGUN = "begun"  # the note of when the log began
 _ID_SIZE = 64
 _FORGET_EVERY = 500  # changes after which old events are looked for
 
@@ -45,10 +52,14 @@ After = Callable[[str], Entry | None]  # the entry of a file now
 class Recorder:
     """Records the events of the site at `root`. It is made before workers are forked, and is theirs together.
 
-    `replaced` has the documents that changed before it was made, as they had been, by path.
+    `replaced` has the documents that changed before it was made, as they had been, by path. Where the site is
+    not `served`, nothing is said of a broken file: a server shows the version that it held before.
     """
 
-    def __init__(self, root: Path, replaced: Mapping[str, Document] | None = None) -> None:
+    def __init__(
+        self, root: Path, replaced: Mapping[str, Document] | None = None, *, served: bool = True
+    ) -> None:
+        self._served = served
         self.database = EventDatabase(root)
         self._replaced = dict(replaced or {})
         # In memory that all workers share: whether changes were not recorded, and the id of the log whose
@@ -104,13 +115,13 @@ class Recorder:
         if not transaction.value(BEGUN):
             recorded = map(recorded_of, contents.entries.values())
             transaction.put_versions(one for one in recorded if one)
-            transaction.put_shapes(_shapes(schema).items())
+            transaction.put_shapes(shapes_of(schema).items())
             transaction.note(BEGUN, now())
         elif configuration_mark(contents.root) != contents.configuration.mark:
             return False
         else:
             paths = _differing(transaction.versions(), contents.entries)
-            paths = {path for path in paths if not has_changed(contents, path)}
+            paths = {path for path in paths if self._tells(contents, path)}
             origin = _OriginOf(Origin("file"), contents.git.committed, contents.git.committed)
             events = _of_schema(transaction, schema)
             before = partial(self._before, contents)
@@ -118,6 +129,12 @@ class Recorder:
             self._append(transaction, events, settings)
         _forget(transaction, settings)
         return True
+
+    def _tells(self, contents: Contents, path: str) -> bool:
+        """Whether contents tell what is shown of a file."""
+        entry = contents.entries.get(path)
+        shown = self._served or entry is None or entry.document is not None
+        return shown and not has_changed(contents, path)
 
     def _take(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
         entries = contents.entries
@@ -160,7 +177,7 @@ class _OriginOf:
 
     def of(self, event: Event, paths: Collection[str]) -> Event:
         """An event of what changed in some files, with its origin."""
-        origin = self._origin
+        event, origin = replace(event, paths=tuple(sorted(paths))), self._origin
         if self._moved and any(map(self._is_from_commit, paths)):
             return replace(event, source="git", commit=self._after.commit)
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
@@ -186,8 +203,7 @@ def recorded_of(entry: Entry | None) -> Recorded | None:
     if entry is None or entry.document is None:
         return None
     document = entry.document
-    key = Key(document.type.uid, document.document_id, document.locale)
-    return Recorded(entry.path, entry.digest or _digest(document), *key, document.status)
+    return Recorded(entry.path, entry.digest or _digest(document), *key_of(document), document.status)
 
 
 def _changes(
@@ -213,7 +229,8 @@ def _changes(
     def then_at(one: Recorded) -> Version:
         return before(one) if one.path in differing else now_at(one)
 
-    old, new = _by_key(then, then_at), _by_key(now_, now_at)
+    old = versions_by_key((one.key, one.status, then_at(one)) for one in then)
+    new = versions_by_key((one.key, one.status, now_at(one)) for one in now_)
     events = [
         origins.of(event, touched[key])
         for key in sorted(touched)
@@ -224,42 +241,20 @@ def _changes(
     return events
 
 
-def _by_key(recorded: Iterable[Recorded], at: Callable[[Recorded], Version]) -> dict[Key, Versions]:
-    """The versions of each document; of two files that claim the same one, the first by path is served."""
-    found: dict[Key, Versions] = {}
-    for one in recorded:
-        versions = found.get(one.key, Versions())
-        if one.status == DRAFT and versions.draft is None:
-            found[one.key] = replace(versions, draft=at(one))
-        elif one.status == PUBLISHED and versions.published is None:
-            found[one.key] = replace(versions, published=at(one))
-    return found
-
-
 def _digest(document: Document) -> bytes:
     """What a document says that is not read from one file alone, as a media file's."""
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED]
-    return _hash(repr(values))
-
-
-def _hash(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _shapes(schema: Schema) -> dict[str, str]:
-    """What the files of content types and components say, by uid, as digests."""
-    types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
-    return {uid: _hash(repr(type_.raw)).hex() for uid, type_ in types}
+    return digest(repr(values))
 
 
 def _of_schema(transaction: Transaction, schema: Schema) -> list[Event]:
     """The events of the content types and components that are not as they were."""
-    before, after = transaction.shapes(), _shapes(schema)
-    changed = sorted(uid for uid in before.keys() | after.keys() if before.get(uid) != after.get(uid))
-    if changed:
+    after = shapes_of(schema)
+    events = list(schema_events(transaction.shapes(), after, schema))
+    if events:
         transaction.put_shapes(after.items())
-    return [Event("schema.update", uid) for uid in changed]
+    return events
 
 
 def _together(events: Iterable[Event]) -> list[Event]:
@@ -274,6 +269,7 @@ def _together(events: Iterable[Event]) -> list[Event]:
     origins = {(one.source, one.actor, one.commit, one.write) for one in others}
     source, actor, commit, write = origins.pop() if len(origins) == 1 else ("file", "", "", "")
     bulk = Event("site.update", "", source=source, actor=actor, commit=commit, write=write, counts=told)
+    bulk = replace(bulk, paths=tuple(sorted({path for event in others for path in event.paths})))
     return [*alone, bulk]
 
 

@@ -1,7 +1,7 @@
 """What the versions of a document were and are, and the events that this comes to."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from server.documents.document import DRAFT, PUBLISHED, Document
@@ -32,6 +32,26 @@ class Versions:
     def edited(self) -> Version:
         """What `status=draft` shows: the draft, or what is published where nothing differs from it."""
         return self.published if self.draft is None else self.draft
+
+
+def key_of(document: Document) -> Key:
+    """What the events of a document version are about."""
+    return Key(document.type.uid, document.document_id, document.locale)
+
+
+def versions_by_key(found: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
+    """The versions of each document, from the key, status and version of each file, by path.
+
+    Of two files that claim the same one, the first is served.
+    """
+    by_key: dict[Key, Versions] = {}
+    for key, status, version in found:
+        versions = by_key.get(key, Versions())
+        if status == DRAFT and versions.draft is None:
+            by_key[key] = replace(versions, draft=version)
+        elif status == PUBLISHED and versions.published is None:
+            by_key[key] = replace(versions, published=version)
+    return by_key
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:

@@ -43,6 +43,9 @@ def bash(environment: dict[str, str], line: str) -> set[str]:
         ("quire serve --w", {"--workers"}),
         ("quire token create build --type ", {"full-access", "read-only", "custom"}),
         ("quire check --format g", {"github"}),
+        ("quire ch", {"check", "changes"}),
+        ("quire changes --st", {"--status"}),
+        ("quire changes --since 0 --status ", {"published", "draft"}),
     ],
 )
 def test_bash(quire: dict[str, str], line: str, offered: set[str]) -> None:

@@ -1,0 +1,216 @@
+"""`quire changes`: what has changed since a place in the log of events, a commit or a date, for scripts."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from server.auth.permissions import Actor, subject_of
+from server.documents.timestamps import from_seconds
+from server.errors import ApiError, GoneError, SetupError, StorageError, ValidationError
+from server.events.comparison import events_since
+from server.events.database import Bounds, EventDatabase
+from server.events.frames import id_of
+from server.events.model import Event
+from server.events.reading import Selection, read_selection, require_kept, subjects_of
+from server.events.recorder import Recorder
+from server.events.visible import visible
+from server.history.past import PastStates
+from server.site.site import Site
+from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
+from server.tools.terminal import check_site, one_line_errors, printable, site_option
+
+EVERYTHING = Actor("terminal", everything=True)
+UNKNOWN = 3  # the status where nobody can say what has changed
+NOTHING = "-"  # in a column
+PART = 1000  # events that are read at once
+_PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")  # in the log, as `--save` writes it or a number
+_OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
+
+
+@click.command("changes")
+@site_option
+@click.option("--since", metavar="PLACE", help="Where --save left off; or a commit, tag, branch or date.")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write where to go on here.")
+@click.option("--last", is_flag=True, help="Print where to go on, and no changes.")
+@click.option("--type", "types", multiple=True, help="Of this type alone; several are possible.")
+@click.option("--event", "events", multiple=True, help="These alone: entry.publish, or media.* for all.")
+@click.option("--locale", "locales", multiple=True, help="Of this locale alone.")
+@click.option("--status", type=click.Choice(["published", "draft"]), help="Of this status alone.")
+@click.option("--paths", "as_paths", is_flag=True, help="Print the paths of the files alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, an event a line.")
+@one_line_errors
+def changes(
+    root: Path,
+    since: str | None,
+    save: Path | None,
+    last: bool,
+    types: tuple[str, ...],
+    events: tuple[str, ...],
+    locales: tuple[str, ...],
+    status: str | None,
+    as_paths: bool,
+    as_json: bool,
+) -> None:
+    """List what has changed since PLACE, a line for each event (docs/events.md).
+
+    Ends with status 3 where nobody can say, since the log was begun later: fetch everything then.
+    """
+    if (since is None) == (not last):
+        raise click.UsageError("Say --since PLACE, or --last.")
+    if as_paths and as_json:
+        raise click.UsageError("--paths and --json exclude each other.")
+    wanted = {"types": types, "events": events, "locales": locales, "status": (status or "",)}
+    log = _Log.of(root)
+    known = True
+    if since is not None:
+        found = _select(log, wanted)
+        try:
+            _print(_wanted(log.since(since.strip()), found), as_paths=as_paths, as_json=as_json)
+        except GoneError as error:
+            click.echo(f"quire: {error.message}: fetch everything", err=True)
+            known = False
+    else:
+        click.echo(log.place)
+    if save is not None:
+        _save(save, log.place)
+    sys.exit(0 if known else UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The log of a site in which everything is recorded, up to `bounds.last`."""
+
+    site: Site
+    database: EventDatabase
+    bounds: Bounds
+
+    @classmethod
+    def of(cls, root: Path) -> "_Log":
+        """The log of the site at `root`, with what has changed in the files.
+
+        Raises SetupError, StorageError, BusyError.
+        """
+        check_site(root)
+        site = Site(root)
+        site.load()
+        recorder = Recorder(site.root, site.replaced, served=False)
+        site.observe(recorder)
+        site.record()
+        bounds = recorder.database.bounds()
+        site.refresh()  # what has changed since it was loaded: a change too many is better than one too few
+        if recorder.missed:
+            site.record()
+        if recorder.missed:
+            raise StorageError("What has changed can't be recorded now; try again")
+        for problem in site.problems:
+            if problem.severity == "error":
+                click.echo(f"quire: {printable(str(problem))}: nothing is said of this file", err=True)
+        return cls(site, recorder.database, bounds)
+
+    @property
+    def place(self) -> str:
+        """Where the log ends: what `--since` takes next time."""
+        return id_of(self.bounds.id, self.bounds.last)
+
+    def since(self, text: str) -> Iterable[Event]:
+        """The events since what somebody names. Raises GoneError where they are not known, SetupError."""
+        if not text:
+            raise GoneError("There is no place to go on from")
+        place = _PLACE.fullmatch(text)
+        if place is None:
+            return self._since_commit(text)
+        if place[1] and place[1] != self.bounds.id:
+            raise GoneError(f"The log {place[1]} is gone, and another was begun")
+        return self._after(int(place[2]))
+
+    def _after(self, seq: int) -> Iterator[Event]:
+        require_kept(self.bounds, seq)
+        return self._read(seq)
+
+    def _read(self, seq: int) -> Iterator[Event]:
+        while part := self.database.read(seq, PART, with_paths=True):
+            yield from (event for event in part if event.seq <= self.bounds.last)
+            seq = part[-1].seq
+
+    def _since_commit(self, text: str) -> Iterable[Event]:
+        """The events since a commit or a date, which is one of the log in a site without commits."""
+        root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
+        head = head_commit(root)
+        try:
+            if time is None or find_commit(root, text):
+                return events_since(past, past.resolve(text))
+            if head:
+                commit = commit_at(past.log, head, time)
+                if not commit:
+                    raise GoneError(f"There is no commit from {text} or before")
+                return events_since(past, commit)
+        except GoneError:
+            raise
+        except ApiError as error:
+            raise SetupError("--since", None, printable(error.message)) from error
+        seq = self.database.last_before(from_seconds(time))
+        if seq is None:
+            raise GoneError(f"The log does not reach back to {text}")
+        return self._after(seq)
+
+
+def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
+    """The events that options ask for. Raises UsageError."""
+    parameters = {name: list(values) for name, values in wanted.items()}
+    try:
+        return read_selection(parameters, subjects_of(EVERYTHING, log.site.state.schema))
+    except ValidationError as error:
+        message = error.message
+        for name, option in _OPTIONS.items():
+            message = message.replace(f'"{name}"', option, 1) if message.startswith(f'"{name}"') else message
+        raise click.UsageError(message) from error
+
+
+def _wanted(events: Iterable[Event], selection: Selection) -> Iterator[Event]:
+    return (event for event in events if selection.has(event) and visible(event, EVERYTHING))
+
+
+def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
+    if as_paths:
+        for path in dict.fromkeys(path for event in events for path in event.paths):
+            click.echo(path)
+        return
+    for event in events:
+        click.echo(json.dumps(event.shown(), ensure_ascii=False) if as_json else _line(event))
+
+
+def _line(event: Event) -> str:
+    """The columns of an event: they stay as they are, and others may follow them."""
+    uids = [event.uid] if event.counts is None else event.counts
+    types = [subject_of(uid) if "::" in uid else uid for uid in uids]
+    changed = "?" if event.changed is None else ",".join(event.changed)
+    columns = (
+        str(event.seq or ""),
+        event.at,
+        event.kind,
+        ",".join(types),
+        event.document_id,
+        event.locale,
+        event.status,
+        changed,
+    )
+    return "\t".join(printable(column) or NOTHING for column in columns)
+
+
+def _save(path: Path, place: str) -> None:
+    """Write where to go on from, in one step. Raises StorageError."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(f"{place}\n", encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        raise StorageError(f"{path} can't be written: {error.strerror}") from error
