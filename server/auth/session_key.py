@@ -2,11 +2,11 @@
 
 import os
 import secrets
-import tempfile
 from pathlib import Path
 
 from server.errors import SetupError
 from server.paths import keep_private, state_folder
+from server.storage.durable import make_once
 
 VARIABLE = "QUIRE_JWT_SECRET"
 SHORTEST_KEY = 32
@@ -23,7 +23,7 @@ def session_key(root: Path) -> str:
     try:
         path = state_folder(root) / "jwt.key"
         if not path.exists():
-            _make_key(path)
+            make_once(path, secrets.token_hex(32).encode())
         keep_private(path)
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -33,21 +33,3 @@ def session_key(root: Path) -> str:
         fix = "delete it, which ends all sessions"
         raise SetupError(".quire/jwt.key", None, f"is shorter than {SHORTEST_KEY} characters", fix)
     return key
-
-
-def _make_key(path: Path) -> None:
-    """Make a key, whole or not at all; where another process makes one too, the first stays."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent)  # Nobody else may read it: mkstemp makes it so.
-    try:
-        with open(descriptor, "w") as file:
-            file.write(secrets.token_hex(32))
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(name, path)
-        except FileExistsError:
-            pass
-        except OSError:  # The file system has no hard links.
-            os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -34,6 +35,26 @@ def stage(data: bytes, temporary: Path, mode: int) -> Path:
         temporary.unlink(missing_ok=True)
         raise
     return temporary
+
+
+def make_once(path: Path, data: bytes) -> None:
+    """Make a file that only its owner may read, whole or not at all; where another process makes it too, the
+    first stays.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent)  # Nobody else may read it: mkstemp makes it so.
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            pass
+        except OSError:  # The file system has no hard links.
+            os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def back_up(target: Path, backup: Path) -> None:
