@@ -12,6 +12,7 @@ from typing import Any
 from docs.packages import LAZY, PACKAGES, about, modules
 from server.config.export import TYPE_KEYS
 from server.config.model import ACTIONS, DEFAULTS, FIELDS
+from server.config.webhooks import WEBHOOK_KEYS
 from server.errors import ApiError
 from server.events.model import KINDS
 from server.problems import RULES
@@ -77,6 +78,12 @@ def _export_keys() -> str:
     )
 
 
+def _webhook_keys() -> str:
+    return _table(
+        ["key of a webhook", "says"], ([f"`{name}`", sentence] for name, sentence in WEBHOOK_KEYS.items())
+    )
+
+
 def _actions() -> str:
     rows = (
         [_SUBJECTS.get(subject, f"`{subject}`"), ", ".join(f"`{a}`" for a in actions)]
@@ -137,6 +144,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "publication filters": _publication_filters,
     "settings": _settings,
     "export keys": _export_keys,
+    "webhook keys": _webhook_keys,
     "actions": _actions,
     "errors": _errors,
     "rules": _rules,

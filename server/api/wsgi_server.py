@@ -213,6 +213,7 @@ def _lead(site: Site, log: ChangeLog, report: Report, recorder: Recorder, stop: 
         checker(site, report),
         committer(site),
         recording(site, recorder),
+        Background("webhooks", partial(_deliver, site)),
     ]
     if site.state.settings.search_index:
         working.append(import_module("server.search.sync").Sync(site, _tell))
@@ -222,6 +223,14 @@ def _lead(site: Site, log: ChangeLog, report: Report, recorder: Recorder, stop: 
     for one in working:
         one.stop()
     log.resign()
+
+
+def _deliver(site: Site, stop: threading.Event) -> None:
+    """Deliver webhooks, from when there are some."""
+    while not site.state.settings.webhooks:
+        if stop.wait(LEAD_AFTER_S):
+            return
+    import_module("server.api.webhooks.delivery").deliver(site, stop)
 
 
 def _tell(line: str) -> None:

@@ -1,6 +1,7 @@
 """`quire serve`: serves a site, and reports on the terminal what it reads and what is wrong."""
 
 import multiprocessing
+import os
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ import click
 from server.api.serving.generations import Generation, Generations
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.commands.announce import Terminal
+from server.config.webhooks import check_environment
 from server.errors import SetupError
 from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates
@@ -54,7 +56,8 @@ def serve_command(
     """Serve a site. Files that change are served changed, without a restart."""
     terminal = _terminal(quiet=quiet, verbose=verbose)
     check_site(root)
-    first_configuration(root)  # so that what is broken is told before anything begins
+    configuration = first_configuration(root)  # so that what is broken is told before anything begins
+    check_environment(configuration.settings.webhooks, os.environ)
     commit = "" if name is None else find_commit(root, name)
     report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
     shared = Shared(ChangeLog(), bind(host, port), StreamCounts())

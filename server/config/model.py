@@ -9,6 +9,7 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
+from server.config.webhooks import Webhook
 from server.formats.positions import Positions
 from server.paths import SETTINGS
 from server.problems import Problem
@@ -293,6 +294,18 @@ class Settings:
     )
     exported_queries: Mapping[str, QueryExport] = _setting(
         {}, "export.queries", "queries", "Further requests that it exports: `NAME: /api/articles?…`."
+    )
+    webhooks: tuple[Webhook, ...] = _setting(
+        (),
+        "webhooks",
+        "webhooks",
+        "Who is told of changes: a list of `{name, url, …}` ([more](webhooks.md)).",
+    )
+    webhooks_allow: tuple[str, ...] = _setting(
+        (),
+        "webhooks_allow",
+        "hosts",
+        "Hosts that webhooks may reach although their addresses are private: `127.0.0.1`, `build.internal`.",
     )
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 

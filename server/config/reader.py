@@ -16,6 +16,7 @@ from server.config.model import (
     Settings,
     known_actions,
 )
+from server.config.webhooks import hosts, read_webhooks
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.positions import KeyPath, nearest
@@ -153,6 +154,8 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "keep": values.keep,
     "person": values.person,
     "flag": values.flag,
+    "hosts": hosts,
+    "webhooks": read_webhooks,
     "choice": _one_of("reject", "allow"),
     "format": _one_of("v5", "v4"),
 }
@@ -197,6 +200,15 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
                 yield file.refuse(f'the action "{action}" of {subject} is not known', fix, *at)
 
 
+def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
+    for webhook in settings.webhooks:
+        for locale in webhook.locales:
+            if locale not in settings.locales:
+                what = f'webhook {webhook.name} names the locale "{locale}", which the site has not'
+                fix = suggestion(locale, settings.locales) or "it has " + ", ".join(settings.locales)
+                yield SetupError(FILE, webhook.lines.get("locales"), what, fix)
+
+
 def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     for rule in settings.ignored:
         if rule not in RULES:
@@ -204,7 +216,7 @@ def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
             yield file.refuse_key(f'there is no rule "{rule}" of quire check', fix, "check", "ignore", rule)
 
 
-_CHECKS = (_check_locales, _check_page_sizes, _check_actions, _check_rules)
+_CHECKS = (_check_locales, _check_page_sizes, _check_actions, _check_rules, _check_locales_of_webhooks)
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
@@ -215,6 +227,11 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
             if subject not in singulars and subject not in ACTIONS:
                 known = [*singulars, *ACTIONS]
                 wrong.append(_no_type(settings, f"role {role}", known, "roles", role, subject))
+    for i, webhook in enumerate(settings.webhooks):
+        known = [*singulars, "upload"]
+        unknown = (name for name in webhook.types if name not in known)
+        where = f"webhook {webhook.name}"
+        wrong.extend(_no_type(settings, where, known, "webhooks", i, "types", name) for name in unknown)
     sections = {("export", "types"): settings.exported_types, ("api", "populate"): settings.populate}
     for at, named in sections.items():
         unknown = (name for name in named if name not in singulars)
@@ -230,13 +247,13 @@ def _mistyped_roles(settings: Settings) -> Iterator[Problem]:
             yield _warning(settings, what, fix, "roles", role)
 
 
-def _no_type(settings: Settings, where: str, known: Iterable[str], *at: str) -> Problem:
+def _no_type(settings: Settings, where: str, known: Iterable[str], *at: str | int) -> Problem:
     """The warning that the last of a path of keys is no content type."""
-    fix = suggestion(at[-1], known) or "fix the name"
+    fix = suggestion(str(at[-1]), known) or "fix the name"
     return _warning(settings, f'{where} names "{at[-1]}", which is no content type', fix, *at)
 
 
-def _warning(settings: Settings, what: str, fix: str, *at: str) -> Problem:
+def _warning(settings: Settings, what: str, fix: str, *at: str | int) -> Problem:
     """A warning at a path of keys of site.yaml."""
     position = nearest(settings.positions, at)
     line, column = (position.line, position.column) if position else (None, None)

@@ -8,7 +8,7 @@ from typing import Any
 from server.errors import SetupError
 from server.formats.conflicts import check_conflict
 from server.formats.json.reader import json_positions, read_json
-from server.formats.positions import Position, Positions, nearest
+from server.formats.positions import KeyPath, Position, Positions, nearest
 from server.formats.scalars import is_null
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml.reader import read_yaml
@@ -16,11 +16,15 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """One file as it was read: its path in the site, its mapping, and where everything in it stands."""
+    """One file as it was read: its path in the site, its mapping, and where everything in it stands.
+
+    `top` is where the mapping itself stands, where it is a part of a file.
+    """
 
     path: str
     data: Mapping[str, Any]
     positions: Positions
+    top: Position | None = None
 
     def get(self, *at: str) -> Tree:
         """The value at a path of keys, None where there is none."""
@@ -29,9 +33,33 @@ class ConfigFile:
             value = value.get(key) if isinstance(value, dict) else None
         return value
 
+    def entries(self, *at: str) -> list["ConfigFile"]:
+        """Each mapping of the list at a path of keys, as a file of its own; none where there is no list.
+
+        Raises SetupError where there is something else.
+        """
+        value = self.get(*at)
+        if is_null(value):
+            return []
+        name = ".".join(at)
+        if not isinstance(value, list):
+            raise self.refuse(f'"{name}" must be a list', "write each entry behind a - of its own", *at)
+        for i, item in enumerate(value):
+            if not isinstance(item, dict):
+                raise self.refuse(
+                    f'an entry of "{name}" is no mapping', "write it as keys with values", *at, i
+                )
+        return [self._inside((*at, i), item) for i, item in enumerate(value)]
+
+    def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
+        """The mapping at a path of keys as a file of its own, whose positions are those in this one."""
+        depth = len(at)
+        inner = {key[depth:]: found for key, found in self.positions.items() if key[:depth] == at}
+        return ConfigFile(self.path, data, inner, self.position(*at))
+
     def position(self, *at: str | int) -> Position | None:
         """Where a path of keys stands, or the innermost part of it that the file has."""
-        return nearest(self.positions, at)
+        return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
         """An error at the value of a path of keys, or at the innermost part of it that the file has."""

@@ -5,12 +5,14 @@ of them is one change. Call it under the site's write lock, with contents that n
 but for `read_anew`, which reads everything for a schema that has changed, and takes long.
 """
 
+import os
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.config.model import FILE
+from server.config.webhooks import check_environment
 from server.errors import SetupError
 from server.problems import Problem
 from server.site.compare import changed, is_own, is_settled, unsettled, walk_for
@@ -175,6 +177,7 @@ def _configured(root: Path, before: Configuration, mark: Mapping[str, Signature 
     try:
         found = replace(configure(root), mark=mark)
         _refuse_emptied(found, before)
+        check_environment(found.settings.webhooks, os.environ)
     except SetupError as error:
         fix = f"{error.fix}{'' if error.fix.endswith('?') else ';'} " if error.fix else ""
         fix += "until then the last good one is used"

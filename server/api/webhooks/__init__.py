@@ -1,0 +1,1 @@
+"""What webhooks send: bodies with documents as the API shows them."""

@@ -1,0 +1,98 @@
+"""The body of a webhook's request: an event, and the document or media file that it is about."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from server.api.render import Renderer, render_files
+from server.documents.document import DRAFT, PUBLISHED, edited_status
+from server.documents.values import identify
+from server.errors import LimitError
+from server.events.model import Event
+from server.index.budget import Budget
+from server.index.snapshot import View
+from server.query.ast import ALL, Node, Query, Selection
+from server.query.fields import targets_of
+from server.schema.model import PEOPLE, UPLOAD, Schema, Type
+from server.site.site import State
+
+_TOP = ("event", "createdAt", "model", "uid")  # of what an event says: the rest is in `quire`
+
+
+def body_of(state: State, event: Event) -> bytes:
+    """The body that tells of an event, with what it is about as that is in a state."""
+    said = event.shown()
+    body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
+    if event.is_media:
+        body = {**{name: said[name] for name in _TOP[:2]}, "media": _media(state, event)}
+    elif event.document_id:
+        body["entry"] = _entry(state, event)
+    body["quire"] = {name: value for name, value in said.items() if name not in _TOP}
+    return orjson.dumps(body)
+
+
+def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
+    """A media file as the upload API shows it; its ids alone where it is gone."""
+    type_ = state.schema.types[UPLOAD]
+    settings, snapshot = state.settings, state.snapshot
+    file = snapshot.get(type_, event.document_id, settings.default_locale, PUBLISHED)
+    if file is None:
+        return {
+            "id": identify(type_.uid, event.document_id, settings.default_locale),
+            "documentId": event.document_id,
+        }
+    return orjson.Fragment(render_files(View(snapshot, settings), Query(type_), [file])[0])
+
+
+def _entry(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
+    """The version of a document that an event is about, with everything populated; its ids where it is gone.
+
+    One that would be larger than an answer may be is not populated.
+    """
+    type_, settings = state.schema.types.get(event.uid), state.settings
+    ids = {
+        "id": identify(event.uid, event.document_id, event.locale),
+        "documentId": event.document_id,
+        "locale": event.locale,
+    }
+    if type_ is None or event.kind == "entry.delete":
+        return ids
+    published = event.kind == "entry.publish" or (
+        event.status == PUBLISHED and event.kind != "entry.unpublish"
+    )
+    status = PUBLISHED if published else edited_status(type_)
+    document = state.snapshot.get(type_, event.document_id, event.locale, status)
+    if document is None:
+        return ids
+    drafts = frozenset(t.uid for t in state.schema.content_types if t.draft_publish and status == DRAFT)
+    for selection in (everything(state.schema, type_), ALL):
+        with Budget(settings) as budget:
+            view = View(state.snapshot, settings, drafts, None, budget)
+            try:
+                return orjson.Fragment(Renderer(view).document(document, selection))
+            except LimitError:
+                continue
+    return ids
+
+
+def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
+    """A selection that shows all relations and media, and components with theirs; but no users.
+
+    What components `above` hold again inside of themselves is shown once.
+    """
+    nodes = []
+    for name in type_.populatable:
+        attribute = type_.attributes.get(name)
+        if attribute is None:
+            nodes.append(Node(name, None, -1, {type_.uid: ALL}))
+            continue
+        targets = [target for target in targets_of(schema, attribute) if target.uid not in PEOPLE]
+        inner = (*above, type_.uid)
+        shown = {
+            t.uid: everything(schema, t, inner) if t.kind == "component" and t.uid not in inner else ALL
+            for t in targets
+        }
+        if shown:
+            nodes.append(Node(name, attribute, type_.position[name], shown))
+    return Selection(populate=tuple(nodes))

@@ -1,0 +1,248 @@
+"""The `webhooks` section of site.yaml: who is told of which changes (docs/webhooks.md).
+
+A url, a secret or the value of a header can be `env:NAME`, which stands for a variable of the environment.
+Settings keep it as it is written, so that what is secret is in no log and no cache; `resolved` puts it in.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import urlsplit
+
+from server.config import values
+from server.errors import SetupError
+from server.formats.config_file import ConfigFile
+from server.formats.scalars import is_null
+from server.paths import SETTINGS
+from server.schema.spelling import suggestion
+
+# Each key of a webhook, and a sentence.
+WEBHOOK_KEYS: Mapping[str, str] = {
+    "name": "What it is called, on the command line and in the log; each once.",
+    "url": "Where requests are sent, or `env:NAME`.",
+    "events": "Which events are sent: names, or patterns such as `entry.*`; without it, all.",
+    "types": "Only those of these content types, by singular API id; `upload` is media.",
+    "locales": "Only those of documents in these locales, and of what has no locale.",
+    "status": "Only those of `published` or of `draft` documents, and of what has no status.",
+    "debounce": "Send one `site.update` instead, when nothing more has changed for so long, such as `10s`.",
+    "headers": "Further headers of requests: `Authorization: env:NAME`.",
+    "secret": "What signs requests, `whsec_…` or `env:NAME`, or several; without it, one is made.",
+    "enabled": "`false` switches it off.",
+}
+# The names of events (`events.model.KINDS` says when each happens).
+EVENTS = (
+    "entry.create", "entry.update", "entry.publish", "entry.unpublish", "entry.delete",
+    "media.create", "media.update", "media.delete", "schema.update", "site.update",
+)  # fmt: skip
+STATUSES = ("published", "draft")
+SECRET_PREFIX = "whsec_"
+LONGEST_SECRET, SHORTEST_SECRET = 64, 24  # bytes, as Standard Webhooks has it
+LONGEST_DEBOUNCE = timedelta(hours=1)
+# The headers that requests have anyway.
+_OWN_HEADERS = re.compile(
+    r"webhook-.*|x-strapi-event|content-.*|host|connection|transfer-encoding|accept-encoding|te|upgrade"
+    r"|expect|keep-alive|trailer|user-agent"
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
+_OWN_VARIABLE = "QUIRE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One webhook as site.yaml has it; an empty tuple restricts nothing. `lines` are those of its keys."""
+
+    name: str
+    url: str
+    events: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    locales: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+    debounce: timedelta = timedelta()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    enabled: bool = True
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def wants(self, event: str) -> bool:
+        """Whether it is to be told of events of a name."""
+        return not self.events or any(fnmatchcase(event, pattern) for pattern in self.events)
+
+
+def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> tuple[Webhook, ...]:
+    """The webhooks at a path of keys. Raises SetupError with the line of what is wrong."""
+    found: dict[str, Webhook] = {}
+    for entry in file.entries(*at):
+        webhook = _webhook(entry)
+        if webhook.name in found:
+            raise entry.refuse(f'there are two webhooks "{webhook.name}"', "rename one", "name")
+        found[webhook.name] = webhook
+    return tuple(found.values())
+
+
+def _webhook(file: ConfigFile) -> Webhook:
+    for key in file.data:
+        if key not in WEBHOOK_KEYS:
+            fix = suggestion(key, WEBHOOK_KEYS) or "known here: " + ", ".join(WEBHOOK_KEYS)
+            raise file.refuse_key(f'the key "{key}" of a webhook is not known', fix, key)
+    name = values.text(file, "", "name")
+    if not _NAME.fullmatch(name):
+        fix = "give it a name of letters, digits, - and _"
+        raise file.refuse(f'"{name}" can\'t be the name of a webhook', fix, "name")
+    webhook = Webhook(
+        name=name,
+        url=_checked(file, check_url, values.text(file, "", "url"), "url"),
+        events=tuple(_event(file, pattern) for pattern in values.text_or_texts(file, (), "events")),
+        types=values.text_or_texts(file, (), "types"),
+        locales=values.text_or_texts(file, (), "locales"),
+        status=tuple(_status(file, word) for word in values.text_or_texts(file, (), "status")),
+        debounce=_debounce(file),
+        headers=dict(_headers(file)),
+        secrets=tuple(
+            _checked(file, check_secret, secret, "secret")
+            for secret in values.text_or_texts(file, (), "secret")
+        ),
+        enabled=values.flag(file, True, "enabled"),
+    )
+    lines = {key: place.line for key in WEBHOOK_KEYS if (place := file.position(key))}
+    return replace(webhook, lines=lines)
+
+
+def _event(file: ConfigFile, pattern: str) -> str:
+    if not any(fnmatchcase(event, pattern) for event in EVENTS):
+        fix = suggestion(pattern, EVENTS) or "known are " + ", ".join(EVENTS)
+        raise file.refuse(f'there is no event "{pattern}"', fix, "events")
+    return pattern
+
+
+def _status(file: ConfigFile, word: str) -> str:
+    if word not in STATUSES:
+        raise file.refuse(f'"{word}" is no status', "use " + " or ".join(STATUSES), "status")
+    return word
+
+
+def _debounce(file: ConfigFile) -> timedelta:
+    found = values.duration(file, timedelta(), "debounce")
+    if found > LONGEST_DEBOUNCE:
+        raise file.refuse('"debounce" is longer than an hour', "write 10s, say", "debounce")
+    return found
+
+
+def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for name in values.section(file, "headers"):
+        at = ("headers", name)
+        if not _HEADER.fullmatch(name):
+            raise file.refuse_key(f'"{ascii(name)[1:-1]}" can\'t be the name of a header', "rename it", *at)
+        if _OWN_HEADERS.fullmatch(name.lower()) or name.lower() in seen:
+            raise file.refuse_key(f'the header "{name}" is set already', "leave it out", *at)
+        seen.add(name.lower())
+        yield name, _checked(file, check_header, values.text(file, "", *at), *at)
+
+
+def _checked(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
+    """A value that is right, or that the environment has; see `check_url`."""
+    if value.startswith("env:"):
+        wrong = _wrong_variable(value)
+        if wrong:
+            raise file.refuse(wrong, "name another variable", *at)
+    elif wrong := check(value):
+        raise file.refuse(f'"{".".join(at)}" {wrong}', "write another value", *at)
+    return value
+
+
+def _wrong_variable(value: str) -> str:
+    """Why `env:…` can't be used: what the site's own keys are in is not for others to be told."""
+    matched = _VARIABLE.fullmatch(value)
+    if not matched:
+        return f'"{value}" names no variable of the environment'
+    return f"{matched[1]} is for Quire alone" if matched[1].startswith(_OWN_VARIABLE) else ""
+
+
+def check_url(url: str) -> str:
+    """What is wrong with an address that requests are to be sent to; empty where nothing is."""
+    if not url:
+        return "is missing"
+    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        return "has characters that must be percent-encoded"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "is no address"
+    if parts.scheme not in ("http", "https"):
+        return "must begin with https:// or http://"
+    if not parts.hostname or port == 0:
+        return "is no address"
+    if "@" in parts.netloc:
+        return "has a user in it; send a header Authorization instead"
+    return ""
+
+
+def check_secret(secret: str) -> str:
+    """What is wrong with a secret; empty where nothing is."""
+    try:
+        key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except (Base64Error, ValueError):
+        key = b""
+    if secret.startswith(SECRET_PREFIX) and SHORTEST_SECRET <= len(key) <= LONGEST_SECRET:
+        return ""
+    return f"must be {SECRET_PREFIX} and {SHORTEST_SECRET} to {LONGEST_SECRET} bytes in base64"
+
+
+def check_header(value: str) -> str:
+    """What is wrong with the value of a header; empty where nothing is."""
+    if not value.isascii() or not value.isprintable() or value != value.strip():
+        return "has characters that no header can have"
+    return "" if value else "is empty"
+
+
+def resolved(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
+    """A webhook with what the environment has in place of `env:NAME`.
+
+    Raises SetupError, with the line, where a variable is not set or has no such value.
+    """
+
+    def value(key: str, written: str, check: Callable[[str], str]) -> str:
+        matched = _VARIABLE.fullmatch(written)
+        if not matched:
+            return written
+        found = environment.get(matched[1])
+        line = webhook.lines.get(key)
+        if found is None:
+            fix = "set it, or write enabled: false"
+            what = f"webhook {webhook.name}: the environment has no {matched[1]}"
+            raise SetupError(SETTINGS, line, what, fix)
+        if wrong := check(found):
+            what = f"webhook {webhook.name}: {matched[1]} {wrong}"
+            raise SetupError(SETTINGS, line, what, "set it to another value")
+        return found
+
+    return replace(
+        webhook,
+        url=value("url", webhook.url, check_url),
+        headers={name: value("headers", written, check_header) for name, written in webhook.headers.items()},
+        secrets=tuple(value("secret", written, check_secret) for written in webhook.secrets),
+    )
+
+
+def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str]) -> None:
+    """Raise SetupError where an enabled webhook has a value of the environment that is not there."""
+    for webhook in webhooks:
+        if webhook.enabled:
+            resolved(webhook, environment)
+
+
+def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """Names or addresses of machines, as a URL has them, in lower case: `127.0.0.1`, `build.internal`."""
+    written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
+    for i, host in enumerate(written):
+        if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:
+            raise file.refuse(f'"{host}" is no host', "write it as 127.0.0.1 or build.internal", *at, i)
+    return tuple(host.lower() for host in written)

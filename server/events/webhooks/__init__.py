@@ -1,0 +1,1 @@
+"""Webhooks: which events are sent where, in which order, how often, and how they are signed."""

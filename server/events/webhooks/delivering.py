@@ -1,0 +1,316 @@
+"""Delivers what webhooks are to be told: one process of a server does, and when it ends another goes on.
+
+One thread takes events into the queue, renders bodies and notes what came of tries; each try is a thread of
+its own, of which there are a few at once. Before a try, its body is noted; after it, what came of it: so
+every try sends the same bytes under the same id, and a delivery that nobody knows the end of is sent again.
+"""
+
+import logging
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.config.model import Settings
+from server.config.webhooks import Webhook, resolved
+from server.errors import BusyError, SetupError, StorageError
+from server.events.database import EventDatabase
+from server.events.model import Event
+from server.events.webhooks.alone import alone
+from server.events.webhooks.deliveries import (
+    DELIVERED,
+    FAILED,
+    Delivery,
+    begin,
+    finish,
+    first_due,
+    forget,
+    next_due,
+    note,
+    prepare,
+    shorten,
+    try_again,
+)
+from server.events.webhooks.posting import post
+from server.events.webhooks.queue import adopt, cursors, disable, enqueue
+from server.events.webhooks.schedule import STEPS_S, next_try
+from server.events.webhooks.secret_files import secrets_of
+from server.events.webhooks.sending import TIMEOUT_S, Outcome
+
+log = logging.getLogger("quire")
+
+AT_ONCE = 5  # tries of all webhooks
+PART = 500  # events that are taken into the queue in one transaction
+PAUSE_S = 0.1  # between two looks for events
+TROUBLE_S = 1.0  # until something is tried again that the disk or a lock has refused
+FORGET_S = 600.0  # between two times that old deliveries are looked for
+LAST_S = 4.0  # how long tries that have begun may take when this is to end
+GONE = 410  # the status of a receiver that wants to be told of nothing any more
+_JUMP_S = 1.0  # A clock that differs by more from what has passed was put to another time.
+
+Render = Callable[[Event], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often and how long a delivery is tried."""
+
+    steps: Sequence[float] = STEPS_S
+    timeout: float = TIMEOUT_S
+    clock: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """A delivery that is being sent, and where."""
+
+    delivery: Delivery
+    webhook: Webhook
+
+
+class Deliverer:
+    """Delivers for the site at `root`, as its `settings` are at each time; `render` makes a body."""
+
+    def __init__(
+        self, root: Path, settings: Callable[[], Settings], render: Render, pace: Pace | None = None
+    ) -> None:
+        self._root, self._settings, self._render = root, settings, render
+        self._pace = pace or Pace()
+        self._database = EventDatabase(root)
+        self._busy: dict[int, _Try] = {}  # by number of the delivery
+        self._finished: queue.SimpleQueue[tuple[_Try, Outcome]] = queue.SimpleQueue()
+        self._outcomes: list[tuple[_Try, Outcome]] = []  # not noted yet
+        self._failing: set[str] = set()  # webhooks whose last try failed: they get one at a time
+        self._seen: tuple[object, ...] = ()  # settings and log when they were last looked at
+        self._next: float | None = 0.0  # when something is due
+        self._offset = 0.0  # of the clock from the one that only moves on
+        self._forgotten = 0.0
+        self._several = False  # whether there are several webhooks
+        self._told: set[str] = set()
+
+    def run(self, stop: threading.Event) -> None:
+        """Deliver until `stop` is set, and tries that have begun are over, or take too long.
+
+        Of several servers of a site, one alone delivers at a time.
+        """
+        with alone(self._root, stop):
+            self._run(stop)
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            self._try_to(self._turn, stop)
+            self._collect(PAUSE_S)
+        deadline = time.monotonic() + LAST_S
+        while self._busy and time.monotonic() < deadline:
+            self._collect(0.05)
+        if self._outcomes:
+            self._try_to(self._note_outcomes, stop)
+        self._database.close()
+
+    def _try_to(self, work: Callable[[], None], stop: threading.Event) -> None:
+        """Do something that the disk may refuse, which is told once."""
+        try:
+            work()
+            self._told.discard("trouble")
+        except (StorageError, BusyError) as error:
+            self._tell("trouble", f"{error.message}; webhooks wait until it can be used again")
+            stop.wait(TROUBLE_S)
+        except Exception:
+            log.exception("webhooks could not be looked after")
+            stop.wait(TROUBLE_S)
+
+    def _tell(self, what: str, line: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            log.warning("%s", line)
+
+    def _collect(self, seconds: float) -> None:
+        """Take what came of tries, waiting for the first of them."""
+        try:
+            found = self._finished.get(timeout=seconds)
+            while True:
+                self._outcomes.append(found)
+                self._busy.pop(found[0].delivery.number, None)
+                found = self._finished.get_nowait()
+        except queue.Empty:
+            pass
+
+    def _turn(self) -> None:
+        """Note what came of tries, take events into the queue, and begin the tries that are due."""
+        settings, at = self._settings(), self._pace.clock()
+        jumped = self._has_jumped(at)
+        if not settings.webhooks and not self._seen and not self._outcomes:
+            return
+        seen = (settings, self._database.mark())
+        if (
+            seen == self._seen
+            and not self._outcomes
+            and not jumped
+            and (self._next is None or self._next > at)
+        ):
+            return
+        webhooks = {webhook.name: webhook for webhook in self._usable(settings)}
+        self._several = len(webhooks) > 1
+        more = self._take(settings, webhooks, at, jumped=jumped)
+        chosen = self._choose(webhooks, at)
+        self._send(chosen, webhooks, settings)
+        self._look_ahead(webhooks)
+        self._seen = () if more else seen
+
+    def _has_jumped(self, at: float) -> bool:
+        offset = at - time.monotonic()
+        jumped = abs(offset - self._offset) > _JUMP_S
+        self._offset = offset
+        return jumped
+
+    def _usable(self, settings: Settings) -> Iterator[Webhook]:
+        """The webhooks that are switched on, with their values of the environment."""
+        for webhook in settings.webhooks:
+            if webhook.enabled:
+                try:
+                    yield resolved(webhook, os.environ)
+                except SetupError as error:
+                    self._tell(str(error), f"{error}; until then webhook {webhook.name} waits")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._database.writing() as transaction:
+            prepare(transaction.connection)
+            yield transaction.connection
+
+    def _take(self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool) -> bool:
+        """Note outcomes and settings, and take events into the queue; whether there are more."""
+        with self._writing() as connection:
+            self._note(connection)
+            adopt(connection, settings.webhooks, _last(connection))
+            known = {name: at for name, at in cursors(connection).items() if name in webhooks}
+            if jumped:
+                shorten(connection, at)
+            if abs(at - self._forgotten) > FORGET_S:
+                forget(connection, at)
+        self._outcomes.clear()
+        self._forgotten = at if abs(at - self._forgotten) > FORGET_S else self._forgotten
+        events = self._database.read(min(known.values()), PART) if known else []
+        if not events:
+            return False
+        with self._writing() as connection:
+            for name in cursors(connection).keys() & known.keys():
+                new = [event for event in events if event.seq > known[name]]
+                surplus = enqueue(connection, webhooks[name], new, at)
+                if surplus:
+                    log.warning(
+                        "webhook %s: too many deliveries wait; the %d oldest are given up", name, surplus
+                    )
+        return len(events) == PART
+
+    def _note_outcomes(self) -> None:
+        with self._writing() as connection:
+            self._note(connection)
+        self._outcomes.clear()
+
+    def _note(self, connection: sqlite3.Connection) -> None:
+        """Note what came of tries."""
+        at = self._pace.clock()
+        for done, outcome in self._outcomes:
+            delivery = done.delivery
+            self._note_failing(delivery.webhook, outcome)
+            note(connection, delivery, outcome.status, outcome.error)
+            if outcome.succeeded:
+                finish(connection, delivery, DELIVERED)
+                continue
+            again = next_try(self._pace.steps, delivery.step, delivery.tries + 1, outcome.retry_after)
+            if outcome.status == GONE:
+                finish(connection, delivery, FAILED)
+                disable(connection, delivery.webhook, at, f"given up: {outcome.error}")
+                log.warning(
+                    "webhook %s answered 410 and is disabled (quire webhook enable)", delivery.webhook
+                )
+            elif again is None:
+                finish(connection, delivery, FAILED)
+                log.warning("webhook %s: %s is given up: %s", delivery.webhook, delivery.id, outcome.error)
+            else:
+                try_again(connection, delivery, at, *again)
+
+    def _note_failing(self, name: str, outcome: Outcome) -> None:
+        if outcome.succeeded:
+            self._failing.discard(name)
+        elif name not in self._failing:
+            self._failing.add(name)
+            log.warning("webhook %s: %s", name, outcome.error)
+
+    def _room(self, name: str) -> int:
+        """How many further tries a webhook may have: one at a time where the last failed, and never all that
+        there are, so that a slow one holds up no other.
+        """
+        most = 1 if name in self._failing else AT_ONCE - 1 if self._several else AT_ONCE
+        mine = sum(1 for one in self._busy.values() if one.delivery.webhook == name)
+        return max(0, min(most - mine, AT_ONCE - len(self._busy)))
+
+    def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
+        """The deliveries that are tried now: of each webhook in turn, so that none waits for a slow one."""
+        waiting = self._database.query(
+            lambda c: {n: next_due(c, n, at, room, self._busy) for n in webhooks if (room := self._room(n))}
+        )
+        used = Counter(one.delivery.webhook for one in self._busy.values())
+        chosen: list[Delivery] = []
+        while any(waiting.values()) and len(chosen) + len(self._busy) < AT_ONCE:
+            name = min((n for n in waiting if waiting[n]), key=lambda n: used[n])
+            chosen.append(waiting[name].pop(0))
+            used[name] += 1
+        return chosen
+
+    def _send(self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings) -> None:
+        """Note the bodies of deliveries, and try them."""
+        if not chosen:
+            return
+        bodies = [delivery.body or self._render(self._newest(delivery)) for delivery in chosen]
+        at = self._pace.clock()
+        with self._writing() as connection:
+            for delivery, body in zip(chosen, bodies, strict=True):
+                begin(connection, delivery, body, at)
+        for delivery, body in zip(chosen, bodies, strict=True):
+            one = _Try(delivery, webhooks[delivery.webhook])
+            self._busy[delivery.number] = one
+            work = (one, body, settings.webhooks_allow)
+            threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
+
+    def _newest(self, delivery: Delivery) -> Event:
+        """The event of a delivery, with the commit that it may have got since."""
+        if delivery.event.write and not delivery.event.commit and delivery.event.counts is None:
+            found = self._database.read(delivery.first - 1, 1)
+            if found and found[0].seq == delivery.first:
+                return found[0]
+        return delivery.event
+
+    def _post(self, one: _Try, body: bytes, allowed: Sequence[str]) -> None:
+        """Try one delivery; it raises nothing."""
+        delivery = one.delivery
+        try:
+            at = self._pace.clock()
+            secrets = secrets_of(self._root, one.webhook, at)
+            kind, timeout = delivery.event.kind, self._pace.timeout
+            outcome = post(one.webhook, secrets, delivery.id, kind, body, at, allowed, timeout)
+        except SetupError as error:
+            outcome = Outcome(0, str(error))
+        except Exception:
+            log.exception("webhook %s: %s could not be sent", delivery.webhook, delivery.id)
+            outcome = Outcome(0, "it could not be sent; the server's log says why")
+        self._finished.put((one, outcome))
+
+    def _look_ahead(self, webhooks: Mapping[str, Webhook]) -> None:
+        """Find out when the next delivery is due of a webhook that may have another try."""
+        names = [name for name in webhooks if self._room(name)]
+        due = self._database.query(lambda c: [first_due(c, name, self._busy) for name in names])
+        self._next = min((at for at in due if at is not None), default=None)
+
+
+def _last(connection: sqlite3.Connection) -> int:
+    """The number of the last event that the log ever had."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
+    return row[0] if row else 0

@@ -1,0 +1,176 @@
+"""Which events become deliveries of which webhooks.
+
+Up to which event a webhook has them in the queue is noted in the transaction that puts them there, so that
+none is lost or there twice, whenever a process is killed. Every function takes the connection of one.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+
+from server.config.webhooks import Webhook
+from server.events.model import Event
+from server.events.webhooks.deliveries import (
+    BEHIND,
+    FAILED,
+    GATHERING,
+    OPEN,
+    WAITING,
+    Delivery,
+    by_id,
+    finish,
+    give_up_all,
+    has_open,
+    note,
+    of_events_after,
+    oldest_open,
+    packed,
+    put,
+    unpacked,
+)
+from server.events.webhooks.matching import SITE_UPDATE, concerns
+
+MOST_WAITING = 10_000  # deliveries of one webhook; beyond, the oldest are given up
+LONGEST_BURST = 10  # times `debounce`, after which a burst that does not end is told of
+
+
+def adopt(connection: sqlite3.Connection, webhooks: Iterable[Webhook], last: int) -> None:
+    """Note which webhooks there are now. One that is new begins after the event `last`; of one that is gone
+    or switched off, nothing waits any more; one that was disabled is not, if its settings are other ones.
+    """
+    known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
+    now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
+    for name in known.keys() - now.keys():
+        connection.execute("DELETE FROM webhooks WHERE name = ?", (name,))
+        connection.execute(f"DELETE FROM deliveries WHERE webhook = ? AND {OPEN}", (name,))
+    for name, digest in now.items():
+        if name not in known:
+            connection.execute("INSERT INTO webhooks VALUES (?, ?, ?, NULL)", (name, last, digest))
+        elif known[name] != digest:
+            enable(connection, name, last)
+            connection.execute("UPDATE webhooks SET settings = ? WHERE name = ?", (digest, name))
+
+
+def _digest(webhook: Webhook) -> str:
+    return blake2b(repr((webhook, webhook.headers)).encode(), digest_size=16).hexdigest()
+
+
+def enable(connection: sqlite3.Connection, name: str, last: int) -> bool:
+    """Tell a webhook that was disabled of what comes after the event `last`; whether it was."""
+    statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
+    return connection.execute(statement, (last, name)).rowcount > 0
+
+
+def disable(connection: sqlite3.Connection, name: str, at: float, why: str) -> None:
+    """Tell a webhook of nothing more, and give up what waits."""
+    connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
+    give_up_all(connection, name, why)
+
+
+def cursors(connection: sqlite3.Connection) -> dict[str, int]:
+    """Of each webhook that is told of events, up to which one they are in the queue."""
+    return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
+
+
+def enqueue(connection: sqlite3.Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
+    """Queue what a webhook is to be told of some events, the next ones in the log.
+
+    Returns how many deliveries were given up because too many wait.
+    """
+    if not events:
+        return 0
+    for event in events:
+        if concerns(webhook, event):
+            _add(connection, webhook, event, at)
+    statement = "UPDATE webhooks SET cursor = ? WHERE name = ?"
+    connection.execute(statement, (events[-1].seq, webhook.name))
+    surplus = oldest_open(connection, webhook.name, MOST_WAITING)
+    for delivery in surplus:
+        note(connection, delivery, delivery.status, f"given up: more than {MOST_WAITING:,} waited")
+        finish(connection, delivery, FAILED)
+    return len(surplus)
+
+
+def _add(connection: sqlite3.Connection, webhook: Webhook, event: Event, at: float) -> None:
+    """Queue one event: as a part of a burst, or behind those of the same document that are not done."""
+    if webhook.debounce:
+        _gather(connection, webhook, event, at)
+        return
+    document = f"{event.uid} {event.document_id}" if event.document_id else ""
+    state = BEHIND if document and has_open(connection, webhook.name, document) else WAITING
+    put(connection, webhook.name, document, event, state, at, at)
+
+
+def _gather(connection: sqlite3.Connection, webhook: Webhook, event: Event, at: float) -> None:
+    """Let an event be part of the burst that goes on, or begin another one."""
+    pause = webhook.debounce.total_seconds()
+    statement = "SELECT number, made, event FROM deliveries WHERE webhook = ? AND state = ?"
+    found = connection.execute(statement, (webhook.name, GATHERING)).fetchone()
+    if found is None:
+        put(connection, webhook.name, "", together(None, event), GATHERING, at, at + pause)
+        return
+    number, made, text = found
+    due = max(at, min(at + pause, made + LONGEST_BURST * pause))
+    statement = "UPDATE deliveries SET event = ?, last = ?, due = ?, wait = ? WHERE number = ?"
+    told = packed(together(unpacked(text), event))
+    connection.execute(statement, (told, event.seq, due, due - at, number))
+
+
+def together(burst: Event | None, event: Event) -> Event:
+    """The site.update that stands for a burst so far, if any, with one more event."""
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    single = {event.uid: {event.status: {event.kind: 1}}}
+    for part in ((burst and burst.counts) or {}, event.counts or single):
+        for uid, by_status in part.items():
+            for status, kinds in by_status.items():
+                sums = counts.setdefault(uid, {}).setdefault(status, {})
+                for kind, count in kinds.items():
+                    sums[kind] = sums.get(kind, 0) + count
+    told = replace(
+        event, kind=SITE_UPDATE, uid="", document_id="", locale="", status="", changed=(), counts=counts
+    )
+    if burst is None or (burst.actor, burst.source, burst.commit) == (
+        event.actor,
+        event.source,
+        event.commit,
+    ):
+        return told
+    return replace(told, actor="", source="file", commit="", write="")
+
+
+def replay_since(
+    connection: sqlite3.Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
+) -> int:
+    """Queue again what a webhook was told after an event, and, of the `events` after it, what it was not.
+
+    Returns how many deliveries that are.
+    """
+    found = of_events_after(connection, webhook.name, since)
+    told = {seq for delivery in found for seq in range(delivery.first, delivery.last + 1)}
+    again = [delivery for delivery in found if _queue_again(connection, delivery, at)]
+    missing = [event for event in events if event.seq not in told and concerns(webhook, event)]
+    for event in missing:
+        _add(connection, webhook, event, at)
+    return len(again) + (min(1, len(missing)) if webhook.debounce else len(missing))
+
+
+def replay_one(connection: sqlite3.Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
+    """Queue the delivery with an id again, unless it still waits; None where there is none."""
+    delivery = by_id(connection, name, webhook_id)
+    if delivery:
+        _queue_again(connection, delivery, at)
+    return delivery
+
+
+def _queue_again(connection: sqlite3.Connection, delivery: Delivery, at: float) -> bool:
+    """Queue a delivery again, under the id that it has, unless it still waits; whether it did not."""
+    if delivery.state in (GATHERING, BEHIND, WAITING):
+        return False
+    document = delivery.document
+    state = BEHIND if document and has_open(connection, delivery.webhook, document) else WAITING
+    statement = (
+        "UPDATE deliveries SET state = ?, made = ?, due = ?, wait = 0, tries = 0, step = 0 WHERE number = ?"
+    )
+    connection.execute(statement, (state, at, at, delivery.number))
+    return True

@@ -1,0 +1,77 @@
+"""The secrets that were made for webhooks: `.quire/webhooks/NAME.secret`, which only its owner may read.
+
+The first line has the secret that signs; while keys rotate, a second one has the secret before,
+and until when it signs as well.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from server.config.webhooks import Webhook, check_secret
+from server.errors import SetupError
+from server.events.webhooks.signing import new_secret
+from server.paths import keep_private, state_folder
+from server.storage.durable import make_once, stage, sync_folder
+
+OVERLAP_S = 24 * 3600.0  # how long the secret before signs after another was made
+_FIX = "look at its permissions, or delete it: then another secret is made, which receivers have to be told"
+
+
+def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
+    """What requests of a webhook are signed with at a time: as settings say, else what was made for it.
+
+    Raises SetupError where the file can't be used.
+    """
+    if webhook.secrets:
+        return webhook.secrets
+    found = _read(root, webhook.name)
+    at = time.time() if at is None else at
+    return (found[0][0], *(secret for secret, until in found[1:] if at < until < at + 2 * OVERLAP_S))
+
+
+def rotate(root: Path, webhook: Webhook) -> str:
+    """Make another secret for a webhook, and return it; the one before signs as well for OVERLAP_S.
+
+    Raises SetupError, also where settings say the secret.
+    """
+    if webhook.secrets:
+        what = f"the secret of webhook {webhook.name} is in site.yaml"
+        raise SetupError(what, None, "can't be rotated by this command", "write secret: [NEW, OLD] there")
+    before, made = _read(root, webhook.name)[0][0], new_secret()
+    path = _path(root, webhook.name)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        temporary.unlink(missing_ok=True)
+        stage(f"{made}\n{before} {time.time() + OVERLAP_S:.0f}\n".encode(), temporary, 0o600)
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise _unusable(webhook.name, error.strerror or str(error)) from error
+    return made
+
+
+def _read(root: Path, name: str) -> list[tuple[str, float]]:
+    """The secrets of a webhook, each with until when it signs; the first has no end."""
+    try:
+        path = _path(root, name)
+        if not path.exists():
+            make_once(path, f"{new_secret()}\n".encode())
+        keep_private(path)
+        lines = [line.split() for line in path.read_text("ascii").splitlines()]
+        found = [(line[0], float(line[1]) if len(line) > 1 else 0.0) for line in lines]
+    except (OSError, ValueError, IndexError) as error:
+        raise _unusable(name, getattr(error, "strerror", None) or "it is damaged") from error
+    if not found or any(check_secret(secret) for secret, _ in found):
+        raise _unusable(name, "it is damaged")
+    return found
+
+
+def _path(root: Path, name: str) -> Path:
+    folder = state_folder(root) / "webhooks"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{name}.secret"
+
+
+def _unusable(name: str, why: str) -> SetupError:
+    return SetupError(f".quire/webhooks/{name}.secret", None, f"can't be used: {why}", _FIX)

@@ -1,0 +1,174 @@
+"""One request to a receiver, and what came of it. It takes no longer than it may, whatever the receiver does.
+
+http.client writes and reads HTTP over a connection that was made to an address that was looked at before
+(`addresses`), with a deadline for all of it: the timeouts of HTTP libraries count anew with each byte.
+"""
+
+import io
+import socket
+import ssl
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import cast
+from urllib.parse import urlsplit
+
+from server.events.webhooks.addresses import connect, left
+
+TIMEOUT_S = 15.0
+MOST_READ = 65_536  # bytes of an answer
+EXCERPT = 1000  # characters of an answer that are kept
+PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a request: the status of the answer, 0 for none, and in words what was wrong.
+
+    `retry_after` is in how many seconds the receiver wants to be asked again.
+    """
+
+    status: int
+    error: str = ""
+    retry_after: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the receiver has taken it."""
+        return 200 <= self.status < 300
+
+
+def send(
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    allowed: Collection[str] = (),
+    timeout: float = TIMEOUT_S,
+) -> Outcome:
+    """Send a POST to an address (of `config.webhooks.check_url`), and say what came of it; it raises nothing.
+
+    `allowed` are the hosts whose addresses may be private. A redirect is not followed.
+    """
+    began = time.monotonic()
+    try:
+        outcome = _exchange(url, headers, body, allowed, began + timeout)
+    except TimeoutError:
+        outcome = Outcome(0, f"no answer within {timeout:g} s")
+    except ssl.SSLCertVerificationError as error:
+        outcome = Outcome(0, f"the certificate can't be trusted: {error.verify_message}")
+    except (OSError, HTTPException, ValueError) as error:
+        outcome = Outcome(0, _told(error))
+    told = _on_one_line(outcome.error)
+    return Outcome(outcome.status, told, outcome.retry_after, time.monotonic() - began)
+
+
+def _on_one_line(text: str) -> str:
+    """What a receiver has said, for a log: a part of it, without what could do anything to a terminal."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:EXCERPT]
+
+
+def _told(error: Exception) -> str:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"the answer is no HTTP: {reason}" if isinstance(error, HTTPException) else reason
+
+
+def _exchange(
+    url: str, headers: Mapping[str, str], body: bytes, allowed: Collection[str], deadline: float
+) -> Outcome:
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+    with connect(host, port, allowed, deadline) as plain:
+        channel = _encrypted(plain, host, deadline) if parts.scheme == "https" else plain
+        with channel:
+            connection = HTTPConnection(host, port)
+            connection.sock = cast(socket.socket, _Channel(channel, deadline))
+            connection.putrequest("POST", _target(url), skip_host=True, skip_accept_encoding=True)
+            connection.putheader("Host", parts.netloc)
+            for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
+                connection.putheader(name, value)
+            with suppress(BrokenPipeError, ConnectionResetError):  # It may have answered before the end.
+                connection.endheaders(body)
+            return _read(connection.getresponse(), url)
+
+
+def _encrypted(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
+    plain.settimeout(left(deadline))
+    return _context().wrap_socket(plain, server_hostname=host)
+
+
+@lru_cache(maxsize=1)
+def _context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _target(url: str) -> str:
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def _read(response: HTTPResponse, url: str) -> Outcome:
+    """What an answer says. Once its status is known, the rest of it decides nothing."""
+    text = b""
+    with suppress(OSError, HTTPException, ValueError):
+        text = response.read(MOST_READ)
+    status = response.status
+    if 200 <= status < 300:
+        return Outcome(status)
+    said = f"{status} {response.reason}".strip()
+    if 300 <= status < 400:
+        said += f", a redirect to {response.getheader('Location', 'nowhere')}, which is not followed"
+    excerpt = text[: 4 * EXCERPT].decode("utf-8", "replace").strip()
+    error = f"{said}: {excerpt}" if excerpt else said
+    return Outcome(status, error, _seconds(response.getheader("Retry-After")))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """The seconds that a Retry-After says, as a number or as a date."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())
+
+
+class _Channel:
+    """What http.client needs of a socket, with one deadline for everything."""
+
+    def __init__(self, channel: socket.socket, deadline: float) -> None:
+        self._channel, self._deadline = channel, deadline
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of some bytes."""
+        self._channel.settimeout(left(self._deadline))
+        self._channel.sendall(data)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """A file of what arrives."""
+        return io.BufferedReader(_Arriving(self._channel, self._deadline))
+
+    def close(self) -> None:
+        """Do nothing: who has connected closes."""
+
+
+class _Arriving(io.RawIOBase):
+    """What arrives on a connection until a deadline."""
+
+    def __init__(self, channel: socket.socket, deadline: float) -> None:
+        self._channel, self._deadline = channel, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        self._channel.settimeout(left(self._deadline))
+        return self._channel.recv_into(buffer)

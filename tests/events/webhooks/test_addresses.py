@@ -1,0 +1,87 @@
+"""A webhook connects to what was looked at, and to nothing that is not public unless its host is allowed."""
+
+import socket
+import time
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+
+from server.events.webhooks.addresses import RefusedAddress, connect, is_public
+
+REFUSED = """
+127.0.0.1 127.8.9.1 0.0.0.0 10.0.0.1 172.16.5.4 192.168.1.1 169.254.169.254 100.64.0.1 192.0.2.1 198.18.0.1
+224.0.0.1 240.0.0.1 255.255.255.255 ::1 :: fe80::1 fe80::1%lo fc00::1 fd12::1 fec0::1 ff02::1 2001:db8::1
+::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::127.0.0.1 64:ff9b::127.0.0.1 64:ff9b::10.0.0.1
+2002:7f00:1::1 2002:a00:1::1 2001:0:7f00:1::1 100::1
+""".split()  # noqa: SIM905
+PUBLIC = [
+    "93.184.216.34",
+    "1.1.1.1",
+    "2606:4700::1111",
+    "::ffff:1.1.1.1",
+    "64:ff9b::1.1.1.1",
+    "2002:101:101::1",
+]
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_an_address_that_is_not_public_is_refused(address: str) -> None:
+    assert not is_public(ip_address(address.partition("%")[0]))
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_a_public_address_is_not(address: str) -> None:
+    assert is_public(ip_address(address))
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "0x7f000001", "2130706433", "::1", "0"])
+def test_this_machine_is_reached_by_none_of_its_names(host: str) -> None:
+    with pytest.raises(RefusedAddress, match="which is not a public address; webhooks_allow can allow it"):
+        connect(host, 80, (), time.monotonic() + 5)
+
+
+class Names:
+    """A resolver that answers as it is told, one answer after the other; and what was connected to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> None:
+        self.asked, self.connected = 0, list[str]()
+        self._answers = answers
+        monkeypatch.setattr(socket, "getaddrinfo", self._resolve)
+        monkeypatch.setattr(socket, "create_connection", self._connect)
+
+    def _resolve(self, host: str, port: int, **kind: Any) -> list[Any]:
+        answer = self._answers[min(self.asked, len(self._answers) - 1)]
+        self.asked += 1
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in answer]
+
+    def _connect(self, address: tuple[str, int], timeout: float) -> socket.socket:
+        self.connected.append(address[0])
+        raise ConnectionRefusedError("refused")
+
+
+def test_a_name_that_changes_is_asked_once_and_what_was_looked_at_is_connected_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = Names(monkeypatch, ["93.184.216.34"], ["127.0.0.1"])
+    with pytest.raises(ConnectionRefusedError):
+        connect("rebind.example", 80, (), time.monotonic() + 5)
+    assert (names.asked, names.connected) == (1, ["93.184.216.34"])
+    with pytest.raises(RefusedAddress):
+        connect("rebind.example", 80, (), time.monotonic() + 5)
+    assert (names.asked, names.connected) == (2, ["93.184.216.34"])
+
+
+def test_of_several_addresses_those_that_are_not_public_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = Names(monkeypatch, ["10.0.0.1", "1.1.1.1", "::1", "2606:4700::1111"])
+    with pytest.raises(ConnectionRefusedError):
+        connect("many.example", 80, (), time.monotonic() + 5)
+    assert names.connected == ["1.1.1.1", "2606:4700::1111"]
+
+
+def test_a_resolver_that_does_not_answer_ends_with_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(1) or [])
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        connect("slow.example", 80, (), began + 0.1)
+    assert time.monotonic() - began < 0.8

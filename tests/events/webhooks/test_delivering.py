@@ -1,0 +1,462 @@
+"""Deliveries reach a real receiver: in order, signed, tried again as planned, none lost or made twice."""
+
+import base64
+import itertools
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from standardwebhooks.webhooks import Webhook as Verifier
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from server.config.model import DEFAULTS
+from server.config.webhooks import Webhook
+from server.errors import SetupError
+from server.events.database import EventDatabase
+from server.events.model import Event
+from server.events.webhooks import deliveries, queue
+from server.events.webhooks.deliveries import Delivery, Standing
+from server.events.webhooks.delivering import AT_ONCE, Deliverer, Pace
+from server.events.webhooks.secret_files import rotate, secrets_of
+from tests.receivers import Received, Receiver, receiving, status
+from tests.waiting import until
+
+UID = "api::article.article"
+FAST = Pace(steps=(0.05, 0.1, 0.15), timeout=1.0)
+
+
+def render(event: Event) -> bytes:
+    return f'{{"event": "{event.kind}", "seq": {event.seq}, "id": "{event.document_id}"}}'.encode()
+
+
+def update(document_id: str = "a", **said: str) -> Event:
+    return Event("entry.update", UID, document_id, "en", "published", ("title",), **said)
+
+
+class Site:
+    """A log of events and webhooks, and what delivers them, which a test starts and ends."""
+
+    def __init__(self, root: Path, *webhooks: Webhook) -> None:
+        self.root, self.log = root, EventDatabase(root)
+        self.settings = replace(DEFAULTS, webhooks=webhooks, webhooks_allow=("127.0.0.1",))
+
+    def record(self, *events: Event) -> None:
+        with self.log.writing() as transaction:
+            transaction.append(replace(event, at="2026-11-22T12:00:00.000Z") for event in events)
+
+    @contextmanager
+    def delivering(self, pace: Pace = FAST) -> Iterator[Deliverer]:
+        deliverer = Deliverer(self.root, lambda: self.settings, render, pace)
+        stop = threading.Event()
+        thread = threading.Thread(target=deliverer.run, args=(stop,))
+        thread.start()
+        try:
+            until(lambda: self.names == {w.name for w in self.settings.webhooks if w.enabled}, 5)
+            yield deliverer
+        finally:
+            stop.set()
+            thread.join(10)
+            assert not thread.is_alive()
+
+    def query(self, work: Callable[[sqlite3.Connection], object]) -> object:
+        def prepared(connection: sqlite3.Connection) -> object:
+            deliveries.prepare(connection)
+            return work(connection)
+
+        return self.log.query(prepared)
+
+    @property
+    def names(self) -> set[str]:
+        found = self.query(lambda c: c.execute("SELECT name FROM webhooks").fetchall())
+        assert isinstance(found, list)
+        return {name for (name,) in found}
+
+    def listed(self, name: str = "build") -> list[Delivery]:
+        found = self.query(lambda c: deliveries.newest(c, [name], 20_000))
+        assert isinstance(found, list)
+        return found
+
+    def states(self, name: str = "build") -> list[str]:
+        return [delivery.state for delivery in self.listed(name)]
+
+    def standing(self, name: str = "build") -> Standing:
+        found = self.query(lambda c: deliveries.standing(c, name))
+        assert isinstance(found, Standing)
+        return found
+
+    def change(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        with self.log.writing() as transaction:
+            work(transaction.connection)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as running:
+        yield running
+
+
+@pytest.fixture
+def site(tmp_path: Path, receiver: Receiver) -> Site:
+    return Site(tmp_path, Webhook("build", receiver.url))
+
+
+def seqs(receiver: Receiver) -> list[int]:
+    return [received.data["seq"] for received in receiver.received]
+
+
+def test_an_event_is_sent_once_with_the_headers_of_both_conventions(site: Site, receiver: Receiver) -> None:
+    site.settings = replace(
+        site.settings, webhooks=(Webhook("build", receiver.url, headers={"Authorization": "Bearer x"}),)
+    )
+    with site.delivering():
+        site.record(update())
+        (received,) = receiver.until(1)
+        until(lambda: site.states() == ["delivered"], 5)
+        time.sleep(0.3)
+    assert len(receiver.received) == 1
+    assert received.body == render(replace(update(), seq=1))
+    assert received.headers["x-strapi-event"] == "entry.update"
+    assert received.headers["content-type"] == "application/json"
+    assert received.headers["authorization"] == "Bearer x"
+    assert received.id.startswith("msg_")
+    assert abs(int(received.headers["webhook-timestamp"]) - time.time()) < 10
+
+
+def verify(secret: str, received: Received) -> object:
+    return Verifier(secret).verify(received.body, dict(received.headers))
+
+
+def test_the_library_of_standard_webhooks_verifies_what_is_sent(site: Site, receiver: Receiver) -> None:
+    with site.delivering():
+        site.record(update())
+        receiver.until(1)
+        before = secrets_of(site.root, site.settings.webhooks[0])[0]
+        made = rotate(site.root, site.settings.webhooks[0])
+        site.record(update())
+        first, second = receiver.until(2)
+    assert verify(before, first)
+    with pytest.raises(WebhookVerificationError):
+        verify(made, first)
+    assert verify(before, second)  # while keys rotate, both sign
+    assert verify(made, second)
+    with pytest.raises(WebhookVerificationError):
+        verify("whsec_" + base64.b64encode(b"x" * 32).decode(), second)
+    file = site.root / ".quire/webhooks/build.secret"
+    assert file.stat().st_mode & 0o777 == 0o600
+    day = 24 * 3600
+    assert secrets_of(site.root, site.settings.webhooks[0], time.time() + day - 60) == (made, before)
+    assert secrets_of(site.root, site.settings.webhooks[0], time.time() + day + 60) == (made,)
+
+
+def test_a_secret_of_the_settings_signs(
+    site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = ["whsec_" + base64.b64encode(byte * 32).decode() for byte in (b"a", b"b")]
+    monkeypatch.setenv("SECRET", secrets[1])
+    webhook = Webhook("build", receiver.url, secrets=(secrets[0], "env:SECRET"))
+    site.settings = replace(site.settings, webhooks=(webhook,))
+    with site.delivering():
+        site.record(update())
+        (received,) = receiver.until(1)
+    assert all(verify(secret, received) for secret in secrets)
+    with pytest.raises(SetupError, match="can't be rotated"):
+        rotate(site.root, webhook)
+
+
+def test_a_damaged_secret_sends_nothing_and_is_told(site: Site, receiver: Receiver) -> None:
+    secrets_of(site.root, site.settings.webhooks[0])
+    (site.root / ".quire/webhooks/build.secret").write_text("nothing\n")
+    with site.delivering():
+        site.record(update())
+        until(lambda: site.states() == ["failed"], 5)
+    assert "build.secret: can't be used: it is damaged" in site.listed()[0].error
+    assert receiver.received == []
+
+
+def test_a_new_webhook_is_told_of_nothing_that_was_before(site: Site, receiver: Receiver) -> None:
+    site.record(update(), update())
+    with site.delivering():
+        site.record(update())
+        receiver.until(1)
+    assert seqs(receiver) == [3]
+
+
+def test_what_fails_is_tried_again_as_the_same_bytes_and_then_given_up(
+    site: Site, receiver: Receiver
+) -> None:
+    receiver.answer = status(500, body="no")
+    with site.delivering():
+        site.record(update())
+        tries = receiver.until(4)
+        until(lambda: site.states() == ["failed"], 5)
+        time.sleep(0.3)
+    assert len(receiver.received) == 4
+    assert len({(one.id, one.body) for one in tries}) == 1
+    waits = [b.at - a.at for a, b in itertools.pairwise(tries)]
+    assert all(wait >= step for wait, step in zip(waits, FAST.steps, strict=True))
+    (given_up,) = site.listed()
+    assert (given_up.status, given_up.error, given_up.tries, given_up.body) == (500, "500 Said: no", 4, None)
+
+
+@pytest.mark.parametrize("code", [301, 302, 307, 400, 404])
+def test_whatever_is_no_success_is_tried_again(site: Site, receiver: Receiver, code: int) -> None:
+    receiver.answer = status(code, f"Location: {receiver.url}/other")
+    with site.delivering():
+        site.record(update())
+        receiver.until(2)
+        receiver.answer = status(204)
+        until(lambda: site.states() == ["delivered"], 5)
+    assert {one.path for one in receiver.received} == {"/hook"}
+
+
+def test_retry_after_is_obeyed_and_takes_no_step(site: Site, receiver: Receiver) -> None:
+    receiver.answer = status(503, "Retry-After: 1")
+    with site.delivering(replace(FAST, steps=(60.0,))):
+        site.record(update())
+        first, second = receiver.until(2, 5)
+        receiver.answer = status(200)
+        _, _, third = receiver.until(3, 5)
+    assert 0.9 < second.at - first.at < 3
+    assert 0.9 < third.at - second.at < 3
+
+
+def test_410_disables_until_somebody_enables_it_or_changes_its_settings(
+    site: Site, receiver: Receiver
+) -> None:
+    receiver.answer = status(410)
+    with site.delivering():
+        site.record(update("a"), update("a"), update("a"))
+        until(lambda: site.standing().disabled is not None, 5)
+        receiver.answer = status(200)
+        site.record(update("b"))
+        time.sleep(0.3)
+        assert site.states() == ["failed", "failed", "failed"]
+        site.change(lambda c: queue.enable(c, "build", 4))
+        site.record(update("c"))
+        receiver.until(2)
+        assert seqs(receiver) == [1, 5]
+        receiver.answer = status(410)
+        site.record(update("d"))
+        until(lambda: site.standing().disabled is not None, 5)
+        receiver.answer = status(200)
+        site.settings = replace(site.settings, webhooks=(Webhook("build", receiver.url + "/new"),))
+        until(lambda: site.standing().disabled is None, 5)
+        site.record(update("e"))
+        receiver.until(4)
+    assert receiver.received[-1].path == "/hook/new"
+
+
+def test_the_events_of_a_document_wait_for_each_other_and_those_of_others_do_not(
+    site: Site, receiver: Receiver
+) -> None:
+    refused = threading.Event()
+
+    def answer(connection: object, received: Received) -> None:
+        fails = received.data["id"] == "a" and not refused.is_set()
+        (status(500) if fails else status(200))(connection, received)  # type: ignore[arg-type]
+
+    receiver.answer = answer
+    with site.delivering(replace(FAST, steps=(0.3,) * 20)):
+        site.record(update("a"), update("b"), update("a"), update("b"), update("a"))
+        until(lambda: seqs(receiver).count(4) == 1, 10)
+        assert set(seqs(receiver)) == {1, 2, 4}
+        refused.set()
+        until(lambda: site.states() == ["delivered"] * 5, 10)
+    after = [seq for seq in seqs(receiver) if seq in (3, 5)]
+    assert after == [3, 5]
+    assert seqs(receiver).index(2) < seqs(receiver).index(4)
+
+
+def test_at_most_five_at_once(site: Site, receiver: Receiver) -> None:
+    def slow(connection: object, received: Received) -> None:
+        time.sleep(0.1)
+        status(200)(connection, received)  # type: ignore[arg-type]
+
+    receiver.answer = slow
+    with site.delivering():
+        site.record(*(update(f"d{i}") for i in range(30)))
+        receiver.until(30)
+        until(lambda: site.states() == ["delivered"] * 30, 5)
+    assert receiver.most_at_once == AT_ONCE
+
+
+def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver) -> None:
+    with receiving() as hanging:
+        hanging.answer = lambda connection, received: time.sleep(3)
+        site = Site(tmp_path, Webhook("hangs", hanging.url), Webhook("build", receiver.url))
+        with site.delivering(replace(FAST, steps=(0.1,) * 40, timeout=1.0)):
+            site.record(*(update(f"d{i}") for i in range(40)))
+            began = time.monotonic()
+            receiver.until(40)
+            assert time.monotonic() - began < 4
+        assert hanging.most_at_once <= AT_ONCE - 1
+
+
+def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -> None:
+    webhook = Webhook("build", receiver.url, debounce=timedelta(seconds=0.5))
+    site.settings = replace(site.settings, webhooks=(webhook,))
+    with site.delivering():
+        for i in range(4):
+            site.record(*(update(f"d{n}") for n in range(i * 1000, i * 1000 + 1000)))
+            time.sleep(0.1)
+        (received,) = receiver.until(1)
+        time.sleep(0.8)
+        assert len(receiver.received) == 1
+        (delivery,) = site.listed()
+        site.record(update("later"))
+        receiver.until(2)
+    assert received.headers["x-strapi-event"] == "site.update"
+    assert delivery.event.counts == {UID: {"published": {"entry.update": 4000}}}
+    assert (delivery.first, delivery.last) == (1, 4000)
+
+
+def test_a_burst_that_does_not_end_is_told_of_all_the_same(
+    site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "LONGEST_BURST", 2)
+    webhook = Webhook("build", receiver.url, debounce=timedelta(seconds=0.4))
+    site.settings = replace(site.settings, webhooks=(webhook,))
+    with site.delivering():
+        deadline = time.monotonic() + 10
+        while not receiver.received and time.monotonic() < deadline:
+            site.record(update())
+            time.sleep(0.1)
+    assert receiver.received
+
+
+def test_what_waits_is_sent_by_the_next_process(site: Site, receiver: Receiver) -> None:
+    receiver.answer = status(500)
+    with site.delivering(replace(FAST, steps=(0.2,) * 30)):
+        site.record(update("a"), update("b"))
+        receiver.until(2)
+    site.record(update("c"))
+    receiver.answer = status(200)
+    before = {one.data["seq"]: (one.id, one.body) for one in receiver.received}
+    sent = len(receiver.received)
+    with site.delivering():
+        until(lambda: site.states() == ["delivered"] * 3, 10)
+    later = receiver.received[sent:]
+    assert sorted(one.data["seq"] for one in later) == [1, 2, 3]
+    assert {one.data["seq"]: (one.id, one.body) for one in later if one.data["seq"] < 3} == before
+
+
+def test_the_oldest_are_given_up_where_too_many_wait(
+    site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(queue, "MOST_WAITING", 10)
+    receiver.answer = status(500)
+    with site.delivering(replace(FAST, steps=(60.0,))):
+        site.record(*(update(f"d{i}") for i in range(12)))
+        until(lambda: len(site.listed()) == 12, 5)
+        assert site.standing().waiting == 10
+        assert [one.error for one in site.listed()[:2]] == ["given up: more than 10 waited"] * 2
+    assert "webhook build: too many deliveries wait; the 2 oldest are given up" in caplog.text
+
+
+def test_what_is_done_is_kept_for_a_while(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "MOST_KEPT", 3)
+    with site.delivering():
+        site.record(*(update(f"d{i}") for i in range(6)))
+        until(lambda: site.states() == ["delivered"] * 6, 5)
+    site.change(lambda c: deliveries.forget(c, time.time()))
+    assert [one.event.document_id for one in site.listed()] == ["d3", "d4", "d5"]
+    site.change(lambda c: deliveries.forget(c, time.time() + 8 * 86_400))
+    assert site.listed() == []
+
+
+def test_of_a_webhook_that_is_gone_or_off_nothing_waits(site: Site, receiver: Receiver) -> None:
+    receiver.answer = status(500)
+    with site.delivering(replace(FAST, steps=(60.0,))):
+        site.record(update())
+        receiver.until(1)
+        until(lambda: site.listed()[0].status == 500, 5)
+        webhook = site.settings.webhooks[0]
+        site.settings = replace(site.settings, webhooks=(replace(webhook, enabled=False),))
+        until(lambda: site.listed() == [], 5)
+        site.record(update())
+        site.settings = replace(site.settings, webhooks=(webhook,))
+        until(lambda: site.names == {"build"}, 5)
+        receiver.answer = status(200)
+        site.record(update())
+        receiver.until(2)
+    assert seqs(receiver) == [1, 3]
+
+
+def test_a_clock_that_is_put_back_delays_no_try_beyond_its_step(site: Site, receiver: Receiver) -> None:
+    put_back = 0.0
+
+    def clock() -> float:
+        return time.time() - put_back
+
+    receiver.answer = status(500)
+    with site.delivering(replace(FAST, steps=(1.0,) * 9, clock=clock)):
+        site.record(update())
+        receiver.until(1)
+        until(lambda: site.listed()[0].status == 500, 5)
+        put_back = 7200.0
+        receiver.until(2, 5)
+        put_back = -7200.0
+        receiver.until(3, 5)
+
+
+def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver: Receiver) -> None:
+    receiver.answer = status(500)
+    with site.delivering(replace(FAST, steps=(0.5,) * 9, clock=lambda: time.time() + 7200)):
+        site.record(update())
+        receiver.until(1)
+        until(lambda: site.listed()[0].status == 500, 5)
+    with site.delivering(replace(FAST, steps=(0.5,) * 9)):
+        receiver.until(2, 5)
+
+
+def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
+    site: Site, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    with site.delivering() as deliverer:
+        site.record(update("a"))
+        receiver.until(1)
+        until(lambda: site.states() == ["delivered"], 5)
+        # A database that may not grow is one on a full disk, as far as SQLite can tell.
+        connection = deliverer._database._connection()
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        site.change(lambda c: c.execute("CREATE TABLE IF NOT EXISTS filler (b)"))
+        connection.execute(f"PRAGMA max_page_count={pages}")
+        site.record(*(update(f"b{i}", actor="x" * 9000) for i in range(5)))
+        until(lambda: "webhooks wait until it can be used again" in caplog.text, 5)
+        time.sleep(1)
+        connection.execute("PRAGMA max_page_count=1000000")
+        until(lambda: site.states() == ["delivered"] * 6, 10)
+    assert caplog.text.count("webhooks wait") == 1
+    assert len(receiver.received) == 6
+
+
+def test_what_was_told_is_told_again_under_the_same_id(site: Site, receiver: Receiver) -> None:
+    receiver.answer = status(500)
+    with site.delivering(replace(FAST, steps=())):
+        site.record(update("a"), update("b"))
+        until(lambda: site.states() == ["failed"] * 2, 5)
+        receiver.answer = status(200)
+        first = site.listed()[0]
+        site.change(lambda c: queue.replay_one(c, "build", first.id, time.time()))
+        until(lambda: site.states() == ["delivered", "failed"], 5)
+        assert receiver.received[-1].id == first.id
+        webhook, events = site.settings.webhooks[0], site.log.read(0, 100)
+        site.change(lambda c: queue.replay_since(c, webhook, events, 0, time.time()))
+        until(lambda: site.states() == ["delivered"] * 2 and len(receiver.received) == 5, 5)
+    assert {one.id for one in receiver.received} == {one.id for one in site.listed()}
+
+
+def test_what_was_before_a_webhook_can_be_told(site: Site, receiver: Receiver) -> None:
+    site.record(update("a"), update("b"), update("c"))
+    with site.delivering():
+        webhook, events = site.settings.webhooks[0], site.log.read(1, 100)
+        site.change(lambda c: queue.replay_since(c, webhook, events, 1, time.time()))
+        receiver.until(2)
+        until(lambda: site.states() == ["delivered"] * 2, 5)
+    assert sorted(seqs(receiver)) == [2, 3]
