@@ -45,6 +45,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "search": CommandEntry(
         "server.commands.search", "search", "Find documents by their words, the best first."
     ),
+    "webhook": CommandEntry(
+        "server.commands.webhook", "webhook", "Webhooks: list and test them, and what came of deliveries."
+    ),
     "token": CommandEntry("server.commands.accounts", "token", "API tokens: make, list and revoke them."),
     "user": CommandEntry(
         "server.commands.accounts", "user", "Users: make, list, block them; roles and passwords."

@@ -1,0 +1,243 @@
+"""`quire webhook …`: the webhooks of a site, what they were told, and telling them again.
+
+All of it works beside a running server, which is the one that delivers; `test` alone sends something itself.
+"""
+
+import json
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from server.config.model import Settings
+from server.config.reader import read_settings
+from server.config.webhooks import Webhook, resolved
+from server.documents.timestamps import from_seconds, now
+from server.errors import SetupError
+from server.events.database import EventDatabase
+from server.events.model import Event
+from server.events.webhooks.deliveries import (
+    DELIVERED,
+    FAILED,
+    MOST_KEPT,
+    Delivery,
+    newest,
+    prepare,
+    standing,
+)
+from server.events.webhooks.posting import post
+from server.events.webhooks.queue import adopt, enable, replay_one, replay_since
+from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
+from server.events.webhooks.signing import new_id
+from server.schema.spelling import suggestion
+from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
+
+T = TypeVar("T")
+TEST = "trigger-test"  # the event of Strapi's own button for it
+_PART = 1000  # events that are read at once
+
+
+@contextmanager
+def _log_of(root: Path) -> Iterator[EventDatabase]:
+    """The log of events of a site while a command uses it."""
+    database = EventDatabase(root)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _read(database: EventDatabase, work: Callable[[sqlite3.Connection], T]) -> T:
+    def prepared(connection: sqlite3.Connection) -> T:
+        prepare(connection)
+        return work(connection)
+
+    return database.query(prepared)
+
+
+def _settings(root: Path) -> Settings:
+    check_site(root)
+    return read_settings(root)
+
+
+def _named(settings: Settings, name: str) -> Webhook:
+    """The webhook with a name. Raises SetupError where there is none."""
+    found = {webhook.name: webhook for webhook in settings.webhooks}
+    if name not in found:
+        known = ", ".join(found) or "none"
+        raise SetupError(
+            name, None, "there is no such webhook", suggestion(name, found) or f"there are: {known}"
+        )
+    return found[name]
+
+
+@click.group()
+def webhook() -> None:
+    """Webhooks: list and test them, and what came of deliveries."""
+
+
+@webhook.command("list")
+@site_option
+@one_line_errors
+def list_webhooks(root: Path) -> None:
+    """List the webhooks: how many deliveries wait, and what came of the last."""
+    settings = _settings(root)
+    with _log_of(root) as database:
+        for one in settings.webhooks:
+            stands = _read(database, lambda c, name=one.name: standing(c, name))  # type: ignore[misc]
+            last, state = stands.last, f"{stands.waiting:,} waiting"
+            if not one.enabled:
+                state = "off"
+            elif stands.disabled is not None:
+                state = f"disabled by 410 at {from_seconds(stands.disabled)}; quire webhook enable {one.name}"
+            came = (
+                f"last at {from_seconds(last.tried)}: {_outcome(last)}"
+                if last and last.tried
+                else "nothing sent"
+            )
+            click.echo(f"{one.name}  {_shown_url(one)}  {state}, {came}")
+
+
+def _shown_url(one: Webhook) -> str:
+    """The address as site.yaml has it, without a query, which may be a key."""
+    address, question, _ = one.url.partition("?")
+    return f"{address}?…" if question else address
+
+
+def _outcome(delivery: Delivery) -> str:
+    if delivery.state == DELIVERED:
+        return f"{delivery.status}"
+    return printable(delivery.error) or "no answer yet"
+
+
+@webhook.command("test")
+@click.argument("name")
+@site_option
+@one_line_errors
+def test(root: Path, name: str) -> None:
+    """Send a sample to a webhook now, and say what came back."""
+    settings = _settings(root)
+    one = resolved(_named(settings, name), os.environ)
+    said = Event(TEST, "", at=now()).shown()
+    body = {
+        "event": TEST,
+        "createdAt": said["createdAt"],
+        "quire": {"seq": None, "source": "api", "tags": []},
+    }
+    data = json.dumps(body, separators=(",", ":")).encode()
+    outcome = post(one, secrets_of(root, one), new_id(), TEST, data, time.time(), settings.webhooks_allow)
+    seconds = f"{outcome.seconds:.2f} s"
+    if outcome.succeeded:
+        show([[("✓ ", {"fg": "green"}), (f"{outcome.status} in {seconds}", {})]])
+        return
+    show([[("✗ ", {"fg": "red"}), (f"{printable(outcome.error)} ({seconds})", {})]])
+    sys.exit(1)
+
+
+@webhook.command("log")
+@click.argument("name", required=False)
+@site_option
+@click.option(
+    "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Deliveries to show."
+)
+@one_line_errors
+def log(root: Path, name: str | None, limit: int) -> None:
+    """Show the last deliveries, the newest last: what was told, and what came of it."""
+    settings = _settings(root)
+    names = [_named(settings, name).name] if name else [one.name for one in settings.webhooks]
+    with _log_of(root) as database:
+        for one in _read(database, lambda c: newest(c, names, limit)):
+            show([_line(one)])
+
+
+def _line(one: Delivery) -> list[Part]:
+    marks = {DELIVERED: ("✓", "green"), FAILED: ("✗", "red")}
+    mark, colour = marks.get(one.state, ("…", "yellow"))
+    seqs = f"{one.first}" if one.first == one.last else f"{one.first}-{one.last}"
+    document = f" {one.event.model} {one.event.document_id}" if one.event.document_id else ""
+    tries = f"{one.tries} tries" if one.tries != 1 else "1 try"
+    came = _outcome(one) if one.tries else one.error or one.state
+    if one.state not in marks and one.tries:
+        came += f"; next at {from_seconds(one.due)}"
+    what = f"{one.webhook}  {one.event.kind}{document}  {seqs}  {one.id}"
+    told = f" {from_seconds(one.made)}  {what}  {tries}: {came}"
+    return [(mark, {"fg": colour}), (told, {})]
+
+
+@webhook.command("replay")
+@click.argument("name")
+@site_option
+@click.option("--since", type=click.IntRange(0), metavar="SEQ", help="All events after this one in the log.")
+@click.option("--id", "webhook_id", metavar="ID", help="The delivery with this webhook-id.")
+@one_line_errors
+def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> None:
+    """Tell a webhook again. What was told before has the same webhook-id; bodies are as documents are now."""
+    if (since is None) == (webhook_id is None):
+        raise click.UsageError("Give either --since or --id.")
+    settings = _settings(root)
+    one = _named(settings, name)
+    if not one.enabled:
+        raise SetupError(name, None, "is switched off", "write enabled: true")
+    with _log_of(root) as database:
+        last = database.bounds().last
+        events = _events(database, since) if since is not None else []
+        with database.writing() as transaction:
+            connection = transaction.connection
+            prepare(connection)
+            adopt(connection, settings.webhooks, last)
+            if webhook_id is not None:
+                _replay_one(connection, name, webhook_id)
+                count = 1
+            else:
+                count = replay_since(connection, one, events, since or 0, time.time())
+    click.echo(f"{count:,} queued; a running server sends them")
+
+
+def _events(database: EventDatabase, since: int) -> list[Event]:
+    found: list[Event] = []
+    while part := database.read(found[-1].seq if found else since, _PART):
+        found.extend(part)
+    return found
+
+
+def _replay_one(connection: sqlite3.Connection, name: str, webhook_id: str) -> None:
+    if replay_one(connection, name, webhook_id, time.time()) is None:
+        fix = f"deliveries are kept for 7 days, {MOST_KEPT:,} at most: see quire webhook log {name}"
+        raise SetupError(webhook_id, None, f"{name} has no such delivery", fix)
+
+
+@webhook.command("secret")
+@click.argument("name")
+@site_option
+@click.option("--rotate", "wants_another", is_flag=True, help="Make another; for a day, both sign.")
+@one_line_errors
+def secret(root: Path, name: str, wants_another: bool) -> None:
+    """Show what the requests of a webhook are signed with; it is made where there is none."""
+    one = resolved(_named(_settings(root), name), os.environ)
+    if wants_another:
+        made = rotate(root, one)
+        click.echo(f"For {OVERLAP_S / 3600:.0f} hours the secret before signs as well.", err=True)
+        click.echo(made)
+        return
+    click.echo(secrets_of(root, one)[0])
+
+
+@webhook.command("enable")
+@click.argument("name")
+@site_option
+@one_line_errors
+def enable_webhook(root: Path, name: str) -> None:
+    """Tell a webhook again that answered 410, of what changes from now on."""
+    _named(_settings(root), name)
+    with _log_of(root) as database:
+        last = database.bounds().last
+        with database.writing() as transaction:
+            prepare(transaction.connection)
+            was_disabled = enable(transaction.connection, name, last)
+    click.echo(f"{name} is told of what changes from now on" if was_disabled else f"{name} was not disabled")

@@ -1,0 +1,158 @@
+"""`quire webhook`: what it lists, sends, shows and queues, beside a running server or without one."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from standardwebhooks.webhooks import Webhook as Verifier
+
+from server.config.reader import read_settings
+from server.events.database import EventDatabase
+from server.events.model import Event
+from server.events.webhooks.delivering import Deliverer, Pace
+from tests.commands.test_cli import run
+from tests.receivers import Receiver, receiving, status
+from tests.sites import write
+from tests.waiting import until
+
+UID = "api::article.article"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as running:
+        yield running
+
+
+@pytest.fixture
+def root(tmp_path: Path, receiver: Receiver) -> Path:
+    text = f"""webhooks_allow: 127.0.0.1
+webhooks:
+  - name: build
+    url: {receiver.url}?key=1
+    headers: {{X-A: b}}
+  - {{name: off, url: env:NOT_SET, enabled: false}}
+"""
+    write(tmp_path, {"site.yaml": text})
+    return tmp_path
+
+
+def webhook(root: Path, *arguments: str) -> Result:
+    return run("webhook", *arguments, "--site", str(root))
+
+
+def record(root: Path, *names: str) -> None:
+    database = EventDatabase(root)
+    with database.writing() as transaction:
+        events = (Event("entry.update", UID, n, "en", at="2026-11-22T12:00:00.000Z") for n in names)
+        transaction.append(events)
+    database.close()
+
+
+@contextmanager
+def delivering(root: Path) -> Iterator[None]:
+    """A block beside which what is queued is sent, and given up after one try."""
+    stop, settings = threading.Event(), read_settings(root)
+    deliverer = Deliverer(root, lambda: settings, lambda event: b"{}", Pace(steps=(), timeout=2))
+    thread = threading.Thread(target=deliverer.run, args=(stop,))
+    thread.start()
+    try:
+        until(lambda: (root / ".quire/events.db").exists() and "waiting" in webhook(root, "list").output)
+        yield
+    finally:
+        stop.set()
+        thread.join(10)
+
+
+def told(root: Path) -> list[str]:
+    """The log of deliveries, without what varies."""
+    lines = webhook(root, "log", "build").output.splitlines()
+    return [re.sub(r"\d{4}-\S+Z|msg_\S+", "…", line) for line in lines]
+
+
+def test_a_sample_is_sent_and_what_came_back_is_told(root: Path, receiver: Receiver) -> None:
+    secret = webhook(root, "secret", "build").output.strip()
+    done = webhook(root, "test", "build")
+    assert done.exit_code == 0
+    assert re.fullmatch(r"✓ 200 in \d\.\d\d s\n", done.output)
+    (received,) = receiver.received
+    assert (received.path, received.headers["x-a"]) == ("/hook?key=1", "b")
+    assert (received.headers["x-strapi-event"], received.data["event"]) == ("trigger-test", "trigger-test")
+    assert Verifier(secret).verify(received.body, dict(received.headers))
+    receiver.answer = status(500, body="out of \x1b[31morder")
+    done = webhook(root, "test", "build")
+    assert done.exit_code == 1
+    assert done.output.startswith("✗ 500 Said: out of [31morder (")
+
+
+def test_the_log_and_what_is_replayed(root: Path, receiver: Receiver) -> None:
+    assert webhook(root, "list").output == (
+        f"build  {receiver.url}?…  0 waiting, nothing sent\noff  env:NOT_SET  off, nothing sent\n"
+    )
+    record(root, "before")
+    with delivering(root):
+        until(lambda: webhook(root, "replay", "build", "--since", "9").output.startswith("0 queued"))
+        record(root, "a", "b")
+        receiver.until(2)
+        until(lambda: [line[0] for line in told(root)] == ["✓", "✓"])
+        assert told(root)[0] == "✓ …  build  entry.update article a  2  …  1 try: 200"
+        assert (
+            webhook(root, "replay", "build", "--since", "0").output
+            == "3 queued; a running server sends them\n"
+        )
+        receiver.until(5)
+        until(lambda: [line[0] for line in told(root)] == ["✓"] * 3)
+        one = receiver.received[0].id
+        assert webhook(root, "replay", "build", "--id", one).output.startswith("1 queued")
+        assert receiver.until(6)[-1].id == one
+        receiver.answer = status(500, body="broken")
+        record(root, "c")
+        until(lambda: told(root)[-1] == "✗ …  build  entry.update article c  4  …  1 try: 500 Said: broken")
+        assert "0 waiting, last at" in webhook(root, "list").output
+        assert "500 Said: broken" in webhook(root, "list").output
+
+
+def test_a_webhook_that_answered_410_is_enabled_by_name(root: Path, receiver: Receiver) -> None:
+    receiver.answer = status(410)
+    with delivering(root):
+        until(lambda: webhook(root, "replay", "build", "--since", "0").exit_code == 0)
+        record(root, "a")
+        until(lambda: "disabled by 410 at" in webhook(root, "list").output)
+        assert webhook(root, "enable", "build").output == "build is told of what changes from now on\n"
+        assert webhook(root, "enable", "build").output == "build was not disabled\n"
+        receiver.answer = status(200)
+        record(root, "b")
+        receiver.until(2)
+
+
+def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
+    first = webhook(root, "secret", "build").output
+    assert webhook(root, "secret", "build").output == first
+    rotated = webhook(root, "secret", "build", "--rotate")
+    assert rotated.stderr == "For 24 hours the secret before signs as well.\n"
+    assert rotated.stdout != first
+    assert webhook(root, "secret", "build").output == rotated.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["test", "biuld"], 'quire: biuld: there is no such webhook (did you mean "build"?)'),
+        (["log", "x"], "quire: x: there is no such webhook (there are: build, off)"),
+        (["test", "off"], "quire: site.yaml:6: webhook off: the environment has no NOT_SET"),
+        (["replay", "off", "--since", "0"], "quire: off: is switched off (write enabled: true)"),
+        (
+            ["replay", "build", "--id", "msg_x"],
+            "quire: msg_x: build has no such delivery (deliveries are kept",
+        ),
+        (["replay", "build"], "Error: Give either --since or --id."),
+    ],
+)
+def test_what_can_not_be_done_is_told(root: Path, arguments: list[str], error: str) -> None:
+    done = webhook(root, *arguments)
+    assert done.exit_code != 0
+    assert error in done.output
