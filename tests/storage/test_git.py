@@ -198,6 +198,41 @@ def test_variables_of_the_environment_count_for_nothing(
     assert not ran.exists(), ran.read_text()
 
 
+def test_files_of_a_site_that_was_copied_are_read_once(root: Path, tmp_path: Path) -> None:
+    copied, cache = tmp_path / "copy", tmp_path / "cache"
+    cache.mkdir()
+    shutil.copytree(root, copied)  # The index says nothing of these files, which have other numbers.
+    git(copied, "config", "core.trustctime", "false")
+    before = (copied / ".git/index").read_bytes()
+    file = copied / "content/a.md"
+    aged = (file.stat().st_mtime_ns - 10_000_000_000,) * 2
+    os.utime(file, ns=aged)
+    assert changed_paths(copied, cache=cache) == set()
+    assert (copied / ".git/index").read_bytes() == before
+    file.write_text("ONE\n")  # as long, and at the same time: only who reads it sees the change
+    os.utime(file, ns=aged)
+    assert changed_paths(copied, cache=cache) == set()
+    assert changed_paths(copied) == {"content/a.md"}
+    (cache / next(cache.iterdir())).write_bytes(b"damaged")
+    assert changed_paths(copied, cache=cache) == {"content/a.md"}
+
+
+def test_one_index_is_kept(root: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    assert changed_paths(root, cache=cache) == set()
+    assert list(cache.iterdir()) == []  # The index knows all files.
+    added: set[str] = set()
+    for name in ("c", "d"):
+        os.utime(root / "content/a.md", (1, ord(name)))
+        assert changed_paths(root, cache=cache) == added
+        (root / f"content/{name}.md").write_text(name)
+        git(root, "add", f"content/{name}.md")
+        added.add(f"content/{name}.md")
+        assert changed_paths(root, cache=cache) == added
+        assert len(list(cache.iterdir())) == 1
+
+
 @pytest.fixture
 def untrusted(root: Path) -> Iterator[Path]:
     """A repository of somebody else, as only root can make one."""

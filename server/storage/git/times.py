@@ -46,7 +46,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
         return CommitTimes()
     known = before if before and before.commit else _load(folder)
     if known.commit == commit:
-        return replace(known, changed=changed_paths(root))
+        return replace(known, changed=changed_paths(root, cache=folder))
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(known.commit,)))
@@ -54,7 +54,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     times = with_commits(known.times if grown else {}, since)
     if folder:
         _save(folder, commit, times)
-    return CommitTimes(commit, times, changed_paths(root))
+    return CommitTimes(commit, times, changed_paths(root, cache=folder))
 
 
 def with_commits(

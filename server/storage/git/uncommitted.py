@@ -1,4 +1,8 @@
-"""Which files differ from the last commit."""
+"""Which files differ from the last commit.
+
+git compares a file with the index by its size and times, and reads it where these are others. In a site that
+was copied they are, so that git would read all files again at each start: what it learns is kept in a cache.
+"""
 
 import logging
 import os
@@ -8,6 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from server.errors import GitSlowError
+from server.storage.files import signature_of
 from server.storage.git.command import filter_names, git, git_as_owner
 from server.storage.git.log import FileChange
 
@@ -15,40 +20,80 @@ log = logging.getLogger("quire")
 
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+INDEX = "git-index"  # what the name of an index begins with that is kept
 _MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about all
 
 
-def changed_paths(root: Path, paths: Collection[str] | None = None) -> frozenset[str]:
+def changed_paths(
+    root: Path, paths: Collection[str] | None = None, cache: Path | None = None
+) -> frozenset[str]:
     """The paths whose file differs from the last commit, among `paths` or among all.
 
     There are none where the index can't be copied: git has none, or there is no room for temporary files. Nor
-    where git takes too long.
+    where git takes too long. What git learns of the files is kept in the folder `cache`.
     """
     if paths is not None and not paths:
         return frozenset()
     try:
-        return _changed(root, paths)
+        return _changed(root, paths, cache)
     except GitSlowError as error:
         log.warning("%s: which files are not committed is not known: %s", root, error)
         return frozenset()
 
 
-def _changed(root: Path, paths: Collection[str] | None) -> frozenset[str]:
+def _changed(root: Path, paths: Collection[str] | None, cache: Path | None) -> frozenset[str]:
     some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
     arguments = ("diff", *_PLAIN, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
+    place = git(root, "rev-parse", "--git-path", "index")
+    index = root / (place or "").rstrip("\n")
+    kept = _kept(index, cache)
+    found = _asked(root, arguments, kept, kept) if kept and kept.exists() else None
+    if found is None:
+        found = _asked(root, arguments, index, kept)
+    changed = frozenset((found or "").split("\0")) - {""}
+    return changed if paths is None else changed & frozenset(paths)
+
+
+def _kept(index: Path, cache: Path | None) -> Path | None:
+    """The file that keeps what git has learned beside the index, while that stays as it is; None without one.
+
+    It may be used wherever it is from: git believes an index of a file only where the times are the same.
+    """
+    signature = signature_of(index)
+    if cache is None or signature is None:
+        return None
+    return cache / "-".join((INDEX, *map(str, signature)))
+
+
+def _asked(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str | None:
+    """What a git command prints that looks at an index; None where it fails. What git learns is kept."""
     filters = filter_names(root)
     if filters is None:
-        return frozenset()
-    place = git(root, "rev-parse", "--git-path", "index")
+        return None
     try:
         with tempfile.TemporaryDirectory(prefix="quire-") as folder:
             # git writes what it learns of the files into the index: into a copy, which nobody else locks.
-            copy = Path(shutil.copy2(root / (place or "").rstrip("\n"), Path(folder) / "index"))
+            copy = Path(shutil.copy2(index, Path(folder) / "index"))
+            before = signature_of(copy)
             found = git(root, *arguments, index=copy, filters=filters)
+            if kept and found is not None and signature_of(copy) != before:
+                _keep(copy, kept)
     except OSError:
-        return frozenset()
-    changed = frozenset((found or "").split("\0")) - {""}
-    return changed if paths is None else changed & frozenset(paths)
+        return None
+    return found
+
+
+def _keep(index: Path, kept: Path) -> None:
+    """Keep an index in place of any other, if there is room for it."""
+    temporary = kept.with_name(f"{kept.name}.{os.getpid()}")
+    try:
+        shutil.copy2(index, temporary)
+        temporary.replace(kept)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+    for other in kept.parent.glob(f"{INDEX}-*"):
+        if other != kept:
+            other.unlink(missing_ok=True)
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
