@@ -1,6 +1,6 @@
 """`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search,
-`worst` what the costliest requests cost, `history` what git's history costs, `events` open event streams, and
-`large` one large site.
+`worst` what the costliest requests cost, `history` what git's history costs, `events` open event streams,
+`webhooks` deliveries, and `large` one large site.
 
 Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
 so that the ratios hold on a machine that has other things to do.
@@ -30,6 +30,7 @@ from bench import (
     reading,
     search,
     starting,
+    webhooks,
     worst,
     writing,
 )
@@ -41,7 +42,7 @@ WORST = 10_000  # articles of the site that costly queries are sent to
 LARGE = 150_000  # articles of a large site
 GROWTH = (1000, 10_000, 50_000)
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
-CHOICES = ("quire", "servers", "search", "worst", "history", "events", "large")
+CHOICES = ("quire", "servers", "search", "worst", "history", "events", "webhooks", "large")
 BEGAN = time.perf_counter()
 
 
@@ -70,6 +71,8 @@ def main() -> None:
         elif options.what == "events":
             make_site(Path(folder), 1000)
             events.measure(Path(folder), 1000, rounds=5 if options.full else 3)
+        elif options.what == "webhooks":
+            webhooks.measure(Path(folder), 1000)
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:
