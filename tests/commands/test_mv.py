@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.commands.cli import main
+from server.site.site import Site
+from tests.git import commit_all, git
 from tests.servers import free_port, serving
 from tests.sites import STRING, collection, relation, write
 from tests.waiting import until
@@ -85,6 +87,22 @@ def test_links_in_texts_are_listed(root: Path) -> None:
         f"{note}:5: links to it, which is left to you: /uploads/a.txt → /uploads/b%20c.txt",
         f"{note}:5: links to it, which is left to you: ../../uploads/a.txt → ../../uploads/b%20c.txt",
     ]
+
+
+def test_a_renamed_document_is_as_old_as_before(root: Path) -> None:
+    def created(name: str) -> str:
+        site = Site(root)
+        site.load()
+        [author] = site.state.snapshot.claims["api::author.author", name, "en", "published"]
+        return author.created_at
+
+    write(root, {".gitignore": ".quire/\n"})
+    commit_all(root)
+    assert created("2024--ann") == "2024-01-01T00:00:00.000Z"
+    assert run(root, "author/2024--ann", "author/ann").exit_code == 0
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "Rename", at="2025-01-01T00:00:00Z")
+    assert created("ann") == "2024-01-01T00:00:00.000Z"
 
 
 def test_an_id_that_stays(root: Path) -> None:

@@ -147,6 +147,23 @@ def test_times_are_the_same_whether_read_at_once_or_commit_by_commit(root: Path,
     assert known == read_times(root) == read_times(root, tmp_path) == read_times(root, tmp_path)
 
 
+def test_a_file_that_git_takes_for_a_renamed_one_is_as_old_as_that(root: Path, tmp_path: Path) -> None:
+    known = read_times(root)
+    first = known.times["content/a.md"][0]
+    steps = (("a", "b2"), ("b2", "c2"), ("c2", "a"), ("a", "d"))
+    for hour, (old, new) in enumerate(steps):
+        git(root, "mv", f"content/{old}.md", f"content/{new}.md")
+        commit(root, at=f"2024-03-01T0{hour}:00:00Z")
+        known = read_times(root, before=known)
+        assert known.times[f"content/{new}.md"] == (first, known.times[f"content/{old}.md"][1])
+    assert known == read_times(root)
+    # What is rather another file is as old as its own first commit.
+    write(root, {"content/e.md": "one\ntwo\nother\nlines\n"})
+    git(root, "rm", "-q", "content/d.md")
+    commit(root, at="2024-04-01T00:00:00Z")
+    assert read_times(root, before=known).times["content/e.md"][0] > first
+
+
 # --- names and times ---------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ _VERSION = 3
 _FIRST, _LAST = -62135596800, 253402300799  # seconds: the years 1 to 9999, which a timestamp can say
 FILE = "commits.jsonl"
 MOST_RENAMED = 1000  # files of one commit that are compared to find out which were renamed
+ALIKE = 80  # per cent of a file that are the same at least where it is certain that it was renamed
 LONGEST_MESSAGE = 10_000  # characters that are kept of one
 
 

@@ -10,19 +10,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
-from server.storage.git.log import Commit, CommitLog
+from server.storage.git.log import ALIKE, Commit, CommitLog, FileChange
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
 FILE = "git.json"
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
     """The first and last commit of every path, as seconds since 1970, at one commit.
 
-    `changed` are the paths whose file differs from that commit: git knows no time for those yet.
+    The first of a file that was renamed is that of its name before. `changed` are the paths whose file
+    differs from that commit: git knows no time for those yet.
     """
 
     commit: str = ""
@@ -63,12 +64,17 @@ def with_commits(
     """The first and last commit of every path with some commits more, of which the newest come first."""
     later = dict(times)
     newest: dict[str, int] = {}
+    renames: list[FileChange] = []
     for commit in commits:
+        renames += [change for change in commit.changes if change.status == "R" and change.alike >= ALIKE]
         at = commit.committed
         for change in commit.changes:
             for path in filter(None, (change.path, change.before)):
                 first, last = later.get(path, (at, at))
                 later[path] = (min(first, at), max(last, newest.setdefault(path, at)))
+    for change in reversed(renames):
+        first, last = later[change.path]
+        later[change.path] = (min(first, later[change.before][0]), last)
     return later
 
 

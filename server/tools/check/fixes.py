@@ -24,13 +24,13 @@ from server.index.dangling import MEDIA, Key, exists
 from server.paths import CONTENT, UPLOADS
 from server.schema.model import Attribute, Type
 from server.schema.spelling import certain_suggestion
+from server.storage.git.log import ALIKE
 from server.storage.read import parse, read_text
 from server.tools.check.audit import Audit
 from server.tools.check.key_fixes import KeyFix
 from server.tools.check.versions import written_ids
 from server.write.context import Context
 
-ALIKE = 80  # per cent of a file that are the same at least where it is certain that it was renamed
 FIXABLE = frozenset({"dangling", "missing-id", "value"})  # the rules of problems that can be fixed
 
 
