@@ -74,6 +74,7 @@ OPEN = {
     "/docs": 200,
     "/docs/": 302,
     "/docs/none": 404,
+    "/events/reload.js": 200,
     "/openapi.json": 200,
     "/uploads/none": 404,
     # There are sessions only where `auth.refresh` is set.

@@ -81,6 +81,8 @@ READS = {
     "/branches": ("/branches", 409),  # in no repository
     "/branches/<path:name>/changes": ("/branches/main/changes", 409),
     "/events": ("/events", 200),
+    "/events/tags": ("/events/tags?of=/api/notes", 200),
+    "/events/reload.js": ("/events/reload.js", 200),
     "/history": ("/history", 409),
     "/history/<api_id>": ("/history/home", 409),
     "/history/<api_id>/<document_id>": ("/history/notes/a", 409),
@@ -96,7 +98,7 @@ READS = {
     "a single type": ("/api/home", 200),
     "below a single type": ("/api/home/a", 404),
 }
-FILE, EVERYBODYS = ("/uploads/<path:path>",), ("/docs", "/docs/<name>")
+FILE, EVERYBODYS = ("/uploads/<path:path>",), ("/docs", "/docs/<name>", "/events/reload.js")
 ASKED = [(site, name) for site in SITES for name in READS]
 
 

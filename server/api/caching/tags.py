@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.documents.document import Document
+from server.documents.ids import id_of_name
 from server.documents.values import components_in
-from server.index.snapshot import View, locale_inside
+from server.index.snapshot import Snapshot, View, locale_inside
 from server.query.ast import Node, Query, Selection
 from server.query.mentions import conditions, mentioned
 from server.schema.cache_tags import document_tag, type_tag
-from server.schema.model import PEOPLE, Schema
+from server.schema.model import PEOPLE, UPLOAD, Schema
+from server.storage.images.formats import format_of
 
 
 def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
@@ -39,6 +41,14 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
         collector.add_types([document.type.uid])
     collector.add(document, selection)
     return collector.tags
+
+
+def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
+    """The tag of the media file with a key, or of the picture of which that is a format."""
+    of_picture = format_of(key)
+    files = (snapshot.media.get(name) for name in (key, of_picture[1] if of_picture else ""))
+    ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
+    return [document_tag(UPLOAD, document_id) for document_id in ids]
 
 
 @dataclass(frozen=True, slots=True)

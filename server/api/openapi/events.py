@@ -51,7 +51,7 @@ _META = closed(
 def event_paths(
     actor: Actor, public: Actor, schema: Schema, *, limited: bool
 ) -> Iterator[tuple[str, JsonSchema]]:
-    """The path `/events`, for who may find anything."""
+    """The paths below `/events`, for who may find anything."""
     with suppress(ForbiddenError):
         subjects = subjects_of(actor, schema)
         listed = operation(
@@ -65,6 +65,17 @@ def event_paths(
             limited=limited,
         )
         yield "/events", {"get": listed}
+        tags = operation(
+            EVENTS,
+            "findTagsOfAddress",
+            "The tags of an answer",
+            {200: answer("Its tags, as `Cache-Tag` has them.", closed({"data": _list(_TEXT)}))},
+            parameters=[{**_query("of", _TEXT, "Its path and query, `/api/…`."), "required": True}],
+            errors=READ,
+            public=_is_open(public, schema),
+            limited=limited,
+        )
+        yield "/events/tags", {"get": tags}
 
 
 def _is_open(public: Actor, schema: Schema) -> bool:

@@ -2,19 +2,17 @@
 
 import os
 import posixpath
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from flask import Blueprint, Response, request, send_file
 
+from server.api.caching.tags import tags_of_file
 from server.api.request import commit_of, state_of, tagged
 from server.documents.ids import composed
 from server.errors import NotFoundError
 from server.history.past import PastStates
 from server.history.uploads import open_blob, replaced_file
-from server.schema.cache_tags import document_tag
-from server.schema.model import UPLOAD
 from server.site.site import Site
 from server.storage.images.formats import format_of
 from server.storage.links import open_ordinary
@@ -35,7 +33,7 @@ def blueprint(site: Site, past: PastStates) -> Blueprint:
             found = _now(key)
         # An SVG or HTML file is shown, but can't run script on the site's origin.
         found.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
-        return tagged(found, request, _tags(key))
+        return tagged(found, request, tags_of_file(state_of(request).snapshot, key))
 
     def _now(key: str) -> Response:
         media = state_of(request).snapshot.media
@@ -47,13 +45,6 @@ def blueprint(site: Site, past: PastStates) -> Blueprint:
         return _sent(
             opened, file.name, mime_type(key), f"{status.st_mtime}-{status.st_size}", status.st_mtime
         )
-
-    def _tags(key: str) -> Iterator[str]:
-        """The tag of the media file at a path, or of the picture of which there is a format."""
-        media, of_picture = state_of(request).snapshot.media, format_of(key)
-        for name in (key, of_picture[1] if of_picture else ""):
-            if name in media:
-                yield document_tag(UPLOAD, media[name].document_id)
 
     def _then(key: str, commit: str) -> Response | None:
         """A file that differed at a commit; None for one that is still as it was."""

@@ -1,19 +1,26 @@
 """The routes of `/events`."""
 
+from dataclasses import replace
+
 from flask import Blueprint, Response, request
 
+from server.api.environ import is_v4
 from server.api.identities import Identities
+from server.api.reading import Reader
 from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of
+from server.api.routes.events.reload import script, tags_of_address
 from server.api.routes.events.stream import stream, wants_stream
 from server.events.database import EventDatabase
 from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, subjects_of
 from server.events.visible import shown
+from server.schema.model import Type
 
 
 def blueprint(identities: Identities, database: EventDatabase) -> Blueprint:
     """The routes of `/events`."""
     bp = Blueprint("events", __name__, url_prefix="/events")
+    reload_script = script()
 
     @bp.get("", strict_slashes=False)
     def listed() -> Response:
@@ -29,5 +36,23 @@ def blueprint(identities: Identities, database: EventDatabase) -> Blueprint:
         response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
         response.vary.add("Accept")
         return response
+
+    @bp.get("/tags", strict_slashes=False)
+    def tags() -> Response:
+        state, actor = state_of(request), identities.actor(request)
+        tagging = replace(state, settings=replace(state.settings, cache_tags=True))
+        v4, users, budget = is_v4(request.environ, state.settings), identities.user_index, budget_of(request)
+
+        def reader(type_: Type) -> Reader:
+            return Reader(tagging, type_, actor, v4=v4, users=users, budget=budget)
+
+        subjects = subjects_of(actor, state.schema)
+        found = tags_of_address(parameters(request).get("of"), state, reader, subjects)
+        return answer(dumps({"data": found}))
+
+    @bp.get("/reload.js")
+    def reload() -> Response:
+        headers = {"Cache-Control": "public, no-cache"}
+        return Response(reload_script, headers=headers, content_type="text/javascript; charset=utf-8")
 
     return bp
