@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.history.merging import merge as merging
+from server.storage.git import command
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, component, make, relation, write
 from tests.torture import SEED
@@ -363,6 +364,25 @@ def test_files_of_any_kind_are_taken(api: Api) -> None:
     assert api.read("README.md") == "1st\n\nSecond\n\n3rd\n"
     assert api.get("/api/upload/files").body[0]["caption"] == "Bytes"
     clean(api)
+
+
+def test_many_files_take_no_more_commands_than_one(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, ran = command._run, list[str]()
+
+    def counted(words: list[str], *arguments: Any) -> Any:
+        ran.append(words[0])
+        return real(words, *arguments)
+
+    monkeypatch.setattr(command, "_run", counted)
+    counts = []
+    for number in (1, 40):
+        git(api.root, "branch", "-f", "next", "main")
+        commit(api, "next", {f"content/tags/t{i}.yaml": f"name: {number}\n" for i in range(number)})
+        commit(api, "main", {"README.md": f"{number}\n"})
+        ran.clear()
+        assert merge(api).data["files"] == number
+        counts.append(len(ran))
+    assert counts[1] <= counts[0] < 70
 
 
 def test_files_that_both_have_changed_are_named(api: Api) -> None:

@@ -243,8 +243,8 @@ class Merger:
         author = Person(by.name, by.email or committer.email)
         contents = {write.path: write.data if write.source is None else write.source for write in writes}
         forward = sides.theirs if sides.is_forward else ""
-        parents = {"base": sides.ours, "joins": sides.theirs, "ready": forward}
-        new = NewCommit(contents, ready.message, author, now, committer, now, **parents)
+        parents = (sides.ours, sides.theirs, forward)
+        new = NewCommit(contents, ready.message, author, now, committer, now, *parents, known=staged)
         try:
             commit = self.site.committer.prepare(new)
         except CommitError as error:

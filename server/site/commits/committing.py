@@ -280,9 +280,9 @@ class Committer:
 
     def _made(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """The commit that was made, the branch being at it; "" where there was nothing to commit."""
-        changed = changes_of(repository, new, head)
         if new.joins:
-            return self._merged(repository, new, head, changed, by_git=by_git)
+            return self._merged(repository, new, head, by_git=by_git)
+        changed = changes_of(repository, new, head)
         if not changed:
             return self._found(repository, new, head)
         if by_git:
@@ -299,9 +299,7 @@ class Committer:
                 self._publish(index, new, head, commit, changed)
         return commit
 
-    def _merged(
-        self, repository: Repository, new: NewCommit, head: str, changed: Tree, *, by_git: bool
-    ) -> str:
+    def _merged(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """The commit of a merge, the branch being at it: the one that is ready, where that still fits."""
         if is_ancestor(self.root, new.joins, head):  # Who was killed has made it, or somebody by hand.
             sync_index(repository, _as_in(repository, head, new.files))
@@ -309,7 +307,8 @@ class Committer:
         if new.ready and head == new.base and find_commit(self.root, new.ready):
             commit = new.ready
         else:
-            commit = (prepare_merge if by_git else prepare_commit)(repository, new, head, changed)
+            make = prepare_merge if by_git else prepare_commit
+            commit = make(repository, new, head, changes_of(repository, new, head))
         with locked_index(repository, _as_in(repository, commit, new.files)) as index:
             if repository.head() != head:
                 raise CommitError("others have committed meanwhile")

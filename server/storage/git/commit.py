@@ -9,7 +9,7 @@ import filecmp
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.storage.git.command import git, git_as_owner
@@ -59,7 +59,8 @@ class NewCommit:
 
     Paths are relative to the site. `base` is the commit that was checked out when the files were written,
     "" where that is not known. Times are seconds since 1970. `joins` is the second parent of a merge; `ready`
-    is a commit with all of this, which is made already and counts where `base` is still checked out.
+    is a commit with all of this, which is made already and counts where `base` is still checked out. `known`
+    are files whose contents git has already.
     """
 
     files: Mapping[str, bytes | Path | None]
@@ -71,6 +72,7 @@ class NewCommit:
     base: str = ""
     joins: str = ""
     ready: str = ""
+    known: Mapping[str, Staged] = field(default_factory=dict)
 
 
 # --- what is to be committed -------------------------------------------------------------------------
@@ -92,7 +94,9 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
         if path not in ours or path in ignored:
             continue
         before, content = there.get(path), new.files[path]
-        after = None if content is None else Staged(_mode(before), _hash(root, path, content))
+        after = new.known.get(path)
+        if after is None and content is not None:
+            after = Staged(_mode(before), _hash(root, path, content))
         if after != before and not _is_overtaken(root, path, content, new.base, head):
             changed[path] = after
     return changed
