@@ -31,6 +31,7 @@ from server.api.routes import (
     uploads,
     users,
 )
+from server.api.routes.access import blueprint as access
 from server.api.routes.branches import blueprint as branches
 from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.events import blueprint as events
@@ -85,6 +86,7 @@ def _make(site: Site, identities: Identities, past: PastStates, database: EventD
     app.register_blueprint(search.blueprint(site, identities))
     app.register_blueprint(history.blueprint(site, identities, past, branched))
     app.register_blueprint(branches.blueprint(identities, past))
+    app.register_blueprint(access.blueprint(identities))
     app.register_blueprint(events.blueprint(identities, database))
     app.register_blueprint(start_page.blueprint(identities))
 

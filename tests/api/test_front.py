@@ -75,6 +75,7 @@ READS = {
     "/api/users/<user:key>": ("/api/users/1", 200),
     "/api/users/count": ("/api/users/count", 200),
     "/api/users/me": ("/api/users/me", 401),  # a token is nobody
+    "/access": ("/access", 200),
     "/docs": ("/docs", 200),
     "/docs/": ("/docs/", 302),
     "/docs/<name>": ("/docs/page.css", 200),

@@ -30,6 +30,15 @@ def site_paths(caller: Caller) -> Iterator[tuple[str, JsonSchema]]:
             parameters=[name_in_path("uid", "Such as `api::article.article`.")], errors=(*ALWAYS, 404),
         )  # fmt: skip
         yield f"/api/content-type-builder/{name}/{{uid}}", methods(get=one)
+    access = {200: answer("Who the caller is, and what that one may do.", closed({"data": _ACCESS}))}
+    yield (
+        "/access",
+        methods(
+            get=operation(
+                SITE, "access", "What the caller may do", access, public=True, limited=caller.limited
+            )
+        ),
+    )
     health = {204: answer("The site is loaded.")}
     yield (
         "/_health",
@@ -39,6 +48,34 @@ def site_paths(caller: Caller) -> Iterator[tuple[str, JsonSchema]]:
     )
 
 
+_LIST: JsonSchema = {"type": "array", "items": TEXT}
+_DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
+_ACCESS = closed(
+    {
+        "site": closed(
+            {
+                "name": TEXT,
+                "locales": {
+                    "type": "array",
+                    "items": closed({"code": TEXT, "name": TEXT, "isDefault": FLAG}),
+                },
+                "pageSize": closed({key: {"type": "integer"} for key in ("default", "max")}),
+            }
+        ),
+        "caller": {
+            "type": "object",
+            "properties": {
+                "kind": {"enum": ["public", "user", "token", "owner"]},
+                **dict.fromkeys(("name", "email", "role"), TEXT),
+            },
+            "required": ["kind", "name"],
+            "additionalProperties": False,
+        },
+        "permissions": {"type": "object", "additionalProperties": _LIST},
+        "contentTypes": {"type": "array", "items": _DESCRIBED},
+        "components": {"type": "array", "items": _DESCRIBED},
+    }
+)
 _LOCALE = closed(
     {
         "id": {"type": "integer"},

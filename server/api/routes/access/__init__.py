@@ -1,0 +1,1 @@
+"""/access: what its caller may do, and with what."""

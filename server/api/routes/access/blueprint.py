@@ -1,0 +1,114 @@
+"""The route of `/access`: whom the server takes its caller for, what that one may do, and with what.
+
+A client learns from it, in one request, what it needs to show a site to whoever uses it (docs/access.md): the
+types that may be read or written, without what is not to be seen of them, and the locales.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from server.api.identities import Identities
+from server.api.request import answer_within, state_of
+from server.auth.permissions import BRANCH, Actor, may_branch, may_find
+from server.config.model import ACTIONS, Settings, known_actions
+from server.documents.locales import name_of
+from server.schema.describe import describe_component, describe_type
+from server.schema.model import Attribute, Schema, Type
+from server.schema.naming import title_of
+
+
+def blueprint(identities: Identities) -> Blueprint:
+    """The route of `/access`."""
+    bp = Blueprint("access", __name__, url_prefix="/access")
+
+    @bp.get("", strict_slashes=False)
+    def access() -> Response:
+        state, actor = state_of(request), identities.actor(request)
+        permissions = dict(_permissions(actor, state.schema))
+        types = [t for t in state.schema.content_types if t.singular in permissions]
+        data = {
+            "site": _site(state.settings),
+            "caller": _caller(identities, actor),
+            "permissions": permissions,
+            "contentTypes": [_content_type(type_, actor) for type_ in types],
+            "components": [_component(type_, actor) for type_ in _components(types, state.schema)],
+        }
+        return answer_within(request, {"data": data})
+
+    return bp
+
+
+def _site(settings: Settings) -> Mapping[str, Any]:
+    locales = [
+        {"code": code, "name": name_of(code), "isDefault": code == settings.default_locale}
+        for code in settings.locales
+    ]
+    pages = {"default": settings.page_size, "max": settings.max_page_size}
+    return {"name": settings.name, "locales": locales, "pageSize": pages}
+
+
+def _caller(identities: Identities, actor: Actor) -> Mapping[str, Any]:
+    """Whom the server takes a caller for: the public, a user, a token, or the owner of the machine."""
+    if actor.user_id is None:
+        kind, _, name = actor.name.partition(":")
+        return {"kind": kind, "name": name}
+    user = identities.users.get(actor.user_id)
+    told = {"name": user.username, "email": user.email, "role": user.role} if user else {"name": ""}
+    return {"kind": "user", **told}
+
+
+def _permissions(actor: Actor, schema: Schema) -> Iterator[tuple[str, list[str]]]:
+    """The actions that a caller may do, by subject; nothing of a subject of which there is none."""
+    for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
+        type_ = schema.subjects.get(subject)
+        may = [action for action in known_actions(subject) if _may(actor, subject, action, type_, schema)]
+        if may:
+            yield subject, may
+
+
+def _may(actor: Actor, subject: str, action: str, type_: Type | None, schema: Schema) -> bool:
+    if subject == BRANCH and not may_branch(actor, action, schema) and type_ is None:
+        return False
+    if type_ is not None and not type_.draft_publish and action == "readDraft":
+        return False
+    return actor.may(subject, action)
+
+
+def _content_type(type_: Type, actor: Actor) -> Mapping[str, Any]:
+    path = type_.plural if type_.kind == "collectionType" else type_.singular
+    told = {"path": f"/api/{path}", "localized": type_.localized, "titleAttribute": title_of(type_)}
+    return {**_seen(describe_type(type_), type_, actor), **told}
+
+
+def _component(type_: Type, actor: Actor) -> Mapping[str, Any]:
+    return _seen(describe_component(type_), type_, actor)
+
+
+def _seen(described: Mapping[str, Any], type_: Type, actor: Actor) -> Mapping[str, Any]:
+    """A description without the relations to what the caller may not find."""
+    shown = {
+        name: raw
+        for name, raw in described["schema"]["attributes"].items()
+        if name in type_.attributes and _is_seen(type_.attributes[name], actor)
+    }
+    return {**described, "schema": {**described["schema"], "attributes": shown}}
+
+
+def _is_seen(attribute: Attribute, actor: Actor) -> bool:
+    target = attribute.target if attribute.type == "relation" else None
+    return target is None or may_find(actor, target)
+
+
+def _components(types: list[Type], schema: Schema) -> list[Type]:
+    """The components that some types have, also inside of others, by uid."""
+    found: dict[str, Type] = {}
+    waiting = list(types)
+    while waiting:
+        for attribute in waiting.pop().attributes.values():
+            for uid in filter(None, (attribute.component, *attribute.components)):
+                if uid not in found:
+                    found[uid] = schema.types[uid]
+                    waiting.append(schema.types[uid])
+    return sorted(found.values(), key=lambda type_: type_.uid)

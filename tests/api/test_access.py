@@ -1,0 +1,42 @@
+"""GET /access: what its caller may do, and with what."""
+
+from collections.abc import Callable
+
+from tests.sites import Api, Files, collection, component, relation
+
+FILES = {
+    **collection("note", {"text": "string", "author": relation("manyToOne", "author")}, drafts=True),
+    **collection("author", {"name": "string", "seo": {"type": "component", "component": "shared.seo"}}),
+    **component("shared.seo", {"about": {"type": "string"}}),
+    "site.yaml": "roles: {public: {auth: [callback]}, editor: {note: [find, readDraft]}}",
+}
+
+
+def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable[[Files], Api]) -> None:
+    api = make_api(FILES)
+    api.token("writer", may=["note.find", "note.create"])
+    public = api.get("/access", "public").data
+    assert public["permissions"] == {"auth": ["callback"]}
+    assert (public["contentTypes"], public["components"]) == ([], [])
+    assert public["site"]["locales"] == [{"code": "en", "name": "English (en)", "isDefault": True}]
+    writer = api.get("/access", "writer").data
+    assert writer["caller"] == {"kind": "token", "name": "writer"}
+    [note] = writer["contentTypes"]
+    assert (note["path"], note["titleAttribute"]) == ("/api/notes", "text")
+    assert list(note["schema"]["attributes"]) == ["text"]  # It may not find authors.
+    full = api.get("/access").data
+    assert [t["uid"] for t in full["contentTypes"]] == ["api::author.author", "api::note.note"]
+    assert [c["uid"] for c in full["components"]] == ["shared.seo"]
+    assert "readDraft" not in full["permissions"]["author"]  # It has no drafts.
+    assert full["permissions"]["history"] == ["read", "restore"]
+
+
+def test_access_says_of_users_who_they_are(make_api: Callable[[Files], Api]) -> None:
+    api = make_api(FILES)
+    person = {"username": "ann", "email": "ann@example.org", "password": "secret12", "role": "editor"}
+    api.ask("POST", "/api/users", json=person)
+    form = {"identifier": "ann", "password": "secret12"}
+    token = api.ask("POST", "/api/auth/local", "public", json=form).body["jwt"]
+    told = api.get("/access", token).data
+    assert told["caller"] == {"kind": "user", "name": "ann", "email": "ann@example.org", "role": "editor"}
+    assert told["permissions"] == {"note": ["find", "readDraft"]}
