@@ -40,6 +40,9 @@ check: .venv/.ready-dev ## Check format, lint and types
 	$(BIN)/ruff check server tests bench docs
 	$(BIN)/mypy
 
+vendor: ## Bundle what the studio takes from npm into server/api/studio/page/vendor
+	cd vendor && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error && node bundle.mjs
+
 docs: .venv/.ready-dev ## Run every command in the pages and compare its answer
 	$(BIN)/python -m docs
 

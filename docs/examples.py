@@ -31,7 +31,8 @@ _BACKGROUND = re.compile(r"^quire serve(.*&)$")
 # What is another each time: a page keeps what it has, as long as nothing else differs.
 _VARIES = re.compile(
     r"quire_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
-    r"|msg_[\w-]{24}|\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
+    r"|(?<=studio\?key=)\S+|msg_[\w-]{24}"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
 )
 _PRELUDE = r"""
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT

@@ -53,6 +53,11 @@ def cache_folder(root: Path) -> Path | None:
     return folder
 
 
+def studio_folder(root: Path) -> Path:
+    """The folder of the keys and sessions of the machine's owner, which need not be there."""
+    return root / FOLDER / "studio"
+
+
 def incoming_folder(root: Path) -> Path:
     """The folder of what is being sent to the site, until it is whole. Raises OSError."""
     folder = state_folder(root) / "incoming"

@@ -38,6 +38,7 @@ from server.api.routes.events import blueprint as events
 from server.api.routes.history import blueprint as history
 from server.api.serving.bodies import MAX_BODY
 from server.api.serving.file_part import FilePart
+from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES
 from server.events.database import EventDatabase
 from server.history.past import PastStates
@@ -87,6 +88,7 @@ def _make(site: Site, identities: Identities, past: PastStates, database: EventD
     app.register_blueprint(history.blueprint(site, identities, past, branched))
     app.register_blueprint(branches.blueprint(identities, past))
     app.register_blueprint(access.blueprint(identities))
+    app.register_blueprint(studio.blueprint(site, identities))
     app.register_blueprint(events.blueprint(identities, database))
     app.register_blueprint(start_page.blueprint(identities))
 

@@ -20,6 +20,7 @@ IN_PLACE, COSTLY, GONE = "quire.in_place", "quire.costly", "quire.gone"
 ACCOUNTS = "quire.accounts"  # the key that says that it may have to wait for a database of accounts
 # The keys of what serves event streams, and of the address and port that the connection comes from.
 STREAMS, CLIENT = "quire.streams", "quire.client"
+COOKIE_USED = "quire.cookie_used"  # the key that says that the credentials came in the studio's cookie
 ADMITTED = "quire.admitted"  # the key of what was counted of a request, so that it is counted once
 
 
@@ -60,6 +61,12 @@ def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
 def _is_in(address: str, networks: tuple[str, ...]) -> bool:
     found = _address(address)
     return found is not None and any(found in ip_network(network) for network in networks)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address can't be reached from another machine."""
+    found = _address(host)
+    return host == "localhost" or (found is not None and found.is_loopback)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:

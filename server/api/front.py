@@ -18,6 +18,7 @@ from server.api.environ import (
     ADMITTED,
     BUDGET,
     COMMIT,
+    COOKIE_USED,
     COSTLY,
     FORMAT,
     GONE,
@@ -46,6 +47,7 @@ from server.api.response import (
     without,
 )
 from server.api.serving.bodies import MAX_BODY, SMALL
+from server.api.studio.cookie import HEADER, PATH, use_cookie
 from server.auth.database.file import is_server
 from server.auth.permissions import Actor, may_branch, may_write
 from server.config.model import Settings
@@ -88,6 +90,7 @@ WITH_AT = ("/api/", "/uploads/")  # how the paths begin that take `at`, beside t
 AT = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)  # in a query string, as it was sent
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
 READ_VARY = ("Authorization", FORMAT)
+COOKIE_VARY = ("Vary", "Cookie, Quire-Studio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ class Front:
             environ[BUDGET] = budget = self._budget(environ, state.settings)
             if self.past.held and _changes_content(environ):
                 raise ForbiddenError(READ_ONLY.format(self.past.held.commit[:10]))
+            use_cookie(environ)
             if REFUSED in environ:
                 raise environ.pop(REFUSED)
             if not within:
@@ -135,6 +139,8 @@ class Front:
         headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
         if environ.get("wsgi.url_scheme") == "https":
             headers = (*headers, HSTS)
+        if COOKIE_USED in environ:
+            headers = (*headers, COOKIE_VARY)
         if COMMIT in environ:
             shown, headers = _as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
@@ -144,7 +150,7 @@ class Front:
     def most_bytes(self, environ: Environ) -> int:
         """How large a body of a request may be; nothing large is taken from who may not write or upload it.
 
-        Raises UnauthorizedError.
+        Raises UnauthorizedError and ForbiddenError.
         """
         state, path = self.site.current(), environ["PATH_INFO"]
         if self.past.held:
@@ -152,6 +158,7 @@ class Front:
         content, batch = content_at(path, state.schema), path.rstrip("/") == BATCH
         if content is None and not batch and path != UPLOADING and not path.startswith(f"{UPLOADING}/"):
             return SMALL
+        use_cookie(environ)
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
         if batch:
             return MAX_BODY if may_write(actor, state.schema.content_types) else SMALL
@@ -168,7 +175,7 @@ class Front:
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
-        if environ.get("HTTP_AUTHORIZATION") or path.startswith(OF_USERS):
+        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or path.startswith(OF_USERS):
             return True
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
@@ -303,10 +310,12 @@ def _counter(rate: str) -> Count | None:
 
 
 def _changes_content(environ: Environ) -> bool:
-    """Whether a request is to change anything but users and their sessions."""
+    """Whether a request is to change anything but users and their sessions, those of the studio included."""
     if environ["REQUEST_METHOD"] in (*READING, "OPTIONS"):
         return False
     parts = environ["PATH_INFO"].split("/", 3)
+    if environ["PATH_INFO"].startswith(f"{PATH}/"):
+        return False
     return parts[1:2] != ["api"] or parts[2:3] == [] or parts[2] not in OF_ACCOUNTS
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, cast
 
 from server.api.environ import STATE
 from server.auth.database.file import OpenedFile, is_server
+from server.auth.owner import OWNER, is_session
+from server.auth.owner import PREFIX as OWNER_PREFIX
 from server.auth.permissions import Actor
 from server.config.model import Settings
 from server.errors import ForbiddenError, SetupError, UnauthorizedError, UnavailableError
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 
+COOKIE_SCHEME = (
+    "Studio"  # stands for `Bearer` where the credentials came in the cookie (server.api.studio.cookie)
+)
 UNAVAILABLE_S = 1.0  # for so long a database elsewhere that could not be opened is not asked again
 
 
@@ -120,7 +125,12 @@ class Identities:
         return actor
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """The name and e-mail address that an actor signs with; a token, and the public, have no address."""
+        """The name and e-mail address that an actor signs with; a token, and the public, have no address.
+
+        The machine's owner signs with those that commits are made in the name of.
+        """
+        if actor is OWNER:
+            return "", ""
         user = self.users.get(actor.user_id) if actor.user_id is not None else None
         return (user.username, user.email) if user else (actor.name.removeprefix("token:"), "")
 
@@ -132,21 +142,35 @@ class Identities:
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
+        if text and scheme == COOKIE_SCHEME:
+            return self._in_studio(text, settings)
         if not text or scheme.lower() != "bearer":
             return _public(settings.roles["public"])
         if text.count(".") == 2:
-            return self._user(text, settings, ended=ended)
+            return self._user(self._claims(text, settings), settings, ended=ended)
         token = self.directory().accounts.find_token(text)
         if token is None:
             raise UnauthorizedError()
         return token.actor()
 
-    def _user(self, text: str, settings: Settings, *, ended: bool) -> Actor:
+    def _in_studio(self, text: str, settings: Settings) -> Actor:
+        """Who the cookie of the studio speaks for. Raises UnauthorizedError."""
+        if text.startswith(OWNER_PREFIX):
+            if not is_session(self._root, text, settings.session.total_seconds()):
+                raise UnauthorizedError()
+            return OWNER
+        return self._user(self._of_login(self.sessions.read_studio(text)), settings)
+
+    def _claims(self, text: str, settings: Settings) -> tuple[int, int] | None:
+        """(user id, sessions number) of the token that a request carries, or None."""
         if settings.refresh_tokens:
-            known = self.sessions.read_access(text)
-            claims = known[:2] if known and self.logins.get(known[2]) else None
-        else:
-            claims = self.sessions.read(text)
+            return self._of_login(self.sessions.read_access(text))
+        return self.sessions.read(text)
+
+    def _of_login(self, known: tuple[int, int, str] | None) -> tuple[int, int] | None:
+        return known[:2] if known and self.logins.get(known[2]) else None
+
+    def _user(self, claims: tuple[int, int] | None, settings: Settings, *, ended: bool = False) -> Actor:
         user = self.users.get(claims[0]) if claims else None
         if claims is None or user is None or user.blocked:
             raise UnauthorizedError()

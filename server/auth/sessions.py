@@ -40,8 +40,20 @@ class Sessions:
 
     def read_access(self, token: str) -> tuple[int, int, str] | None:
         """(user id, sessions number, login id) of a sound access token that has not expired, or None."""
-        claims = self._claims(token, "access", ("s",))
+        return self._read_login(token, "access")
+
+    def _read_login(self, token: str, kind: str) -> tuple[int, int, str] | None:
+        claims = self._claims(token, kind, ("s",))
         return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
+
+    def studio_token(self, user: User, login: Login) -> str:
+        """The token in the cookie of the studio; it ends with the login."""
+        expires = datetime.fromisoformat(login.ends_at).timestamp()
+        return self._sign({"type": "studio", "s": user.sessions}, login, expires)
+
+    def read_studio(self, token: str) -> tuple[int, int, str] | None:
+        """(user id, sessions number, login id) of a sound token of the studio, or None."""
+        return self._read_login(token, "studio")
 
     def refresh_token(self, login: Login) -> str:
         """The token with which a login is renewed, once."""

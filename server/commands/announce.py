@@ -31,8 +31,9 @@ class Terminal:
         seconds: float,
         url: str,
         commit: tuple[str, str, str] | None = None,
+        studio: str = "",
     ) -> None:
-        """Print what there is, what is wrong with it, and the address.
+        """Print what there is, what is wrong with it, and the address; that of the studio, if it has a key.
 
         `commit` is the id, date and subject of the one that is served, where it is not the files.
         """
@@ -49,6 +50,8 @@ class Terminal:
             more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
             lines.extend(self._problems(errors))
             lines.append(_problem(warnings[0], more))
+        if studio:
+            lines.append(f"  {studio}   to edit")
         _print([*lines, f"  {url}   (Ctrl-C stops it)"])
 
     def change(self, change: Change, seconds: float) -> None:

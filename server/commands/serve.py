@@ -5,15 +5,18 @@ import os
 import signal
 import sys
 import time
-from dataclasses import replace
+import webbrowser
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import click
 
+from server.api.environ import is_loopback
 from server.api.serving.generations import Generation, Generations
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
+from server.auth.owner import make_key
 from server.commands.announce import Terminal
 from server.config.webhooks import check_environment
 from server.errors import SetupError
@@ -39,6 +42,7 @@ LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, an
     "--workers", type=click.IntRange(1, 64), help="Processes that answer. [default: the cores, up to 4]"
 )
 @click.option("--at", "name", metavar="REF", help="Serve the site as it was at a commit, to read alone.")
+@click.option("--open", "opens", is_flag=True, help="Open the studio in a browser.")
 @click.option("--quiet", is_flag=True, help="Print the address and errors alone.")
 @click.option("--verbose", is_flag=True, help="Print every file that is read or written, and every problem.")
 @click.option("--reload", is_flag=True, hidden=True)
@@ -49,6 +53,7 @@ def serve_command(
     port: int,
     workers: int | None,
     name: str | None,
+    opens: bool,
     quiet: bool,
     verbose: bool,
     reload: bool,
@@ -75,7 +80,7 @@ def serve_command(
         count = worker_count(workers, site.state.settings)
         if workers and count < workers:
             click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
-        ready = _report_when_ready(site, past, terminal, seconds, host, port)
+        ready = _report_when_ready(_Ready(site, past, terminal, seconds, host, port, opens=opens))
         serve(site, past, shared, generation, count, ready.set, partial(_report, site, report_to))
 
     def next_one(generation: Generation) -> None:
@@ -117,20 +122,43 @@ def _report(site: Site, terminal: Terminal, change: Change, seconds: float) -> N
         terminal.change(shown, seconds)
 
 
-def _report_when_ready(
-    site: Site, past: PastStates, terminal: Terminal, seconds: float, host: str, port: int
-) -> Event:
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What is told of a server that is ready, and whether a browser shows it its studio."""
+
+    site: Site
+    past: PastStates
+    terminal: Terminal
+    seconds: float
+    host: str
+    port: int
+    opens: bool
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
+
+    def studio(self) -> str:
+        """The address of the studio with a key, where nobody can come from elsewhere; else ""."""
+        at_machine = is_loopback(self.host) and not self.site.state.settings.trusted_proxies
+        if self.past.held or not at_machine or (self.terminal.quiet and not self.opens):
+            return ""
+        try:
+            return f"{self.url}studio?key={make_key(self.site.root)}"
+        except OSError:  # The server tells what is wrong with .quire.
+            return ""
+
+
+def _report_when_ready(told: _Ready) -> Event:
     """Have `_report_ready` print what there is, once the event that is returned is set."""
     forking = multiprocessing.get_context("fork")
     ready = forking.Event()
-    reported = (site, past, terminal, seconds, host, port, ready)
-    forking.Process(target=_report_ready, args=reported, daemon=True).start()
+    forking.Process(target=_report_ready, args=(told, ready), daemon=True).start()
     return ready
 
 
-def _report_ready(
-    site: Site, past: PastStates, terminal: Terminal, seconds: float, host: str, port: int, ready: Event
-) -> None:
+def _report_ready(told: _Ready, ready: Event) -> None:
     """Print what there is and what is wrong with it, once a worker is ready.
 
     It looks at every document, which makes a copy of the memory that they take. So it runs in a process of
@@ -139,11 +167,13 @@ def _report_ready(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(LONGEST_START_S):
         return
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{port}/"
-    if past.held:
-        commit = past.held.commit
-        terminal.ready(past.held.state, [], seconds, url, (commit, *describe(site.root, commit)))
-        return
-    problems = [problem for problem in site.problems if not site.state.settings.ignores(problem)]
-    terminal.ready(site.state, problems, seconds, url)
+    site, held, studio = told.site, told.past.held, told.studio()
+    if held:
+        commit = (held.commit, *describe(site.root, held.commit))
+        told.terminal.ready(held.state, [], told.seconds, told.url, commit)
+    else:
+        problems = [problem for problem in site.problems if not site.state.settings.ignores(problem)]
+        shown = "" if told.terminal.quiet else studio
+        told.terminal.ready(site.state, problems, told.seconds, told.url, studio=shown)
+    if told.opens:
+        webbrowser.open(studio or f"{told.url}studio")

@@ -89,6 +89,9 @@ READS = {
     "/history/<api_id>/<document_id>": ("/history/notes/a", 409),
     "/history/<api_id>/<document_id>/<what>": ("/history/notes/a/diff", 409),
     "/openapi.json": ("/openapi.json", 200),
+    "/studio": ("/studio", 200),
+    "/studio/<path:place>": ("/studio/note", 200),
+    "/studio/-/<version>/<path:name>": ("/studio/-/x/studio.css", 200),
     "/search": ("/search?q=many", 200),
     "/uploads/<path:path>": ("/uploads/a.txt", 200),
     "a list": ("/api/notes", 200),
@@ -99,7 +102,17 @@ READS = {
     "a single type": ("/api/home", 200),
     "below a single type": ("/api/home/a", 404),
 }
-FILE, EVERYBODYS = ("/uploads/<path:path>",), ("/docs", "/docs/<name>", "/events/reload.js")
+FILE, EVERYBODYS = (
+    ("/uploads/<path:path>",),
+    (
+        "/docs",
+        "/docs/<name>",
+        "/events/reload.js",
+        "/studio",
+        "/studio/<path:place>",
+        "/studio/-/<version>/<path:name>",
+    ),
+)
 ASKED = [(site, name) for site in SITES for name in READS]
 
 

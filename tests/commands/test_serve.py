@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,3 +180,53 @@ def test_problems_that_the_site_leaves_out_are_not_printed(tmp_path: Path) -> No
         assert not any("fixed" in line for line in running.lines)
     finally:
         stop(running.process)
+
+
+def sign_in(server: Server, key: str) -> int:
+    """The status of a sign-in in the studio."""
+    headers = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
+    url = f"http://127.0.0.1:{server.port}/studio/-/session"
+    asked = urllib.request.Request(url, json.dumps({"key": key}).encode(), headers)
+    try:
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_the_address_of_the_studio_has_a_key_for_one_sign_in_whichever_worker_is_asked(
+    server: Server,
+) -> None:
+    address = server.until("/studio?key=").split()[0]
+    key = address.rpartition("=")[2]
+    assert address == f"http://127.0.0.1:{server.port}/studio?key={key}"
+    assert [sign_in(server, key) for _ in range(8)] == [204] + [400] * 7
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [(("--host=0.0.0.0",), ""), (("--quiet",), ""), ((), "api: {trusted_proxies: [127.0.0.1]}\n")],
+)
+def test_no_key_is_printed_where_others_may_come_in_or_read(
+    tmp_path: Path, options: tuple[str, ...], settings: str
+) -> None:
+    running = Server(tmp_path, *options, **{"site.yaml": FILES["site.yaml"] + settings})
+    stop(running.process)
+    assert "key" not in running.log.read_text()
+    assert not list(running.root.glob(".quire/studio/*"))
+
+
+def test_open_shows_the_studio_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\necho "$1" > {tmp_path}/opened.part; mv {tmp_path}/opened.part {tmp_path}/opened\n'
+    )
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    running = Server(tmp_path, "--open", "--quiet")
+    until(lambda: (tmp_path / "opened").exists())
+    stop(running.process)
+    key = (tmp_path / "opened").read_text().strip().rpartition("?key=")[2]
+    assert len(key) == 43
+    assert key not in running.log.read_text()

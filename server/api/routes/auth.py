@@ -1,8 +1,6 @@
 """/api/auth/… and /api/connect/…: logins, registration, passwords and e-mail addresses of users."""
 
 from collections.abc import Mapping
-from math import ceil
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, redirect, request
@@ -13,22 +11,25 @@ from server.api.render import dumps
 from server.api.request import answer, parameters, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.forms import read_form, refuse_others
-from server.api.routes.login import logged_in, read_sign_in
+from server.api.routes.login import (
+    LOGIN,
+    attempt_at,
+    attempt_by,
+    count,
+    logged_in,
+    prove_password,
+    read_sign_in,
+    refuse_unready,
+)
 from server.auth import mail
-from server.auth.login import Attempt
-from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, name_key, public_fields
+from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, public_fields
 from server.config.model import Settings
-from server.errors import ApplicationError, RateLimitError, ValidationError
+from server.errors import ApplicationError, ValidationError
 
-if TYPE_CHECKING:
-    from server.auth.attempts import Attempts
-
-WRONG = "Invalid identifier or password"
 NO_PROVIDER = (
     "This provider is disabled"  # Logging in with an account of another site (OAuth) is not offered.
 )
 # The fields of each form: name, least length.
-LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
 REGISTER: Mapping[str, int] = {"email": 1, "username": SHORTEST_NAME, "password": SHORTEST_PASSWORD}
 CHANGE: Mapping[str, int] = {
     "currentPassword": 1,
@@ -43,29 +44,14 @@ def blueprint(identities: Identities) -> Blueprint:
     bp = Blueprint("auth", __name__, url_prefix="/api")
     outbox = mail.Outbox()
 
-    def count(attempts: "Attempts", attempt: Attempt) -> None:
-        if not attempts.take(attempt):
-            raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
-
     def count_mail(email: str) -> None:
-        count(identities.directory().mails, attempt_by(email))
-
-    def attempt_by(identifier: str) -> Attempt:
-        """An attempt at the account that somebody names, or at the name where there is none."""
-        return _attempt(identities.users.resembling(identifier), identifier)
+        count(identities.directory().mails, attempt_by(identities, request, email))
 
     @bp.post("/auth/local", strict_slashes=False)
     def login() -> Response:
         identities.permit(request, "auth", "callback")
         body = read_sign_in(request)
-        form = read_form(body, LOGIN)
-        attempts, attempt = identities.directory().attempts, attempt_by(form["identifier"])
-        count(attempts, attempt)
-        user = identities.users.with_password(form["identifier"], form["password"])
-        if user is None:
-            raise ValidationError(WRONG)
-        attempts.succeeded(attempt)
-        _refuse_unready(user, state_of(request).settings)
+        user = prove_password(identities, request, body)
         return logged_in(identities, request, user, body=body)
 
     @bp.post("/auth/local/register", strict_slashes=False)
@@ -93,7 +79,7 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ApplicationError("You must be authenticated to reset your password")
         form = read_form(read_body(request), CHANGE)
         _same_passwords(form)
-        attempts, attempt = identities.directory().attempts, _attempt(user, user.email)
+        attempts, attempt = identities.directory().attempts, attempt_at(request, user, user.email)
         count(attempts, attempt)
         if identities.users.with_password(user.email, form["currentPassword"]) is None:
             raise ValidationError("The provided current password is invalid")
@@ -124,8 +110,8 @@ def blueprint(identities: Identities) -> Blueprint:
         # Who has the code can read mail to the address: that confirms it.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
-            identities.directory().attempts.succeeded(_attempt(user, identifier))
-        _refuse_unready(user, state_of(request).settings)
+            identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
+        refuse_unready(user, state_of(request).settings)
         return logged_in(identities, request, user)
 
     @bp.post("/auth/send-email-confirmation", strict_slashes=False)
@@ -162,23 +148,11 @@ def blueprint(identities: Identities) -> Blueprint:
     return bp
 
 
-def _attempt(user: User | None, identifier: str) -> Attempt:
-    key = name_key(identifier)
-    return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
-
-
 def _same_passwords(form: Mapping[str, str]) -> None:
     if form["password"] != form["passwordConfirmation"]:
         message = "Passwords do not match"
         error = {"path": ["passwordConfirmation"], "message": message, "name": "ValidationError"}
         raise ValidationError(message, {"errors": [error]})
-
-
-def _refuse_unready(user: User, settings: Settings) -> None:
-    if user.blocked:
-        raise ApplicationError("Your account has been blocked by an administrator")
-    if settings.confirm_email and not user.confirmed:
-        raise ApplicationError("Your account email is not confirmed")
 
 
 def _link(settings: Settings, name: str, code: str) -> str:

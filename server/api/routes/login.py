@@ -1,18 +1,26 @@
-"""What a login gives: the answer with its tokens, and the cookie that may hold one of them."""
+"""A login: who proves to be which user; the answer with its tokens, and the cookie that may hold one."""
 
 import re
 from collections.abc import Mapping
+from math import ceil
+from typing import TYPE_CHECKING
 
 from flask import Request, Response
 
 from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.request import FORM, answer, read_body, state_of
-from server.auth.login import Login
-from server.auth.user import User, public_fields
+from server.api.routes.forms import read_form
+from server.auth.login import Attempt, Login
+from server.auth.user import User, name_key, public_fields
 from server.config.model import Settings
-from server.errors import ValidationError
+from server.errors import ApplicationError, RateLimitError, ValidationError
 
+if TYPE_CHECKING:
+    from server.auth.attempts import Attempts
+
+LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}  # the fields of a login, and their least lengths
+WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
 COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # with "httpOnly", a request asks for the cookie by itself
@@ -35,6 +43,47 @@ _SYSTEMS = {
     "ChromeOS": r"\bCrOS\b",
     "Linux": r"\bLinux\b",
 }
+
+
+def prove_password(identities: Identities, request: Request, body: object) -> User:
+    """The user whose name or address and password a body has; each try is counted.
+
+    Raises ValidationError, RateLimitError, and ApplicationError for one who may not log in now.
+    """
+    form = read_form(body, LOGIN)
+    attempts, attempt = identities.directory().attempts, attempt_by(identities, request, form["identifier"])
+    count(attempts, attempt)
+    user = identities.users.with_password(form["identifier"], form["password"])
+    if user is None:
+        raise ValidationError(WRONG)
+    attempts.succeeded(attempt)
+    refuse_unready(user, state_of(request).settings)
+    return user
+
+
+def attempt_by(identities: Identities, request: Request, identifier: str) -> Attempt:
+    """An attempt at the account that somebody names, or at the name where there is none."""
+    return attempt_at(request, identities.users.resembling(identifier), identifier)
+
+
+def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
+    """An attempt at the account of a user by an identifier, or at that alone."""
+    key = name_key(identifier)
+    return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
+
+
+def count(attempts: "Attempts", attempt: Attempt) -> None:
+    """Count an attempt. Raises RateLimitError where it is one too many."""
+    if not attempts.take(attempt):
+        raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
+
+
+def refuse_unready(user: User, settings: Settings) -> None:
+    """Raise ApplicationError for a user who may not log in now."""
+    if user.blocked:
+        raise ApplicationError("Your account has been blocked by an administrator")
+    if settings.confirm_email and not user.confirmed:
+        raise ApplicationError("Your account email is not confirmed")
 
 
 def logged_in(identities: Identities, request: Request, user: User, body: object = None) -> Response:

@@ -272,7 +272,7 @@ class Committer:
 
     def _new(self, group: _Group) -> NewCommit:
         committer, last = Person.of(self._replica.state.settings.committer), group.last
-        author = Person(last.author, last.email or committer.email)
+        author = Person(last.author or committer.name, last.email or committer.email)
         base = group.writes[0].base
         now = int(time.time())
         joined = (last.joins, last.ready)

@@ -9,7 +9,8 @@ from server.api.openapi.services.caller import FLAG, TEXT, TIMESTAMP, USER, Call
 from server.api.openapi.services.forms import text_of
 from server.api.openapi.types import ref
 from server.api.openapi.values import JsonSchema
-from server.api.routes.auth import CHANGE, LOGIN, REGISTER, RESET
+from server.api.routes.auth import CHANGE, REGISTER, RESET
+from server.api.routes.login import LOGIN
 
 ACCOUNTS = "Accounts"
 

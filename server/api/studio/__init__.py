@@ -1,0 +1,1 @@
+"""The studio: the page at /studio where editors work, and how they come in (docs/studio.md)."""

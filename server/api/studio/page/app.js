@@ -1,0 +1,54 @@
+/** Who is here: nobody, who has to sign in, or somebody, who gets the studio. */
+
+import { ApiError, whenSessionEnds } from "./api.js";
+import { StudioContext } from "./context.js";
+import { Model } from "./model.js";
+import { useOverview } from "./overview.js";
+import { signOut, useKey } from "./session.js";
+import { Shell } from "./shell.js";
+import { SignIn } from "./sign-in.js";
+import { Failure, Loading } from "./states.js";
+import { html, useCallback, useEffect, useMemo, useState } from "./vendor/preact.js";
+
+/**
+ * @typedef {{model?: Model, error?: any, notice?: string}} State
+ */
+
+export function App() {
+  const [state, set] = useState(/** @type {State} */ ({}));
+  const load = useCallback(async (/** @type {string} */ notice = "") => {
+    try {
+      set({ model: await Model.load(), notice });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) set({ error });
+    }
+  }, []);
+  useEffect(() => {
+    useKey().then(
+      (refused) => load(refused?.message),
+      (error) => set({ error }),
+    );
+  }, []);
+  // Whoever has lost the session is the public again, whose /access says how to sign in.
+  useEffect(() => whenSessionEnds(() => forget().then(() => load("Your session has ended. Sign in again."))), []);
+
+  const leave = useCallback(() => signOut().then(() => load(), (error) => set({ error })), []);
+  const { model, error, notice } = state;
+  if (error) return html`<main class="alone"><${Failure} error=${error} again=${() => load()} /></main>`;
+  if (!model) return html`<${Loading} />`;
+  if (model.caller.kind === "public")
+    return html`<${SignIn} model=${model} notice=${notice} done=${() => load()} />`;
+  return html`<${Inside} model=${model} signOut=${leave} />`;
+}
+
+/** @param {{model: Model, signOut: () => void}} props */
+function Inside({ model, signOut }) {
+  const [overview, refresh] = useOverview(model);
+  const studio = useMemo(() => ({ model, signOut, overview, refresh }), [model, signOut, overview, refresh]);
+  return html`<${StudioContext.Provider} value=${studio}><${Shell} /></${StudioContext.Provider}>`;
+}
+
+/** Have the browser forget a cookie that is of no use any more. */
+function forget() {
+  return signOut().catch(() => undefined);
+}

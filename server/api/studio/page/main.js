@@ -1,0 +1,22 @@
+/**
+ * The studio: the page where editors work. This module begins it; this is how it hangs together.
+ *
+ *   main.js ── app.js ── who is here? ── sign-in.js                nobody yet
+ *                │                    └─ shell.js ── pages.js      the frame, and the page in it
+ *                └─ model.js: what GET /access says: types, permissions, locales
+ *
+ * - api.js is the one place that talks to the server, by its public REST API.
+ * - router.js: the address is the state. A page is shown for an address, and whatever a page wants to keep over
+ *   a reload (filters, sort, locale) it keeps there, by `navigate`.
+ * - pages.js is the table of addresses and pages. A new page is a module and a line in that table.
+ * - Each page is a function component of Preact, written with `html` (htm) instead of JSX, so that there is no
+ *   step between these files and the browser. What they import of Preact is in vendor/preact.js.
+ * - states.js has what pages show while they wait, when there is nothing, and when something went wrong.
+ * - Nothing is global: what all pages need (the model, messages) comes by the contexts of context.js.
+ */
+
+import { App } from "./app.js";
+import { html, render } from "./vendor/preact.js";
+
+const place = /** @type {HTMLElement} */ (document.getElementById("studio"));
+render(html`<${App} />`, place);

@@ -1,0 +1,13 @@
+/**
+ * The pages, by the names that addresses.js has for them. To add one, write a component in a module of its own and
+ * a line in both tables. It gets the values of its address by their names, and `params`, those of the query.
+ */
+
+import { Home } from "./home.js";
+import { List } from "./list.js";
+
+/** @type {Record<string, any>} */
+export const PAGES = {
+  home: Home,
+  list: List,
+};

@@ -1,0 +1,119 @@
+/** The frame of every page: the site, its types, who is here; where it is narrow, these are behind a button. */
+
+import { addressTo, placeAt } from "./addresses.js";
+import { useStudio } from "./context.js";
+import { Icon } from "./icons.js";
+import { PAGES } from "./pages.js";
+import { Link, usePlace } from "./router.js";
+import { Empty } from "./states.js";
+import { counted } from "./text.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+
+export function Shell() {
+  const { model } = useStudio();
+  const place = usePlace();
+  const [open, setOpen] = useState(false);
+  const main = useRef(/** @type {HTMLElement | null} */ (null));
+  const path = place.parts.join("/");
+  const found = placeAt(place.parts);
+
+  useEffect(() => setOpen(false), [path]);
+  useTitle(main, path, model.siteName);
+  return html`<div class="shell">
+    <a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => skipTo(e, main.current)}>Skip to content</a>
+    <header class="bar">
+      <button class="icon-button" type="button" aria-expanded=${open} aria-controls="side"
+        aria-label=${open ? "Close the menu" : "Open the menu"} onClick=${() => setOpen(!open)}>
+        <${Icon} name=${open ? "close" : "menu"} />
+      </button>
+      <span class="bar-name">${model.siteName}</span>
+    </header>
+    <${Side} open=${open} current=${place.parts[0]} close=${() => setOpen(false)} />
+    <main class="main" id="main" tabindex="-1" ref=${main}>
+      ${found
+        ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${path} />`
+        : html`<${NoPage} />`}
+    </main>
+  </div>`;
+}
+
+/** @param {{open: boolean, current?: string, close: () => void}} props */
+function Side({ open, current, close }) {
+  const { model, overview, signOut } = useStudio();
+  const many = model.listed.filter((type) => !type.single);
+  const one = model.listed.filter((type) => type.single);
+  /** @param {KeyboardEvent} event */
+  const leave = (event) => event.key === "Escape" && close();
+  return html`<div class=${`side ${open ? "is-open" : ""}`} id="side" onKeyDown=${leave}>
+    <${Link} class="side-name" to=${addressTo("home")} aria-current=${current ? undefined : "page"}>
+      ${model.siteName}
+    <//>
+    <nav class="side-types" aria-label="Content">
+      ${many.length > 0 && html`<${Types} types=${many} label="Collections" ...${{ current, overview }} />`}
+      ${one.length > 0 && html`<${Types} types=${one} label="Single pages" ...${{ current, overview }} />`}
+    </nav>
+    <div class="side-foot">
+      <span class="side-who">
+        <span class="side-person">${model.caller.kind === "owner" ? "Owner of this machine" : model.caller.name}</span>
+        ${model.caller.role && html`<span class="side-role">${model.caller.role}</span>`}
+      </span>
+      <button class="icon-button" type="button" aria-label="Sign out" title="Sign out" onClick=${signOut}>
+        <${Icon} name="leave" />
+      </button>
+    </div>
+  </div>`;
+}
+
+/** @param {{types: any[], label: string, current?: string, overview: any}} props */
+function Types({ types, label, current, overview }) {
+  return html`<h2 class="side-label">${label}</h2>
+    <ul class="side-list">
+      ${types.map((type) => html`<li key=${type.name}>
+        <${Link} class="side-link" to=${addressTo("list", { type: type.name })}
+          aria-current=${current === type.name ? "page" : undefined}>
+          <span class="side-text">${type.plural}</span>
+          ${!type.single && html`<span class="side-count">${countOf(overview[type.name])}</span>`}
+        <//>
+      </li>`)}
+    </ul>`;
+}
+
+/** @param {import("./overview.js").Overview | undefined} overview */
+function countOf(overview) {
+  return overview && !overview.error ? counted(overview.count) : "";
+}
+
+function NoPage() {
+  return html`<div class="page">
+    <header class="page-head"><h1 tabindex="-1">There is no such page</h1></header>
+    <${Empty} title="Nothing is at this address">
+      <${Link} to=${addressTo("home")}>To what was changed last<//>
+    <//>
+  </div>`;
+}
+
+/**
+ * Name the browser's tab after the page, and have a screen reader begin there when another page is shown.
+ * @param {{current: HTMLElement | null}} main
+ * @param {string} path
+ * @param {string} siteName
+ */
+function useTitle(main, path, siteName) {
+  const before = useRef(path);
+  useEffect(() => {
+    const heading = /** @type {HTMLElement | null} */ (main.current?.querySelector("h1"));
+    document.title = `${heading?.textContent ?? "Studio"} · ${siteName}`;
+    if (before.current !== path) heading?.focus({ preventScroll: true });
+    before.current = path;
+  }, [path, siteName]);
+}
+
+/**
+ * Go to the content without another address, which would be another page.
+ * @param {Event} event
+ * @param {HTMLElement | null} target
+ */
+function skipTo(event, target) {
+  event.preventDefault();
+  target?.focus();
+}

@@ -1,0 +1,57 @@
+/** The page of whoever has not come in yet. */
+
+import { signIn } from "./session.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+
+/**
+ * @param {{model: import("./model.js").Model, notice?: string, done: () => void}} props
+ */
+export function SignIn({ model, notice = "", done }) {
+  useEffect(() => {
+    document.title = `Sign in · ${model.siteName}`;
+  }, [model]);
+  return html`<main class="alone">
+    <h1 class="alone-title">${model.siteName}</h1>
+    ${notice && html`<p class="notice" role="status">${notice}</p>`}
+    ${model.allows("auth", "callback") ? html`<${PasswordForm} done=${done} />` : ""}
+    <p class="hint">
+      On the machine that serves this site, open the address that <code>quire serve</code> prints: it has a key
+      that signs you in.
+    </p>
+  </main>`;
+}
+
+/** @param {{done: () => void}} props */
+function PasswordForm({ done }) {
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(false);
+  const first = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => first.current?.focus(), []);
+
+  /** @param {SubmitEvent} event */
+  const send = async (event) => {
+    event.preventDefault();
+    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    setBusy(true);
+    setError("");
+    try {
+      await signIn(String(form.get("identifier")), String(form.get("password")));
+      done();
+    } catch (refused) {
+      setError(/** @type {Error} */ (refused).message);
+      setBusy(false);
+    }
+  };
+  return html`<form class="stack" onSubmit=${send}>
+    <label class="field">
+      <span class="field-label">E-mail address or user name</span>
+      <input class="input" name="identifier" autocomplete="username" autocapitalize="none" required ref=${first} />
+    </label>
+    <label class="field">
+      <span class="field-label">Password</span>
+      <input class="input" name="password" type="password" autocomplete="current-password" required />
+    </label>
+    <p class="field-error" role="alert">${error}</p>
+    <button class="button primary" disabled=${busy}>Sign in</button>
+  </form>`;
+}

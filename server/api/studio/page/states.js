@@ -1,0 +1,48 @@
+/** What a page shows while it waits, when there is nothing, and when something went wrong. */
+
+import { ApiError } from "./api.js";
+import { html, useEffect, useState } from "./vendor/preact.js";
+
+const SOON_MS = 250; // what takes less is shown without a word about waiting
+
+/** Says that something is loading, to those who have waited for a while. */
+export function Loading({ label = "Loading" }) {
+  const [late, set] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => set(true), SOON_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return html`<p class="loading" role="status">${late ? `${label}…` : ""}</p>`;
+}
+
+/**
+ * There is nothing to show, and why that is.
+ * @param {{title: string, children?: any}} props
+ */
+export function Empty({ title, children }) {
+  return html`<div class="state">
+    <p class="state-title">${title}</p>
+    ${children && html`<p class="state-text">${children}</p>`}
+  </div>`;
+}
+
+/**
+ * What went wrong, in the server's words, and a way to try it again.
+ * @param {{error: any, again?: () => void}} props
+ */
+export function Failure({ error, again }) {
+  return html`<div class="state" role="alert">
+    <p class="state-title">${titleOf(error)}</p>
+    <p class="state-text">${error.message}</p>
+    ${again && html`<button class="button" type="button" onClick=${again}>Try again</button>`}
+  </div>`;
+}
+
+/** @param {any} error */
+function titleOf(error) {
+  if (!(error instanceof ApiError)) return "Something went wrong in this page";
+  if (error.status === 0) return "No connection";
+  if (error.status === 403) return "Not allowed";
+  if (error.status === 404) return "Not found";
+  return "That did not work";
+}

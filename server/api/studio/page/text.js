@@ -1,0 +1,43 @@
+/** Values as people read them. */
+
+const DAY_MS = 86_400_000;
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const numbers = new Intl.NumberFormat("en");
+const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const timestamps = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [["day", DAY_MS], ["hour", 3_600_000], ["minute", 60_000]];
+
+/** @param {number} count */
+export const counted = (count) => numbers.format(count);
+
+/**
+ * What people call a document.
+ * @param {import("./model.js").Type} type
+ * @param {any} document
+ */
+export function titleOf(type, document) {
+  const title = type.title ? document[type.title] : "";
+  return String(title || document.documentId || type.label);
+}
+
+/**
+ * How long ago something was, if that was in the last month; else on which day.
+ * @param {string} iso
+ */
+export function ago(iso) {
+  const past = Date.now() - Date.parse(iso);
+  if (past > 30 * DAY_MS || past < -DAY_MS) return days.format(new Date(iso));
+  const [unit, ms] = UNITS.find(([, length]) => past >= length) ?? ["minute", Infinity];
+  return ms === Infinity ? "just now" : relative.format(-Math.floor(past / ms), unit);
+}
+
+/** @param {string} iso */
+export const timestamp = (iso) => timestamps.format(new Date(iso));
+
+/**
+ * The day of a date, which is the same in every time zone.
+ * @param {string} iso
+ */
+export const day = (iso) => days.format(new Date(`${iso.slice(0, 10)}T12:00:00`));

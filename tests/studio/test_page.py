@@ -1,0 +1,55 @@
+"""The files of the studio's page: what they weigh, where what is bundled comes from, how plain they are."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+
+PAGE = Path(__file__).parent.parent.parent / "server/api/studio/page"
+VENDOR = PAGE / "vendor"
+MOST_BYTES = 350_000
+MOST_LINES = 300
+LICENCES = {"MIT", "Apache-2.0", "BSD-3-Clause", "ISC"}
+MODULES = sorted(path.name for path in PAGE.glob("*.js"))
+
+
+def test_the_whole_page_weighs_less_than_350_kb() -> None:
+    files = [path for path in PAGE.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
+    assert sum(len(brotli.compress(path.read_bytes(), quality=4)) for path in files) < MOST_BYTES
+
+
+def test_what_is_bundled_is_what_the_manifest_says() -> None:
+    manifest = json.loads((VENDOR / "manifest.json").read_text())
+    assert {path.name for path in VENDOR.glob("*.js")} == set(manifest)
+    wanted = json.loads((PAGE.parents[3] / "vendor/package.json").read_text())["dependencies"]
+    licences = (VENDOR / "licences.txt").read_text()
+    for name, made in manifest.items():
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == made["sha256"]
+        for package in made["packages"]:
+            assert package["licence"] in LICENCES
+            assert wanted.get(package["name"], package["version"]) == package["version"]
+            assert re.search(rf"^{re.escape(package['name'])}$", licences, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_each_module_is_small_says_what_it_is_for_and_imports_files_alone(name: str) -> None:
+    text = (PAGE / name).read_text()
+    assert text.startswith("/**"), "a comment says what a module is for"
+    assert len(text.splitlines()) <= MOST_LINES
+    assert max(map(len, text.splitlines())) <= 120
+    imported = re.findall(r'^(?:import|export) .*?from "([^"]+)";', text, re.MULTILINE | re.DOTALL)
+    assert all((PAGE / path).is_file() for path in imported)
+    assert not re.search(r"\b(window|globalThis)\.\w+ =|innerHTML|\beval\(|new Function", text)
+
+
+def test_no_two_modules_need_each_other() -> None:
+    texts = {name: (PAGE / name).read_text() for name in MODULES}
+    needs = {name: set(re.findall(r'from "\./([\w-]+\.js)";', text)) for name, text in texts.items()}
+    done: set[str] = set()
+    while len(done) < len(needs):
+        free = {name for name, needed in needs.items() if needed <= done} - done
+        assert free, f"a cycle among {sorted(set(needs) - done)}"
+        done |= free

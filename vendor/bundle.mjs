@@ -1,0 +1,48 @@
+// Bundles the libraries of the studio, once: `make vendor`. Each module beside this one becomes a file in
+// server/api/studio/page/vendor/, and manifest.json says what of which version, under which licence, is in it.
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const target = join(here, "../server/api/studio/page/vendor");
+
+/** The packages that a bundle is made of, by the paths of its inputs. */
+function packagesOf(inputs) {
+  const names = inputs.map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]).filter(Boolean);
+  return [...new Set(names)].sort();
+}
+
+function describe(name) {
+  const { version, license } = JSON.parse(readFileSync(join(here, "node_modules", name, "package.json"), "utf8"));
+  return { name, version, licence: license };
+}
+
+function licenceOf(name) {
+  const folder = join(here, "node_modules", name);
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+  return `${name}\n\n${file ? readFileSync(join(folder, file), "utf8").trim() : "(see package.json)"}\n`;
+}
+
+rmSync(target, { recursive: true, force: true });
+mkdirSync(target, { recursive: true });
+const files = {};
+const used = new Set();
+for (const entry of readdirSync(here).filter((name) => name.endsWith(".js")).sort()) {
+  const made = await build({
+    absWorkingDir: here, entryPoints: [entry], bundle: true, minify: true, format: "esm", target: "es2022",
+    legalComments: "none", metafile: true, write: false,
+  });
+  const text = made.outputFiles[0].contents;
+  const packages = packagesOf(Object.keys(made.metafile.inputs));
+  packages.forEach((name) => used.add(name));
+  writeFileSync(join(target, entry), text);
+  files[entry] = {
+    sha256: createHash("sha256").update(text).digest("hex"),
+    packages: packages.map(describe),
+  };
+}
+writeFileSync(join(target, "manifest.json"), `${JSON.stringify(files, null, 2)}\n`);
+writeFileSync(join(target, "licences.txt"), [...used].sort().map(licenceOf).join(`\n${"-".repeat(80)}\n\n`));
