@@ -56,6 +56,7 @@ PARTS = (
     Part("workers, killed and replaced", ["tests/site/test_workers.py", "tests/api/test_supervisor.py"]),
     Part("edits, checkouts, writes: the same states", ["tests/site/test_same_states.py"]),
     Part("branches, merged and killed", ["tests/history/test_merging.py"]),
+    Part("the log of events", ["tests/events/test_killed.py", "tests/events/test_hard.py"]),
     Part("disks that fill", ["tests/storage/test_full_disk.py"]),
     Part("leaks, doors, anything at all", ["tests/api/test_attacks.py", "tests/api/test_secrets.py"]),
     Part("what is refused leaves nothing", ["tests/api/test_nothing_left.py"]),

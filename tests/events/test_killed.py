@@ -1,0 +1,187 @@
+"""The log while workers are killed, servers restarted and files edited: what was answered is in it, once."""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from subprocess import DEVNULL
+
+import pytest
+
+from server.events.model import Event
+from server.events.recorder import Recorder
+from server.site.site import Site
+from tests.servers import free_port, serving, start, stop, wait, workers
+from tests.sites import collection, write
+from tests.torture import LONG
+from tests.waiting import until
+
+SECONDS = 30.0 if LONG else 5.0
+FILES = {
+    **collection("note", {"title": "string"}),
+    **collection("tag", {"name": "string"}),
+    "content/tags/red.json": '{"name": "Red"}',
+    "site.yaml": "roles: {public: {note: [find, create, update, delete]}}\n",
+}
+KINDS = {"POST": "entry.create", "PUT": "entry.update", "DELETE": "entry.delete"}
+ORDER = list(KINDS.values())
+BEFORE = {"red"}
+
+
+@dataclass
+class Writer:
+    """A client that makes, changes and deletes documents, and what it was answered."""
+
+    ports: list[int]
+    done: list[tuple[str, str, bool]] = field(default_factory=list)  # id, method, and whether it was answered
+    number: int = 0
+
+    def run(self, stopped: threading.Event) -> None:
+        while not stopped.is_set():
+            made = self.ask("POST", "/api/notes")
+            if made:
+                for _ in range(random.randint(0, 4)):
+                    self.ask("PUT", f"/api/notes/{made}", made)
+                self.ask("DELETE", f"/api/notes/{made}", made)
+
+    def ask(self, method: str, path: str, document: str = "") -> str:
+        """Write, until the server takes it; the id of the document, "" where nobody knows what came of it."""
+        self.number += 1
+        body = json.dumps({"data": {"title": f"{id(self)} {self.number}"}})
+        connection = HTTPConnection("127.0.0.1", random.choice(self.ports), timeout=20)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            said = json.loads(answer.read() or b"null")
+        except (OSError, HTTPException):
+            self.done.append((document, method, False))
+            time.sleep(0.02)
+            return ""
+        finally:
+            connection.close()
+        if answer.status >= 300:
+            assert answer.status in (404, 503), said  # 404: deleted by a request that nobody answered
+            return ""
+        document = document or said["data"]["documentId"]
+        self.done.append((document, method, True))
+        return document
+
+
+def edit(root: Path, stopped: threading.Event) -> None:
+    """An editor that writes, replaces and removes files."""
+    number = 0
+    while not stopped.wait(0.02):
+        number += 1
+        path = root / f"content/tags/t{random.randrange(4)}.json"
+        if random.random() < 0.2:
+            path.unlink(missing_ok=True)
+        else:
+            path.with_name(f".{number}").write_text(json.dumps({"name": str(number)}))
+            path.with_name(f".{number}").replace(path)
+
+
+@contextmanager
+def busy(root: Path, ports: list[int], count: int = 3) -> Iterator[list[Writer]]:
+    """Clients and an editor at work for the block."""
+    stopped, found = threading.Event(), [Writer(ports) for _ in range(count)]
+    threads = [threading.Thread(target=writer.run, args=(stopped,)) for writer in found]
+    threads.append(threading.Thread(target=edit, args=(root, stopped)))
+    for thread in threads:
+        thread.start()
+    try:
+        yield found
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
+
+
+def check(root: Path, writers: list[Writer]) -> list[Event]:
+    """Hold the log against what was answered, and what is there now; the events."""
+    site = Site(root)
+    site.load()
+    recorder = Recorder(root)
+    site.observe(recorder)
+    site.record()
+    there = {entry.document.document_id for entry in site.basis()[3].values() if entry.document}
+    events = recorder.database.read(0, 1_000_000)
+    recorder.database.close()
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    kinds = defaultdict[str, list[str]](list)
+    for event in events:
+        kinds[event.document_id].append(event.kind)
+    for document, found in kinds.items():
+        alive = document in BEFORE
+        for kind in found:
+            assert alive == (kind != "entry.create"), (document, found)
+            alive = kind != "entry.delete"
+        assert alive == (document in there), (document, found)
+    for writer in writers:
+        _check_answers(writer, kinds)
+    return events
+
+
+def _check_answers(writer: Writer, kinds: dict[str, list[str]]) -> None:
+    """Of each document there are the events of what was answered, in order, and at most those in doubt."""
+    done = defaultdict[str, list[tuple[str, bool]]](list)
+    for document, method, answered in writer.done:
+        if document:
+            done[document].append((KINDS[method], answered))
+    assert done
+    for document, told in done.items():
+        found = kinds[document]
+        assert found == sorted(found, key=ORDER.index), (document, told, found)
+        for kind in ORDER:
+            answers = [answered for each, answered in told if each == kind]
+            assert sum(answers) <= found.count(kind) <= len(answers), (document, told, found)
+
+
+def until_recording(root: Path) -> None:
+    """Wait until a server has begun the log."""
+    until(lambda: (root / ".quire/events.db").exists())
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, FILES)
+    return tmp_path
+
+
+def test_workers_that_are_killed_while_clients_write(root: Path) -> None:
+    port = free_port()
+    process = start(root, port, "--workers=2", "--quiet", output=DEVNULL)
+    try:
+        wait(process, port)
+        until_recording(root)
+        with busy(root, [port]) as writers:
+            end, again = time.monotonic() + SECONDS, time.monotonic() + SECONDS / 2
+            while time.monotonic() < end:
+                time.sleep(random.uniform(0.1, 0.5))
+                with suppress(ProcessLookupError):
+                    os.kill(random.choice(sorted(workers(process.pid)) or [2**22 + 1]), signal.SIGKILL)
+                if again and time.monotonic() > again:
+                    again = 0.0
+                    stop(process)
+                    process = start(root, port, "--workers=2", "--quiet", output=DEVNULL)
+                    wait(process, port)
+    finally:
+        stop(process)
+    events = check(root, writers)
+    assert len(events) > 20
+
+
+def test_two_servers_of_a_site(root: Path) -> None:
+    ports = [free_port(), free_port()]
+    with serving(root, ports[0], "--workers=2", output=DEVNULL):
+        until_recording(root)
+        with serving(root, ports[1], "--workers=1", output=DEVNULL), busy(root, ports) as writers:
+            time.sleep(SECONDS)
+    check(root, writers)
