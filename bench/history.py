@@ -50,7 +50,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
     head = ["request", "median", "longest", "next to the list"]
     show(f"History, {about}", head, _reads(first, articles, ids))
     head = ["write", "median", "longest", "next to off"]
-    note = "A write to a branch and a merge are of the site whose writes are no commits."
+    note = "What is to a branch or with Prefer is of the site whose writes are no commits."
     show(f"Writes, {about}", head, _writes(sites, articles), note)
 
 
@@ -68,7 +68,7 @@ def make_history(root: Path, articles: int, commits: int) -> list[str]:
     git(root, "fast-import", "--quiet", given=b"".join(lines))
     git(root, "reset", "--quiet", "--hard")
     ids = git(root, "rev-list", "--reverse", f"--max-count={commits}", "HEAD").split()
-    git(root, "branch", BRANCH, ids[-10])
+    git(root, "branch", BRANCH)
     return ids
 
 
@@ -146,18 +146,20 @@ def _command(root: Path, more: list[str]) -> float:
 def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
     """How long writes take that are commits or none, in turns."""
     taken: dict[str, list[float]] = {}
+    half = articles // 2  # Around it are articles that the branch alone changes.
     with ExitStack() as opened:
         clients = {
             mode: Client(opened.enter_context(quire(root, workers=1)), writing_token(root))
             for mode, root in sites.items()
         }
-        off = clients["off"]
+        off, each = clients["off"], clients["each"]
         kinds: dict[str, Callable[[str, int], float]] = {
             f"git.commit: {mode}": client.change for mode, client in clients.items()
         }
         kinds |= {
             "to a branch": lambda path, i: off.change(f"{path}&branch={BRANCH}", i),
             "Prefer: merge, with another's": off.merge,
+            "a branch merged, git.commit: each": lambda _, i: each.merge_branch(article_id(half + i), i),
         }
         for i in range(-3, WRITES):  # What is made on first use does not count.
             for name, write in kinds.items():
@@ -202,6 +204,11 @@ class Client:
         self.change(path, number)
         summary = {"summary": f"Changed {number} {time.time_ns()}"}
         return self.ask("PUT", path, summary, **{"If-Match": tag, "Prefer": "merge"})[0]
+
+    def merge_branch(self, document_id: str, number: int) -> float:
+        """How long it takes to merge a branch that has changed one article since the last time."""
+        self.change(f"/api/articles/{document_id}?fields=slug&branch={BRANCH}", number)
+        return self.ask("POST", f"/branches/{BRANCH}/merge")[0]
 
 
 def _row(name: str, taken: list[float], before: float | None = None) -> Row:
