@@ -1,6 +1,7 @@
 """Writes with `?branch=`: to a branch that is not served, one commit each."""
 
 import io
+import json
 import shutil
 import tracemalloc
 from collections.abc import Iterator
@@ -450,3 +451,21 @@ def test_shallow_clones_and_repositories_of_sha256(tmp_path: Path) -> None:
         assert api.put("/api/notes/one?branch=next", {"title": "Two"}).status == 200
         assert api.get(f"{TITLE}&at=next").data["title"] == "Two"
         api.accounts.close()
+
+
+def test_what_a_branch_leads_to_is_on_disk(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As git itself counts: for every object that is not in a pack, as objects are not by default."""
+    told = tmp_path / "told.json"
+    write(tmp_path, {"home/.gitconfig": f"[trace2]\n\teventTarget = {told}\n"})
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert upload(api, (picture(), "a.png"), query="?branch=next").status == 201
+    events = [json.loads(line) for line in told.read_text().splitlines()]
+    commands = {event["sid"]: event["name"] for event in events if event["event"] == "cmd_name"}
+    flushed = {
+        commands[event["sid"]]
+        for event in events
+        if event.get("category") == "fsync"
+        and event["key"].endswith("hardware-flush")
+        and int(event["value"])
+    }
+    assert {"hash-object", "unpack-objects"} <= flushed

@@ -24,6 +24,8 @@ log = logging.getLogger("quire")
 # What a repository's own configuration says otherwise is overruled by these.
 _FIXED = (
     "core.quotePath=false",
+    "core.fsync=objects,reference",  # What a branch leads to is on disk before it does.
+    "core.fsyncMethod=batch",
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
     "core.pager=cat",
