@@ -197,9 +197,9 @@ class Transaction:
         """Note something under a name."""
         self.connection.execute("INSERT OR REPLACE INTO log VALUES (?, ?)", (name, value))
 
-    def versions(self) -> Iterator[Recorded]:
-        """All versions."""
-        return (Recorded(*row) for row in self.connection.execute("SELECT * FROM versions"))
+    def versions(self) -> Iterator[tuple[Any, ...]]:
+        """All versions, as rows of what `Recorded` has."""
+        return self.connection.execute("SELECT * FROM versions")
 
     def versions_at(self, paths: Collection[str]) -> dict[str, Recorded]:
         """The versions in some files."""

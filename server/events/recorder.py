@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from server.config.model import Settings
 from server.documents.document import Document
@@ -188,14 +189,28 @@ class _OriginOf:
         return path not in after.changed and (path in after.times or path in before.times)
 
 
-def _differing(versions: Iterable[Recorded], entries: Mapping[str, Entry]) -> set[str]:
-    """The paths of the files that do not hold the versions that are recorded, of all."""
-    seen, differing = set[str](), set[str]()
-    for version in versions:
-        seen.add(version.path)
-        if recorded_of(entries.get(version.path)) != version:
-            differing.add(version.path)
-    return differing | {path for path in entries.keys() - seen if entries[path].document}
+def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) -> set[str]:
+    """The paths of the files that do not hold the versions that are recorded, of all.
+
+    The rows are no objects: after a start, there is one for each file, and nearly all are as they were.
+    """
+    left, differing = dict(entries), set[str]()
+    for row in rows:
+        path, mark, uid, document_id, locale, status = row
+        entry = left.pop(path, None)
+        document = entry.document if entry else None
+        same = (
+            entry is not None
+            and document is not None
+            and mark == entry.digest
+            and document_id == document.document_id
+            and locale == document.locale
+            and status == document.status
+            and uid == document.type.uid
+        )
+        if not same and recorded_of(entry) != row:
+            differing.add(path)
+    return differing | {path for path, entry in left.items() if entry.document}
 
 
 def recorded_of(entry: Entry | None) -> Recorded | None:
