@@ -117,7 +117,8 @@ def check(root: Path, writers: list[Writer]) -> list[Event]:
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     kinds = defaultdict[str, list[str]](list)
     for event in events:
-        kinds[event.document_id].append(event.kind)
+        if event.document_id:
+            kinds[event.document_id].append(event.kind)
     for document, found in kinds.items():
         alive = document in BEFORE
         for kind in found:
@@ -185,3 +186,26 @@ def test_two_servers_of_a_site(root: Path) -> None:
         with serving(root, ports[1], "--workers=1", output=DEVNULL), busy(root, ports) as writers:
             time.sleep(SECONDS)
     check(root, writers)
+
+
+def test_workers_that_are_replaced_while_clients_write(root: Path) -> None:
+    port, text = free_port(), FILES["content-types/tag.json"]
+    large = "import server.site.site as site; site.LARGE = 1"  # as one whose schema another process reads
+    process = start(root, port, "--workers=2", "--quiet", output=DEVNULL, first=large)
+    try:
+        wait(process, port)
+        until_recording(root)
+        before = workers(process.pid)
+        with busy(root, [port]) as writers:
+            for number in range(3):
+                path = root / "content-types/tag.json"
+                path.with_name(".new").write_text(
+                    text.replace('"name": {', f'"extra{number}": {{"type": "text"}}, "name": {{')
+                )
+                path.with_name(".new").replace(path)
+                time.sleep(SECONDS / 3)
+        until(lambda: not before & workers(process.pid))
+    finally:
+        stop(process)
+    events = check(root, writers)
+    assert [event.uid for event in events if event.kind == "schema.update"] == ["api::tag.tag"] * 3
