@@ -158,6 +158,7 @@ class Hub:
 
     async def _follow(self) -> None:
         """Send what is new, and to streams that are behind, what they can take."""
+        failing = False
         while True:
             await self._busy.wait()
             try:
@@ -165,8 +166,11 @@ class Hub:
                 await self._send_recent()
                 await self._send_older()
                 await self._look_at_slow()
+                failing = False
             except Exception:
-                log.exception("events could not be sent; tried again in %d s", RETRY_S)
+                if not failing:
+                    log.exception("events could not be sent; that is tried again each %d s", RETRY_S)
+                failing = True
                 await asyncio.sleep(RETRY_S)
             await asyncio.sleep(PAUSE_S)
 
@@ -255,6 +259,8 @@ class Hub:
             if stream in self._behind:
                 key = stream.audience, stream.position
                 if key not in parts:
+                    if len(parts) >= PORTION:  # Those at many positions are not to be held at once.
+                        parts.clear()
                     parts[key] = self._part(self._recent, *key)
                 self._advance(stream, *parts[key])
             if number % PORTION == 0:

@@ -272,3 +272,25 @@ def test_a_worker_that_is_killed_takes_its_streams_with_it(root: Path) -> None:
         wait(process, port)
         with Reader(port, last_event_id=id_) as again:
             assert [again.next()[1] for _ in range(2)] == ["welcome", "entry.update"]
+
+
+def test_workers_that_are_replaced_send_their_clients_to_the_next(root: Path) -> None:
+    port = free_port()
+    large = "from server.site import site; site.LARGE = 0"
+    with serving(root, port, "--workers=2", first=large):
+        reader = Reader(port)
+        told = [reader.next()[0]]
+        write(root, {"content-types/note.json": schema("note", {"title": "string", "more": "string"})})
+        told += [id_ or data["reason"] for id_, _, data in reader]
+        assert told[-1] == "shutdown"
+        reader.close()
+        seen = [id_ for id_ in told if "-" in id_]
+        with Reader(port, last_event_id=seen[-1]) as again:
+            assert again.next()[:2] == (seen[-1], "welcome")
+            save(root, "after all")
+            data: Any = {}
+            while data.get("documentId") != "one":
+                id_, _, data = again.next()
+                seen.append(id_)
+        numbers = [int(id_.partition("-")[2]) for id_ in seen]
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))

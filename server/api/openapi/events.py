@@ -46,6 +46,7 @@ _META = closed(
         "log": {**_TEXT, "description": "The log's id: another one once a log was begun anew."},
     }
 )
+_ANSWER = "Events, oldest first. With `Accept: text/event-stream`, a stream of them that does not end."
 
 
 def event_paths(
@@ -58,7 +59,7 @@ def event_paths(
             EVENTS,
             "findEvents",
             "What has changed, in order",
-            {200: answer("Events, oldest first.", closed({"data": _list(_EVENT), "meta": _META}))},
+            {200: answer(_ANSWER, closed({"data": _list(_EVENT), "meta": _META}))},
             parameters=_parameters(subjects),
             errors=(*READ, 410, 503, 507),
             public=_is_open(public, schema),
