@@ -51,7 +51,8 @@ _OWN_HEADERS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-_OWN_VARIABLE = "QUIRE_"
+# The variables that are not for others to be told: of Quire, and of its connection to PostgreSQL.
+_OWN_VARIABLES = ("QUIRE_", "PG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _wrong_variable(value: str) -> str:
     matched = _VARIABLE.fullmatch(value)
     if not matched:
         return f'"{value}" names no variable of the environment'
-    return f"{matched[1]} is for Quire alone" if matched[1].startswith(_OWN_VARIABLE) else ""
+    return f"{matched[1]} is for Quire alone" if matched[1].startswith(_OWN_VARIABLES) else ""
 
 
 def check_url(url: str) -> str:
