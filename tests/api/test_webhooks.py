@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -322,6 +323,28 @@ def test_of_two_servers_of_a_site_one_delivers(server: Server, receiver: Receive
         receiver.until(6)
     finally:
         stop(other.process)
+
+
+def test_what_is_committed_at_once_names_its_commit(tmp_path: Path, receiver: Receiver) -> None:
+    root = tmp_path / "site"
+    write(root, {**SERVED, "site.yaml": SERVED["site.yaml"] + "git: {commit: each}\n"})
+    commit_all(root)
+    running = Server(root, receiver.url)
+    try:
+        running.until_it_delivers()
+        commits = []
+        for i in range(8):
+            time.sleep(0.03 * i)  # at other times of the pause between two looks
+            body = json.dumps({"data": {"title": f"T{i}"}}).encode()
+            head = {"Content-Type": "application/json"}
+            asked = urllib.request.Request(f"http://127.0.0.1:{running.port}/api/notes", body, head)
+            with urllib.request.urlopen(asked, timeout=10) as answer:
+                commits.append(answer.headers["Quire-Commit"])
+        receiver.until(8)
+    finally:
+        stop(running.process)
+    assert all(commits)
+    assert sorted(one.data["quire"]["commit"] or "" for one in receiver.received) == sorted(commits)
 
 
 def test_a_server_does_not_start_without_a_variable(tmp_path: Path) -> None:

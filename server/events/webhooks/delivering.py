@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from server.config.model import Settings
@@ -51,6 +52,7 @@ PAUSE_S = 0.1  # between two looks for events
 TROUBLE_S = 1.0  # until something is tried again that the disk or a lock has refused
 FORGET_S = 600.0  # between two times that old deliveries are looked for
 LAST_S = 4.0  # how long tries that have begun may take when this is to end
+COMMIT_S = 2.0  # how long a delivery waits for the commit of a write, where each has its own
 GONE = 410  # the status of a receiver that wants to be told of nothing any more
 _JUMP_S = 1.0  # A clock that differs by more from what has passed was put to another time.
 
@@ -159,7 +161,7 @@ class Deliverer:
         self._several = len(webhooks) > 1
         more = self._take(settings, webhooks, at, jumped=jumped)
         chosen = self._choose(webhooks, at)
-        self._send(chosen, webhooks, settings)
+        self._send(chosen, webhooks, settings, at)
         self._look_ahead(webhooks)
         self._seen = () if more else seen
 
@@ -265,28 +267,43 @@ class Deliverer:
             used[name] += 1
         return chosen
 
-    def _send(self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings) -> None:
-        """Note the bodies of deliveries, and try them."""
+    def _send(
+        self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
+    ) -> None:
+        """Note the bodies of deliveries, and try them; those that wait for a commit, a little later."""
         if not chosen:
             return
-        bodies = [delivery.body or self._render(self._newest(delivery)) for delivery in chosen]
-        at = self._pace.clock()
+        made = [(delivery, self._body(delivery, settings, at)) for delivery in chosen]
         with self._writing() as connection:
-            for delivery, body in zip(chosen, bodies, strict=True):
-                begin(connection, delivery, body, at)
-        for delivery, body in zip(chosen, bodies, strict=True):
-            one = _Try(delivery, webhooks[delivery.webhook])
-            self._busy[delivery.number] = one
-            work = (one, body, settings.webhooks_allow)
-            threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
+            for delivery, body in made:
+                if body:
+                    begin(connection, delivery, body, at)
+                else:
+                    try_again(connection, delivery, at, PAUSE_S, delivery.step)
+        for delivery, body in made:
+            if body:
+                one = _Try(delivery, webhooks[delivery.webhook])
+                self._busy[delivery.number] = one
+                work = (one, body, settings.webhooks_allow)
+                threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
+
+    def _body(self, delivery: Delivery, settings: Settings, at: float) -> bytes | None:
+        """What a delivery sends, as noted before or made now. None where it is to wait for a commit."""
+        if delivery.body:
+            return delivery.body
+        event = self._newest(delivery)
+        if _awaits_commit(delivery, event, settings, at):
+            return None
+        return self._render(event)
 
     def _newest(self, delivery: Delivery) -> Event:
         """The event of a delivery, with the commit that it may have got since."""
-        if delivery.event.write and not delivery.event.commit and delivery.event.counts is None:
+        event = delivery.event
+        if event.write and not event.commit and event.counts is None:
             found = self._database.read(delivery.first - 1, 1)
             if found and found[0].seq == delivery.first:
                 return found[0]
-        return delivery.event
+        return event
 
     def _post(self, one: _Try, body: bytes, allowed: Sequence[str]) -> None:
         """Try one delivery; it raises nothing."""
@@ -308,6 +325,12 @@ class Deliverer:
         names = [name for name in webhooks if self._room(name)]
         due = self._database.query(lambda c: [first_due(c, name, self._busy) for name in names])
         self._next = min((at for at in due if at is not None), default=None)
+
+
+def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
+    """Whether what a delivery tells of is about to be in a commit, which its body is to name."""
+    uncommitted = settings.commit == timedelta() and event.write != "" and event.commit == ""
+    return uncommitted and 0 <= at - delivery.made < COMMIT_S
 
 
 def _last(connection: sqlite3.Connection) -> int:

@@ -57,7 +57,7 @@ class Site:
         thread = threading.Thread(target=deliverer.run, args=(stop,))
         thread.start()
         try:
-            until(lambda: self.names == {w.name for w in self.settings.webhooks if w.enabled}, 5)
+            until(lambda: self.names == {w.name for w in self.settings.webhooks if w.enabled}, 20)
             yield deliverer
         finally:
             stop.set()
@@ -117,7 +117,7 @@ def test_an_event_is_sent_once_with_the_headers_of_both_conventions(site: Site, 
     with site.delivering():
         site.record(update())
         (received,) = receiver.until(1)
-        until(lambda: site.states() == ["delivered"], 5)
+        until(lambda: site.states() == ["delivered"], 20)
         time.sleep(0.3)
     assert len(receiver.received) == 1
     assert received.body == render(replace(update(), seq=1))
@@ -174,7 +174,7 @@ def test_a_damaged_secret_sends_nothing_and_is_told(site: Site, receiver: Receiv
     (site.root / ".quire/webhooks/build.secret").write_text("nothing\n")
     with site.delivering():
         site.record(update())
-        until(lambda: site.states() == ["failed"], 5)
+        until(lambda: site.states() == ["failed"], 20)
     assert "build.secret: can't be used: it is damaged" in site.listed()[0].error
     assert receiver.received == []
 
@@ -194,7 +194,7 @@ def test_what_fails_is_tried_again_as_the_same_bytes_and_then_given_up(
     with site.delivering():
         site.record(update())
         tries = receiver.until(4)
-        until(lambda: site.states() == ["failed"], 5)
+        until(lambda: site.states() == ["failed"], 20)
         time.sleep(0.3)
     assert len(receiver.received) == 4
     assert len({(one.id, one.body) for one in tries}) == 1
@@ -211,7 +211,7 @@ def test_whatever_is_no_success_is_tried_again(site: Site, receiver: Receiver, c
         site.record(update())
         receiver.until(2)
         receiver.answer = status(204)
-        until(lambda: site.states() == ["delivered"], 5)
+        until(lambda: site.states() == ["delivered"], 20)
     assert {one.path for one in receiver.received} == {"/hook"}
 
 
@@ -219,11 +219,11 @@ def test_retry_after_is_obeyed_and_takes_no_step(site: Site, receiver: Receiver)
     receiver.answer = status(503, "Retry-After: 1")
     with site.delivering(replace(FAST, steps=(60.0,))):
         site.record(update())
-        first, second = receiver.until(2, 5)
+        first, second = receiver.until(2, 20)
         receiver.answer = status(200)
-        _, _, third = receiver.until(3, 5)
-    assert 0.9 < second.at - first.at < 3
-    assert 0.9 < third.at - second.at < 3
+        _, _, third = receiver.until(3, 20)
+    assert 0.9 < second.at - first.at < 15
+    assert 0.9 < third.at - second.at < 15
 
 
 def test_410_disables_until_somebody_enables_it_or_changes_its_settings(
@@ -232,7 +232,7 @@ def test_410_disables_until_somebody_enables_it_or_changes_its_settings(
     receiver.answer = status(410)
     with site.delivering():
         site.record(update("a"), update("a"), update("a"))
-        until(lambda: site.standing().disabled is not None, 5)
+        until(lambda: site.standing().disabled is not None, 20)
         receiver.answer = status(200)
         site.record(update("b"))
         time.sleep(0.3)
@@ -243,10 +243,10 @@ def test_410_disables_until_somebody_enables_it_or_changes_its_settings(
         assert seqs(receiver) == [1, 5]
         receiver.answer = status(410)
         site.record(update("d"))
-        until(lambda: site.standing().disabled is not None, 5)
+        until(lambda: site.standing().disabled is not None, 20)
         receiver.answer = status(200)
         site.settings = replace(site.settings, webhooks=(Webhook("build", receiver.url + "/new"),))
-        until(lambda: site.standing().disabled is None, 5)
+        until(lambda: site.standing().disabled is None, 20)
         site.record(update("e"))
         receiver.until(4)
     assert receiver.received[-1].path == "/hook/new"
@@ -264,10 +264,10 @@ def test_the_events_of_a_document_wait_for_each_other_and_those_of_others_do_not
     receiver.answer = answer
     with site.delivering(replace(FAST, steps=(0.3,) * 20)):
         site.record(update("a"), update("b"), update("a"), update("b"), update("a"))
-        until(lambda: seqs(receiver).count(4) == 1, 10)
+        until(lambda: seqs(receiver).count(4) == 1, 20)
         assert set(seqs(receiver)) == {1, 2, 4}
         refused.set()
-        until(lambda: site.states() == ["delivered"] * 5, 10)
+        until(lambda: site.states() == ["delivered"] * 5, 20)
     after = [seq for seq in seqs(receiver) if seq in (3, 5)]
     assert after == [3, 5]
     assert seqs(receiver).index(2) < seqs(receiver).index(4)
@@ -282,7 +282,7 @@ def test_at_most_five_at_once(site: Site, receiver: Receiver) -> None:
     with site.delivering():
         site.record(*(update(f"d{i}") for i in range(30)))
         receiver.until(30)
-        until(lambda: site.states() == ["delivered"] * 30, 5)
+        until(lambda: site.states() == ["delivered"] * 30, 20)
     assert receiver.most_at_once == AT_ONCE
 
 
@@ -294,19 +294,19 @@ def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver
             site.record(*(update(f"d{i}") for i in range(40)))
             began = time.monotonic()
             receiver.until(40)
-            assert time.monotonic() - began < 4
+            assert time.monotonic() - began < 20
         assert hanging.most_at_once <= AT_ONCE - 1
 
 
 def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -> None:
-    webhook = Webhook("build", receiver.url, debounce=timedelta(seconds=0.5))
+    webhook = Webhook("build", receiver.url, debounce=timedelta(seconds=1))
     site.settings = replace(site.settings, webhooks=(webhook,))
     with site.delivering():
         for i in range(4):
             site.record(*(update(f"d{n}") for n in range(i * 1000, i * 1000 + 1000)))
             time.sleep(0.1)
         (received,) = receiver.until(1)
-        time.sleep(0.8)
+        time.sleep(1.3)
         assert len(receiver.received) == 1
         (delivery,) = site.listed()
         site.record(update("later"))
@@ -340,7 +340,7 @@ def test_what_waits_is_sent_by_the_next_process(site: Site, receiver: Receiver) 
     before = {one.data["seq"]: (one.id, one.body) for one in receiver.received}
     sent = len(receiver.received)
     with site.delivering():
-        until(lambda: site.states() == ["delivered"] * 3, 10)
+        until(lambda: site.states() == ["delivered"] * 3, 20)
     later = receiver.received[sent:]
     assert sorted(one.data["seq"] for one in later) == [1, 2, 3]
     assert {one.data["seq"]: (one.id, one.body) for one in later if one.data["seq"] < 3} == before
@@ -353,7 +353,7 @@ def test_the_oldest_are_given_up_where_too_many_wait(
     receiver.answer = status(500)
     with site.delivering(replace(FAST, steps=(60.0,))):
         site.record(*(update(f"d{i}") for i in range(12)))
-        until(lambda: len(site.listed()) == 12, 5)
+        until(lambda: len(site.listed()) == 12, 20)
         assert site.standing().waiting == 10
         assert [one.error for one in site.listed()[:2]] == ["given up: more than 10 waited"] * 2
     assert "webhook build: too many deliveries wait; the 2 oldest are given up" in caplog.text
@@ -363,7 +363,7 @@ def test_what_is_done_is_kept_for_a_while(site: Site, monkeypatch: pytest.Monkey
     monkeypatch.setattr(deliveries, "MOST_KEPT", 3)
     with site.delivering():
         site.record(*(update(f"d{i}") for i in range(6)))
-        until(lambda: site.states() == ["delivered"] * 6, 5)
+        until(lambda: site.states() == ["delivered"] * 6, 20)
     site.change(lambda c: deliveries.forget(c, time.time()))
     assert [one.event.document_id for one in site.listed()] == ["d3", "d4", "d5"]
     site.change(lambda c: deliveries.forget(c, time.time() + 8 * 86_400))
@@ -375,13 +375,13 @@ def test_of_a_webhook_that_is_gone_or_off_nothing_waits(site: Site, receiver: Re
     with site.delivering(replace(FAST, steps=(60.0,))):
         site.record(update())
         receiver.until(1)
-        until(lambda: site.listed()[0].status == 500, 5)
+        until(lambda: site.listed()[0].status == 500, 20)
         webhook = site.settings.webhooks[0]
         site.settings = replace(site.settings, webhooks=(replace(webhook, enabled=False),))
-        until(lambda: site.listed() == [], 5)
+        until(lambda: site.listed() == [], 20)
         site.record(update())
         site.settings = replace(site.settings, webhooks=(webhook,))
-        until(lambda: site.names == {"build"}, 5)
+        until(lambda: site.names == {"build"}, 20)
         receiver.answer = status(200)
         site.record(update())
         receiver.until(2)
@@ -398,11 +398,11 @@ def test_a_clock_that_is_put_back_delays_no_try_beyond_its_step(site: Site, rece
     with site.delivering(replace(FAST, steps=(1.0,) * 9, clock=clock)):
         site.record(update())
         receiver.until(1)
-        until(lambda: site.listed()[0].status == 500, 5)
+        until(lambda: site.listed()[0].status == 500, 20)
         put_back = 7200.0
-        receiver.until(2, 5)
+        receiver.until(2, 20)
         put_back = -7200.0
-        receiver.until(3, 5)
+        receiver.until(3, 20)
 
 
 def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver: Receiver) -> None:
@@ -410,9 +410,9 @@ def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver:
     with site.delivering(replace(FAST, steps=(0.5,) * 9, clock=lambda: time.time() + 7200)):
         site.record(update())
         receiver.until(1)
-        until(lambda: site.listed()[0].status == 500, 5)
+        until(lambda: site.listed()[0].status == 500, 20)
     with site.delivering(replace(FAST, steps=(0.5,) * 9)):
-        receiver.until(2, 5)
+        receiver.until(2, 20)
 
 
 def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
@@ -421,17 +421,17 @@ def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
     with site.delivering() as deliverer:
         site.record(update("a"))
         receiver.until(1)
-        until(lambda: site.states() == ["delivered"], 5)
+        until(lambda: site.states() == ["delivered"], 20)
         # A database that may not grow is one on a full disk, as far as SQLite can tell.
         connection = deliverer._database._connection()
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         site.change(lambda c: c.execute("CREATE TABLE IF NOT EXISTS filler (b)"))
         connection.execute(f"PRAGMA max_page_count={pages}")
         site.record(*(update(f"b{i}", actor="x" * 9000) for i in range(5)))
-        until(lambda: "webhooks wait until it can be used again" in caplog.text, 5)
+        until(lambda: "webhooks wait until it can be used again" in caplog.text, 20)
         time.sleep(1)
         connection.execute("PRAGMA max_page_count=1000000")
-        until(lambda: site.states() == ["delivered"] * 6, 10)
+        until(lambda: site.states() == ["delivered"] * 6, 20)
     assert caplog.text.count("webhooks wait") == 1
     assert len(receiver.received) == 6
 
@@ -440,15 +440,15 @@ def test_what_was_told_is_told_again_under_the_same_id(site: Site, receiver: Rec
     receiver.answer = status(500)
     with site.delivering(replace(FAST, steps=())):
         site.record(update("a"), update("b"))
-        until(lambda: site.states() == ["failed"] * 2, 5)
+        until(lambda: site.states() == ["failed"] * 2, 20)
         receiver.answer = status(200)
         first = site.listed()[0]
         site.change(lambda c: queue.replay_one(c, "build", first.id, time.time()))
-        until(lambda: site.states() == ["delivered", "failed"], 5)
+        until(lambda: site.states() == ["delivered", "failed"], 20)
         assert receiver.received[-1].id == first.id
         webhook, events = site.settings.webhooks[0], site.log.read(0, 100)
         site.change(lambda c: queue.replay_since(c, webhook, events, 0, time.time()))
-        until(lambda: site.states() == ["delivered"] * 2 and len(receiver.received) == 5, 5)
+        until(lambda: site.states() == ["delivered"] * 2 and len(receiver.received) == 5, 20)
     assert {one.id for one in receiver.received} == {one.id for one in site.listed()}
 
 
@@ -458,5 +458,5 @@ def test_what_was_before_a_webhook_can_be_told(site: Site, receiver: Receiver) -
         webhook, events = site.settings.webhooks[0], site.log.read(1, 100)
         site.change(lambda c: queue.replay_since(c, webhook, events, 1, time.time()))
         receiver.until(2)
-        until(lambda: site.states() == ["delivered"] * 2, 5)
+        until(lambda: site.states() == ["delivered"] * 2, 20)
     assert sorted(seqs(receiver)) == [2, 3]
