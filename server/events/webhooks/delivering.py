@@ -278,8 +278,11 @@ class Deliverer:
             for delivery, body in made:
                 if body:
                     begin(connection, delivery, body, at)
-                else:
+                elif body is None:
                     try_again(connection, delivery, at, PAUSE_S, delivery.step)
+                else:
+                    note(connection, delivery, 0, "its body could not be made; the server's log says why")
+                    finish(connection, delivery, FAILED)
         for delivery, body in made:
             if body:
                 one = _Try(delivery, webhooks[delivery.webhook])
@@ -288,13 +291,21 @@ class Deliverer:
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, settings: Settings, at: float) -> bytes | None:
-        """What a delivery sends, as noted before or made now. None where it is to wait for a commit."""
+        """What a delivery sends, as noted before or made now. None where it is to wait for a commit,
+        and empty where it can't be made.
+        """
         if delivery.body:
             return delivery.body
         event = self._newest(delivery)
         if _awaits_commit(delivery, event, settings, at):
             return None
-        return self._render(event)
+        try:
+            return self._render(event)
+        except BusyError:
+            raise
+        except Exception:
+            log.exception("webhook %s: the body of %s could not be made", delivery.webhook, delivery.id)
+            return b""
 
     def _newest(self, delivery: Delivery) -> Event:
         """The event of a delivery, with the commit that it may have got since."""

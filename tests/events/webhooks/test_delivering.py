@@ -32,6 +32,8 @@ FAST = Pace(steps=(0.05, 0.1, 0.15), timeout=1.0)
 
 
 def render(event: Event) -> bytes:
+    if event.document_id == "bad":
+        raise ValueError("it is bad")
     return f'{{"event": "{event.kind}", "seq": {event.seq}, "id": "{event.document_id}"}}'.encode()
 
 
@@ -434,6 +436,17 @@ def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
         until(lambda: site.states() == ["delivered"] * 6, 20)
     assert caplog.text.count("webhooks wait") == 1
     assert len(receiver.received) == 6
+
+
+def test_what_has_no_body_holds_up_nothing(
+    site: Site, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    with site.delivering():
+        site.record(update("bad"), update("a"), update("bad"))
+        receiver.until(1)
+        until(lambda: site.states() == ["failed", "delivered", "failed"], 20)
+    assert site.listed()[0].error == "its body could not be made; the server's log says why"
+    assert "ValueError: it is bad" in caplog.text
 
 
 def test_what_was_told_is_told_again_under_the_same_id(site: Site, receiver: Receiver) -> None:
