@@ -2,7 +2,9 @@
 
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.git import commit_all, git
 from tests.servers import free_port, serving
 from tests.sites import STRING, collection, documents, write
 from tests.test_static_servers import MAIN, ask, needs_nginx, run_nginx
+from tests.waiting import until
 
 PAGE = (Path(__file__).parent.parent / "docs/deployment.md").read_text()
 UNITS = re.findall(r"^`/etc/systemd/system/(\S+)`:?.*?^```ini\n(.*?)^```", PAGE, re.M | re.S)
@@ -20,6 +23,7 @@ NGINX = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.M | re.S)
 # The server behind TLS, as one that listens without it.
 PLAIN = re.sub(r"^server \{\n    listen 80;.*?^\}\n|^ *ssl_.*?\n", "", NGINX[0], flags=re.M | re.S)
 PLAIN = PLAIN.replace("listen 443 ssl;", "listen 80;")
+DROP = re.findall(r"^```python\n(.*?drop\.py.*?)^```", PAGE, re.M | re.S)
 SYNC = re.findall(r"^cat > \.\./sync\.sh <<'END'\n(.*?)^END$", PAGE, re.M | re.S)
 FILES = {
     **collection("note", {"title": STRING}, drafts=True),
@@ -111,6 +115,34 @@ def test_nginx_answers_what_it_has_kept_while_quire_is_away(tmp_path: Path) -> N
         for _ in range(2):
             assert ask(f"{address}/api/notes")[:2] == (200, body)
         assert ask(f"{address}/api/notes/a")[0] == 502
+
+
+@needs_nginx
+def test_what_has_changed_is_dropped_from_nginx_and_nothing_else(tmp_path: Path) -> None:
+    root, folder, port = tmp_path / "site", tmp_path / "nginx", free_port()
+    settings = "api: {cache_tags: true}\nroles: {public: {note: [find, findOne]}}\n"
+    write(root, {**FILES, **documents("notes", b={"title": "B"}), "site.yaml": settings})
+    folder.mkdir()
+    (tmp_path / "drop.py").write_text(DROP[0])
+    config = PLAIN.replace("/var/cache/nginx/slackwater", str(folder / "cache"))
+    config = config.replace("127.0.0.1:1337", f"127.0.0.1:{port}").replace("valid 200 1s", "valid 200 1d")
+    with serving(root, port) as quire, run_nginx(config, folder) as address:
+        command = [sys.executable, str(tmp_path / "drop.py"), str(folder / "cache"), quire]
+        process = subprocess.Popen(command)
+        try:
+            time.sleep(2.5)  # At first, it drops everything.
+            paths = ("/api/notes/a", "/api/notes/b", "/api/notes", "/uploads/a.txt")
+            for path in paths:
+                ask(address + path)
+            assert [ask(address + path)[2]["X-Cache"] for path in paths] == ["HIT"] * 4
+            write(root, {"content/notes/a.json": '{"title": "another"}'})
+            until(lambda: b"another" in ask(f"{address}/api/notes/a")[1], 10)
+            time.sleep(1.5)  # What has changed is dropped twice.
+            assert b"another" in ask(f"{address}/api/notes")[1]
+            assert [ask(address + path)[2]["X-Cache"] for path in paths[1::2]] == ["HIT"] * 2
+        finally:
+            process.terminate()
+            assert process.wait(10) == -signal.SIGTERM
 
 
 # --- git ------------------------------------------------------------------------------------------
