@@ -20,6 +20,9 @@ test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a 
 torture: .venv/.ready-dev ## The hard tests at random for an hour: kills, workers, full disks, leaks, anything
 	$(BIN)/python -m tests.torture --minutes $(MINUTES)
 
+test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debian's chromium
+	$(BIN)/pytest tests/studio/browser_*.py
+
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
@@ -81,4 +84,7 @@ clean: ## Remove what the other targets made
 .venv/.ready-openapi: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[openapi]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients dist test-dist torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean
+.venv/.ready-studio: .venv/.ready-dev pyproject.toml
+	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
+
+.PHONY: tools help serve test test-clients test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean

@@ -1,7 +1,7 @@
 // Bundles the libraries of the studio, once: `make vendor`. Each module beside this one becomes a file in
 // server/api/studio/page/vendor/, and manifest.json says what of which version, under which licence, is in it.
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -43,6 +43,9 @@ for (const entry of readdirSync(here).filter((name) => name.endsWith(".js")).sor
     sha256: createHash("sha256").update(text).digest("hex"),
     packages: packages.map(describe),
   };
+}
+for (const types of readdirSync(here).filter((name) => name.endsWith(".d.ts"))) {
+  copyFileSync(join(here, types), join(target, types));
 }
 writeFileSync(join(target, "manifest.json"), `${JSON.stringify(files, null, 2)}\n`);
 writeFileSync(join(target, "licences.txt"), [...used].sort().map(licenceOf).join(`\n${"-".repeat(80)}\n\n`));

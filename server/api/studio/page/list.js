@@ -26,19 +26,20 @@ export function List({ type: name, params }) {
 function Documents({ type, params }) {
   const { model } = useStudio();
   const { rows, total, pages, error, again } = useDocuments(model, type, params);
+  const drafts = model.seesDrafts(type);
   if (error) return html`<${Failure} error=${error} again=${again} />`;
   if (rows?.length === 0) return html`<${Empty} title=${type.single ? "Not written yet" : "No documents yet"} />`;
-  return html`<div class="table-frame" aria-busy=${!rows}>
+  return html`<div class="table-frame" role="region" aria-label=${type.plural} aria-busy=${!rows} tabindex="0">
       <table class="table">
         <thead>
           <tr>
             <th scope="col">${type.title ? "Title" : "Document"}</th>
-            ${type.drafts && html`<th scope="col">Status</th>`}
+            ${drafts && html`<th scope="col">Status</th>`}
             <th scope="col">Changed</th>
           </tr>
         </thead>
         <tbody>
-          ${rows?.map((row) => html`<${Row} type=${type} row=${row} key=${row.document.documentId} />`)}
+          ${rows?.map((row) => html`<${Row} ...${{ type, row, drafts }} key=${row.document.documentId} />`)}
         </tbody>
       </table>
     </div>
@@ -47,13 +48,13 @@ function Documents({ type, params }) {
     <//>`}`;
 }
 
-/** @param {{type: import("./model.js").Type, row: import("./documents.js").Row}} props */
-function Row({ type, row: { document, status } }) {
+/** @param {{type: import("./model.js").Type, row: import("./documents.js").Row, drafts: boolean}} props */
+function Row({ type, row: { document, status }, drafts }) {
   const title = titleOf(type, document);
   const edit = addressTo("document", { type: type.name, id: document.documentId });
   return html`<tr>
     <th scope="row" class="table-title">${edit ? html`<${Link} to=${edit}>${title}<//>` : title}</th>
-    ${type.drafts && html`<td><${StatusMark} status=${status} /></td>`}
+    ${drafts && html`<td><${StatusMark} status=${status} /></td>`}
     <td class="table-time">
       <time datetime=${document.updatedAt} title=${timestamp(document.updatedAt)}>${ago(document.updatedAt)}</time>
     </td>

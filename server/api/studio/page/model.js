@@ -87,6 +87,14 @@ export class Model {
     return this.permissions[subject]?.includes(action) ?? false;
   }
 
+  /**
+   * Whether there are drafts of a type that the caller may see.
+   * @param {Type} type
+   */
+  seesDrafts(type) {
+    return type.drafts && this.may(type, "readDraft");
+  }
+
   get defaultLocale() {
     return this.locales.find((locale) => locale.isDefault)?.code ?? this.locales[0].code;
   }

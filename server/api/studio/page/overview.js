@@ -52,5 +52,5 @@ async function overviewOf(model, type) {
  * @param {import("./model.js").Type} type
  */
 export function readStatus(model, type) {
-  return type.drafts && model.may(type, "readDraft") ? { status: "draft" } : {};
+  return model.seesDrafts(type) ? { status: "draft" } : {};
 }

@@ -1,0 +1,109 @@
+"""Every page of the studio: whether everybody can use it, how it looks, that nothing moves while it loads."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.studio.conftest import FIGURES, HERE, Page, Studio
+
+# What is shown at each address, and the name of its figure; "" for none.
+PAGES = {"": "home", "/article": "list", "/home": "", "/nothing": "", "/tag/there/is/no/such/page": ""}
+SIZES = {"wide": (1280, 800), "narrow": (320, 640)}
+SHOWN = {"wide": "", "narrow": "-320"}
+
+
+def is_shown(page: Page) -> None:
+    """Wait until a page has all that it shows."""
+    page.locator("main h1").wait_for()
+    page.wait_for_load_state("networkidle")
+    page.locator("[aria-busy=true]").wait_for(state="detached")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_everybody_can_use_it(
+    path: str,
+    scheme: str,
+    studio: Studio,
+    signed_in: Any,
+    new_page: Callable[..., Page],
+    check_access: Callable[[Page], None],
+) -> None:
+    page = new_page(storage_state=signed_in, color_scheme=scheme)
+    page.goto(studio.url + path)
+    is_shown(page)
+    assert page.title().endswith(" · Slack Water")
+    for name, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        check_access(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if PAGES[path]:
+            picture(page, f"{PAGES[path]}-{scheme}{SHOWN[name]}")
+
+
+def picture(page: Page, name: str) -> None:
+    """Take a picture; with FIGURES=write in the environment it becomes one of docs/studio.md."""
+    made = BytesIO()
+    shown = Image.open(BytesIO(page.screenshot())).convert("RGB")
+    shown.quantize(256, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    assert len(made.getvalue()) < 100_000
+    if os.environ.get("FIGURES") == "write":
+        FIGURES.mkdir(parents=True, exist_ok=True)
+        (FIGURES / f"{name}.png").write_bytes(made.getvalue())
+
+
+def test_nothing_moves_while_a_page_loads(page: Page, studio: Studio) -> None:
+    page.add_init_script(
+        "window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {"
+        " moved += entry.value })).observe({type: 'layout-shift', buffered: true})"
+    )
+    for path in ("", "/article"):
+        page.goto(studio.url + path)
+        is_shown(page)
+        assert page.evaluate("moved") < 0.01, path
+
+
+def test_a_keyboard_is_enough(page: Page, studio: Studio) -> None:
+    page.goto(studio.url)
+    is_shown(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.get_by_role("link", name=re.compile("^Articles")).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="Articles").wait_for()
+    assert (
+        page.evaluate("document.activeElement.textContent") == "Articles"
+    )  # what a screen reader reads next
+    assert page.title() == "Articles · Slack Water"
+
+
+def test_a_narrow_screen_has_the_types_behind_a_button(page: Page, studio: Studio) -> None:
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(studio.url)
+    is_shown(page)
+    tags = page.get_by_role("link", name="Tags")
+    assert not tags.is_visible()
+    page.get_by_role("button", name="Open the menu").click()
+    tags.click()
+    page.get_by_role("heading", level=1, name="Tags").wait_for()
+    assert not tags.is_visible()
+
+
+def test_the_modules_fit_their_types(packages: Path) -> None:
+    checked = subprocess.run(
+        ["node", packages / "typescript/bin/tsc", "-p", HERE / "tsconfig.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert checked.stdout == ""

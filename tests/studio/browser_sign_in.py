@@ -1,0 +1,108 @@
+"""Coming into the studio and leaving it, with a browser."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tests.servers import stop
+from tests.studio.conftest import ROOT, Page, Studio
+
+EDITOR = """
+roles:
+  public: {auth: [callback]}
+  editor: {article: [find, findOne], tag: [find]}
+"""
+
+
+def test_a_key_in_the_address_signs_in_once(
+    studio: Studio, signed_in: Any, new_page: Callable[..., Page]
+) -> None:
+    page = new_page()
+    page.goto(studio.entrance)  # which `signed_in` has used
+    page.get_by_text("This key has been used").wait_for()
+    assert page.url == studio.url
+    page.context.add_cookies(signed_in["cookies"])
+    page.reload()
+    page.get_by_role("heading", level=1, name="Recently changed").wait_for()
+    assert "key" not in page.evaluate("location.href + document.cookie + JSON.stringify(localStorage)")
+
+
+def test_users_come_in_with_their_passwords_and_see_what_their_roles_may(
+    tmp_path: Any, new_page: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    studio = Studio(tmp_path)
+    settings = studio.root / "site.yaml"
+    settings.write_text(settings.read_text().partition("roles:")[0] + EDITOR)
+    add_user(studio, "nell", "editor")
+    studio.start()
+    try:
+        page = new_page()
+        page.goto(f"{studio.url}/article")
+        page.get_by_role("heading", name="Slack Water").wait_for()
+        check_access(page)
+        page.get_by_label("E-mail address or user name").fill("nell")
+        page.get_by_label("Password").fill("wrong")
+        page.keyboard.press("Enter")
+        page.get_by_text("Invalid identifier or password").wait_for()
+        page.get_by_label("Password").fill("slack water")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", level=1, name="Articles").wait_for()  # where one wanted to go
+        types = page.get_by_role("navigation", name="Content").get_by_role("link")
+        assert [text.split()[0] for text in types.all_inner_texts()] == ["Articles", "Tags"]
+        assert "Status" not in page.get_by_role("table").inner_text()  # It may not see drafts.
+        block_user(studio, "nell")
+        page.get_by_role("link", name="Tags").click()
+        page.get_by_text("Your session has ended").wait_for()
+    finally:
+        stop(studio.process)
+
+
+def test_signing_out_shows_nothing_any_more(tmp_path: Any, new_page: Callable[..., Page]) -> None:
+    studio = Studio(tmp_path)
+    studio.start()
+    try:
+        page = new_page()
+        page.goto(studio.entrance)
+        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_text("open the address that").wait_for()
+        page.goto(f"{studio.url}/tag")
+        page.get_by_text("open the address that").wait_for()
+        assert page.context.cookies() == []
+    finally:
+        stop(studio.process)
+
+
+def test_without_a_server_it_says_so_and_goes_on_when_that_is_back(
+    tmp_path: Any, new_page: Callable[..., Page]
+) -> None:
+    studio = Studio(tmp_path)
+    studio.start()
+    try:
+        page = new_page()
+        page.goto(studio.entrance)
+        page.get_by_role("heading", level=1, name="Recently changed").wait_for()
+        page.context.set_offline(True)
+        page.get_by_role("link", name="Tags").click()
+        page.get_by_text("No connection").wait_for()
+        page.context.set_offline(False)
+        page.get_by_role("button", name="Try again").click()
+        page.get_by_role("rowheader", name="Lighthouses").wait_for()
+    finally:
+        stop(studio.process)
+
+
+def add_user(studio: Studio, name: str, role: str) -> None:
+    """Add a user whose password is "slack water"."""
+    quire(studio, "user", "create", name, f"{name}@example.org", "--password", "slack water", "--role", role)
+
+
+def block_user(studio: Studio, name: str) -> None:
+    quire(studio, "user", "block", name)
+
+
+def quire(studio: Studio, *command: str) -> None:
+    """Run a command on the site."""
+    args = [sys.executable, "-m", "server", *command, "--site", str(studio.root)]
+    subprocess.run(args, cwd=ROOT, check=True, capture_output=True)
