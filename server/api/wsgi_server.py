@@ -168,7 +168,7 @@ def _start(
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
     follower(site).start()
-    leader = Background("leader", partial(_lead, site, shared.log, report, recorder))
+    leader = Background("leader", partial(_lead, site, past, shared.log, report, recorder))
     leader.start()
     return make_app(site, key, past, recorder.database), leader
 
@@ -203,7 +203,9 @@ def make_app(
     return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past)
 
 
-def _lead(site: Site, log: ChangeLog, report: Report, recorder: Recorder, stop: threading.Event) -> None:
+def _lead(
+    site: Site, past: PastStates, log: ChangeLog, report: Report, recorder: Recorder, stop: threading.Event
+) -> None:
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
     if stop.wait(LEAD_AFTER_S) or not log.lead(stop):
         return
@@ -213,8 +215,9 @@ def _lead(site: Site, log: ChangeLog, report: Report, recorder: Recorder, stop: 
         checker(site, report),
         committer(site),
         recording(site, recorder),
-        Background("webhooks", partial(_deliver, site)),
     ]
+    if not past.held:  # What changes is for a server to tell of that serves it.
+        working.append(Background("webhooks", partial(_deliver, site)))
     if site.state.settings.search_index:
         working.append(import_module("server.search.sync").Sync(site, _tell))
     for one in working:

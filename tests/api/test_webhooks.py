@@ -187,8 +187,8 @@ webhooks:
 class Server:
     """A running server of a site with a webhook, with two workers."""
 
-    def __init__(self, root: Path, hook: str) -> None:
-        self.root, self.port = root, free_port()
+    def __init__(self, root: Path, hook: str, *options: str) -> None:
+        self.root, self.port, self.options = root, free_port(), options
         self.environment = {"HOOK": hook}
         self.log = root.parent / "log"
         self.start()
@@ -196,7 +196,7 @@ class Server:
     def start(self) -> None:
         with self.log.open("ab") as out:
             first = f"import os; os.environ.update({self.environment!r})"
-            self.process = start(self.root, self.port, "--workers=2", output=out, first=first)
+            self.process = start(self.root, self.port, "--workers=2", *self.options, output=out, first=first)
         wait(self.process, self.port)
 
     def until_it_delivers(self) -> None:
@@ -345,6 +345,25 @@ def test_what_is_committed_at_once_names_its_commit(tmp_path: Path, receiver: Re
         stop(running.process)
     assert all(commits)
     assert sorted(one.data["quire"]["commit"] or "" for one in receiver.received) == sorted(commits)
+
+
+def test_a_server_of_a_past_state_leaves_webhooks_to_others(tmp_path: Path, receiver: Receiver) -> None:
+    root = tmp_path / "site"
+    write(root, SERVED)
+    commit_all(root)
+    past = Server(root, receiver.url, "--at", "HEAD")
+    try:
+        time.sleep(1.5)  # It would begin to deliver soon after it has started.
+        assert not (root / ".quire/webhooks/lock").exists()
+        present = Server(root, receiver.url)
+        try:
+            present.until_it_delivers()
+            present.write("a")
+            assert receiver.until(1)[0].data["entry"]["title"] == "T"
+        finally:
+            stop(present.process)
+    finally:
+        stop(past.process)
 
 
 def test_a_server_does_not_start_without_a_variable(tmp_path: Path) -> None:
