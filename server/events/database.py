@@ -92,10 +92,14 @@ class EventDatabase:
         return self.root / ".quire" / FILE
 
     @contextmanager
-    def writing(self) -> Iterator["Transaction"]:
-        """A transaction that is done, or not done, with the block. Raises StorageError."""
+    def writing(self, seconds: float = WAIT_S) -> Iterator["Transaction"]:
+        """A transaction that is done, or not done, with the block; it waits so long for those of others.
+
+        Raises StorageError.
+        """
         with self._lock, self._storing():
             connection = self._connection()
+            connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield Transaction(connection)

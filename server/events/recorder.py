@@ -43,6 +43,8 @@ from server.storage.store import Entry
 
 log = logging.getLogger("quire")
 
+WAIT_S = 2.0  # how long a change of content waits for the database, where the one before was recorded
+_NO_WAIT_S = 0.02
 _ID_SIZE = 64
 _FORGET_EVERY = 500  # changes after which old events are looked for
 
@@ -74,7 +76,7 @@ class Recorder:
         Returns the number of the last event, None where it missed some.
         """
         try:
-            with self.database.writing() as transaction:
+            with self.database.writing(_NO_WAIT_S if self.missed else WAIT_S) as transaction:
                 log_id = transaction.value("id").encode().ljust(_ID_SIZE, b"\0")
                 compared = not self.missed and self._compared[:] == log_id
                 if not compared:
@@ -100,7 +102,7 @@ class Recorder:
     def committed(self, write: str, commit: str) -> None:
         """Name the commit that a write is in."""
         try:
-            with self.database.writing() as transaction:
+            with self.database.writing(WAIT_S) as transaction:
                 transaction.committed(write, commit)
         except StorageError as error:
             log.error("%s", error.message)

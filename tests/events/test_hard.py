@@ -2,8 +2,11 @@
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -174,3 +177,19 @@ def test_a_state_folder_that_is_none(make_site: MakeSite) -> None:
     (site.root / ".away").rename(site.root / ".quire")
     site.record()
     assert not recorder.missed
+
+
+def test_a_database_that_another_program_has_locked(make_site: MakeSite) -> None:
+    site = make_site(FILES)
+    database = recorded(site)
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        for number in range(20):
+            edit(site.root, {"content/tags/red.json": json.dumps({"name": str(number)})})
+            site.refresh({"content/tags/red.json"})
+        assert time.monotonic() - began < recorder_module.WAIT_S + 5
+        assert all_of(database) == []
+        other.execute("ROLLBACK")
+    site.record()
+    assert said(all_of(database)) == [("entry.update", "red", "published", None)]
