@@ -34,6 +34,7 @@ from server.events.webhooks.deliveries import (
 from server.events.webhooks.posting import post
 from server.events.webhooks.queue import adopt, enable, replay_one, replay_since
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
+from server.events.webhooks.sending import brief
 from server.events.webhooks.signing import new_id
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
@@ -113,7 +114,7 @@ def _shown_url(one: Webhook) -> str:
 def _outcome(delivery: Delivery) -> str:
     if delivery.state == DELIVERED:
         return f"{delivery.status}"
-    return printable(delivery.error) or "no answer yet"
+    return brief(printable(delivery.error)) or "no answer yet"
 
 
 @webhook.command("test")

@@ -109,9 +109,12 @@ def test_the_log_and_what_is_replayed(root: Path, receiver: Receiver) -> None:
         one = receiver.received[0].id
         assert webhook(root, "replay", "build", "--id", one).output.startswith("1 queued")
         assert receiver.until(6)[-1].id == one
+        receiver.answer = status(500, body="x" * 900)
+        record(root, "long")
+        until(lambda: told(root)[-1].endswith(f"1 try: 500 Said: {'x' * 150}…"))
         receiver.answer = status(500, body="broken")
         record(root, "c")
-        until(lambda: told(root)[-1] == "✗ …  build  entry.update article c  4  …  1 try: 500 Said: broken")
+        until(lambda: told(root)[-1] == "✗ …  build  entry.update article c  5  …  1 try: 500 Said: broken")
         assert "0 waiting, last at" in webhook(root, "list").output
         assert "500 Said: broken" in webhook(root, "list").output
 

@@ -29,8 +29,8 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
     if host not in allowed:
         public = [address for address in addresses if is_public(ip_address(address.partition("%")[0]))]
         if not public:
-            what = f"{host} is at {addresses[0]}, which is not a public address"
-            raise RefusedAddress(f"{what}; webhooks_allow can allow it")
+            at = "" if addresses[0] == host else f"at {addresses[0]}, which is "
+            raise RefusedAddress(f"{host} is {at}no public address; webhooks_allow can allow it")
         addresses = public
     failed: OSError | None = None
     for address in addresses:

@@ -42,7 +42,7 @@ from server.events.webhooks.posting import post
 from server.events.webhooks.queue import adopt, cursors, disable, enqueue
 from server.events.webhooks.schedule import STEPS_S, next_try
 from server.events.webhooks.secret_files import secrets_of
-from server.events.webhooks.sending import TIMEOUT_S, Outcome
+from server.events.webhooks.sending import TIMEOUT_S, Outcome, brief
 
 log = logging.getLogger("quire")
 
@@ -235,7 +235,8 @@ class Deliverer:
                 )
             elif again is None:
                 finish(connection, delivery, FAILED)
-                log.warning("webhook %s: %s is given up: %s", delivery.webhook, delivery.id, outcome.error)
+                what = brief(outcome.error)
+                log.warning("webhook %s: %s is given up: %s", delivery.webhook, delivery.id, what)
             else:
                 try_again(connection, delivery, at, *again)
 
@@ -244,7 +245,7 @@ class Deliverer:
             self._failing.discard(name)
         elif name not in self._failing:
             self._failing.add(name)
-            log.warning("webhook %s: %s", name, outcome.error)
+            log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
         """How many further tries a webhook may have: one at a time where the last failed, and never all that

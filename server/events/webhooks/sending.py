@@ -22,7 +22,7 @@ from server.events.webhooks.addresses import connect, left
 
 TIMEOUT_S = 15.0
 MOST_READ = 65_536  # bytes of an answer
-EXCERPT = 1000  # characters of an answer that are kept
+EXCERPT, BRIEF = 1000, 160  # characters of an answer that are kept, and shown on a line
 PORTS = {"http": 80, "https": 443}
 
 
@@ -76,6 +76,11 @@ def _on_one_line(text: str) -> str:
 def _told(error: Exception) -> str:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return f"the answer is no HTTP: {reason}" if isinstance(error, HTTPException) else reason
+
+
+def brief(error: str) -> str:
+    """The beginning of what was wrong, for a line."""
+    return error if len(error) <= BRIEF else f"{error[:BRIEF]}…"
 
 
 def _exchange(

@@ -159,8 +159,7 @@ def test_nobody_listens() -> None:
 
 def test_a_host_that_is_not_allowed_is_not_connected_to(receiver: Receiver) -> None:
     outcome = send(receiver.url, {}, b"{}", ["localhost"])
-    expected = "127.0.0.1 is at 127.0.0.1, which is not a public address; webhooks_allow can allow it"
-    assert outcome.error == expected
+    assert outcome.error == "127.0.0.1 is no public address; webhooks_allow can allow it"
     assert receiver.received == []
 
 
