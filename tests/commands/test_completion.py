@@ -40,6 +40,7 @@ def bash(environment: dict[str, str], line: str) -> set[str]:
     [
         ("quire s", {"serve", "search"}),
         ("quire import ", {"strapi"}),
+        ("quire webhook re", {"replay"}),
         ("quire serve --w", {"--workers"}),
         ("quire token create build --type ", {"full-access", "read-only", "custom"}),
         ("quire check --format g", {"github"}),
