@@ -49,7 +49,7 @@ from server.api.response import (
 from server.api.serving.bodies import MAX_BODY, SMALL
 from server.api.studio.cookie import HEADER, PATH, use_cookie
 from server.auth.database.file import is_server
-from server.auth.permissions import Actor, may_branch, may_write
+from server.auth.permissions import Actor, may_branch, may_draft, may_write
 from server.config.model import Settings
 from server.documents.ids import composed
 from server.errors import (
@@ -164,8 +164,9 @@ class Front:
             return MAX_BODY if may_write(actor, state.schema.content_types) else SMALL
         if content is None:
             return state.settings.upload_limit if actor.may("upload", "upload") else 0
-        action = WRITES.get(environ["REQUEST_METHOD"], "")
-        return MAX_BODY if actor.may(content[0].singular, action) else SMALL
+        type_, action = content[0], WRITES.get(environ["REQUEST_METHOD"], "")
+        may = actor.may(type_.singular, action) or may_draft(actor, type_, action)
+        return MAX_BODY if may else SMALL
 
     def asks_accounts(self, environ: Environ) -> bool:
         """Whether a request may have to wait for a database of accounts that is elsewhere.

@@ -115,7 +115,7 @@ class Reader:
         To anybody else, the version would tell that something has changed which they may not see.
         """
         subject = self.type.singular
-        if not self.actor.may(subject, "update") and not self.actor.may(subject, "delete"):
+        if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
             return tag_of_bytes(body)
         version = view.snapshot.fragments.of("version")(document, _version)
         return tag_of(version.decode(), body)

@@ -12,7 +12,8 @@ from server.errors import ForbiddenError, invalid_key
 from server.query.ast import And, Compare, Filter, Missing, Node, Or, Query, Selection, Sort, Through
 from server.schema.model import Attribute, Schema, Type
 
-WRITE_ACTIONS = ("create", "update", "delete")
+WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
+DRAFTED = ("create", "update")  # the actions that `updateDraft` allows as far as they write a draft
 READ_ACTIONS = ("find", "findOne", "readDraft")
 BRANCH = "branch"  # the subject of a permission
 # The answer to these publication filters tells what a draft holds, so that it takes readDraft.
@@ -40,6 +41,11 @@ def require(actor: Actor, type_: Type, action: str) -> None:
     """Raise ForbiddenError where the actor may not do the action on a type."""
     if not actor.may(type_.singular, action):
         raise ForbiddenError()
+
+
+def may_draft(actor: Actor, type_: Type, action: str) -> bool:
+    """Whether the actor may do an action on a type as far as it writes a draft, and publishes nothing."""
+    return type_.draft_publish and action in DRAFTED and actor.may(type_.singular, "updateDraft")
 
 
 def may_write(actor: Actor, types: Iterable[Type]) -> bool:

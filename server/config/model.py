@@ -19,7 +19,7 @@ FILE = SETTINGS
 
 # What may be granted, by subject; "" stands for every content type.
 ACTIONS: Mapping[str, tuple[str, ...]] = {
-    "": ("find", "findOne", "create", "update", "delete", "readDraft"),
+    "": ("find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"),
     "upload": ("upload", "find", "findOne", "destroy"),
     "user": ("me", "updateMe", "find", "findOne", "create", "update", "destroy", "count"),
     "auth": (

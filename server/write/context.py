@@ -80,6 +80,12 @@ class Context:
         data = self.changeset.text(path).encode()
         return self.store.entry(path, data, (time.time_ns(), len(data), 0))
 
+    def changes_published(self) -> bool:
+        """Whether a file that the change has set or removed held a published version, or is to."""
+        entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
+        documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
+        return any(document is not None and document.status == PUBLISHED for document in documents)
+
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
         """What is published of a document, and its draft where that has a file of its own."""
         published, draft = (

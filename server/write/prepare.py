@@ -13,7 +13,7 @@ from functools import partial
 
 from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import Document
-from server.errors import ConflictError, NotFoundError, of_operation
+from server.errors import ConflictError, ForbiddenError, NotFoundError, of_operation
 from server.index.user_index import join
 from server.write.context import Context, values_of
 from server.write.rebase import earlier_version, rebase
@@ -22,22 +22,27 @@ from server.write.validate import Change, Validator
 from server.write.version import is_named, require_match
 from server.write.write import Writer
 
+PUBLISHES = "This draft would change what is published, by a relation to it"
+
 Prepare = Callable[[WriteRequest, Context], str]
 
 
 def create(request: WriteRequest, context: Context) -> str:
     """A new document of a collection type."""
-    return _writer(request, context).create(*_read(request, context))
+    written = _writer(request, context).create(*_read(request, context))
+    return _kept_published(request, context, written)
 
 
 def update(request: WriteRequest, context: Context) -> str:
     """New values for a version of a document. Raises NotFoundError where there is no such document."""
-    return _writer(request, context).update(*_read(request, context))
+    written = _writer(request, context).update(*_read(request, context))
+    return _kept_published(request, context, written)
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
     """New values for the document of a single type, which is made where there is none."""
-    return _writer(request, context).put_single(*_read(request, context))
+    written = _writer(request, context).put_single(*_read(request, context))
+    return _kept_published(request, context, written)
 
 
 def delete(request: WriteRequest, context: Context) -> str:
@@ -64,6 +69,16 @@ def noting_merge(prepare: Prepare) -> Callable[[WriteRequest, Context], tuple[st
         prepare(request, context),
         request.merge and _earlier(request, _address(request, context), context) is not None,
     )
+
+
+def _kept_published(request: WriteRequest, context: Context, written: str) -> str:
+    """What was written. Raises ForbiddenError where that changes what is published, and may not.
+
+    A draft does so by relations: those to types without drafts are kept by the other side, say.
+    """
+    if request.drafts_only and context.changes_published():
+        raise ForbiddenError(PUBLISHES)
+    return written
 
 
 def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:

@@ -43,6 +43,7 @@ class WriteRequest:
     With `merge`, a change of a version that it does not meet is merged with what others have changed since.
     `show` says what the actor may see of some attributes of a version, where that can't be done.
     The actor may relate to what it may find; whether it may write at all has been asked before.
+    With `drafts_only` it may write drafts, and nothing that is published.
     `users` are those who can be related to. A deletion is of all `locales`.
     """
 
@@ -53,6 +54,7 @@ class WriteRequest:
     users: UserTables = NO_USERS
     locales: tuple[str, ...] = ()
     merge: bool = False
+    drafts_only: bool = False
     show: Show = show_nothing
 
 

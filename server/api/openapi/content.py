@@ -7,7 +7,7 @@ from typing import Any
 from server.api.openapi.operations import TAG, WRITE, answer, json_content, operation
 from server.api.openapi.types import TypeSchemas, ref
 from server.api.openapi.values import JsonSchema
-from server.auth.permissions import Actor, may_branch
+from server.auth.permissions import Actor, may_branch, may_draft
 from server.schema.model import Type
 
 Examples = Callable[
@@ -41,8 +41,13 @@ class ContentPaths:
             yield f"/api/{type_.plural}/{{documentId}}", self._allowed(type_, self._document(type_))
 
     def _allowed(self, type_: Type, methods: Mapping[str, tuple[str, JsonSchema]]) -> JsonSchema:
-        may = self.schemas.actor.may
-        return {method: made for method, (action, made) in methods.items() if may(type_.singular, action)}
+        actor, found = self.schemas.actor, {}
+        for method, (action, made) in methods.items():
+            if actor.may(type_.singular, action):
+                found[method] = made
+            elif may_draft(actor, type_, action):
+                found[method] = {**made, "parameters": [_drafted(each) for each in made["parameters"]]}
+        return found
 
     def _collection(self, type_: Type) -> dict[str, tuple[str, JsonSchema]]:
         name = self._name(type_)
@@ -172,6 +177,11 @@ class ContentPaths:
         if known:
             made["content"]["application/json"]["examples"] = known
         return made
+
+
+def _drafted(parameter: JsonSchema) -> JsonSchema:
+    """A parameter of an operation that may write drafts alone."""
+    return _shared("statusOfDraft") if parameter == _shared("statusWritten") else parameter
 
 
 def _shared(name: str) -> JsonSchema:

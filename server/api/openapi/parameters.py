@@ -12,6 +12,7 @@ from server.api.openapi.values import JsonSchema
 from server.api.request import LONGEST_MESSAGE, MESSAGE
 from server.config.model import Settings
 from server.config.values import LOCALE
+from server.documents.document import DRAFT
 from server.query import qs
 from server.query.booleans import BOOLEANS
 from server.query.parse import PUBLICATION_FILTERS, STATUSES
@@ -63,6 +64,8 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
         "statusWritten",
         _query("status", {"enum": list(STATUSES)}, "`draft` writes the draft and leaves what is published."),
     )
+    drafted = _query("status", {"enum": [DRAFT]}, "The permission `updateDraft` is for drafts alone.")
+    yield "statusOfDraft", {**drafted, "required": True}
     yield "branch", _query("branch", _BRANCH, "The branch to write to, instead of what is served.")
     filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
     yield (

@@ -149,8 +149,9 @@ class _Operations:
         place, _, query = path.partition("?")
         type_, document_id = self._addressed(composed(self._filled(unquote(place))), method)
         reader = self.reader_of(type_)
-        permit(reader, method)
-        params, body = self._filled(qs.parse(query)), self._filled(wanted.get("body"))
+        params = self._filled(qs.parse(query))
+        permit(reader, method, params)
+        body = self._filled(wanted.get("body"))
         if "branch" in params:
             raise ValidationError("A batch is written to one branch; name it in /batch?branch=NAME")
         if method != "DELETE":

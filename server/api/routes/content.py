@@ -64,7 +64,7 @@ def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
         return write(asked(api_id, "singleType"))
 
     def write(reader: Reader, document_id: str | None = None) -> Response:
-        permit(reader, request.method)
+        permit(reader, request.method, parameters(request))
         [operation] = hashed([read_operation(reader, _sent(document_id))])
         change = noting_merge(operation.prepare)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from server.api.reading import Params, Reader, Shown
 from server.api.render import Renderer
-from server.auth.permissions import may_read_drafts, require
+from server.auth.permissions import may_draft, may_read_drafts, require
 from server.documents.document import DRAFT, Document
 from server.errors import ValidationError
 from server.index.dangling import Key
@@ -78,9 +78,11 @@ class Operation:
         return shown
 
 
-def permit(reader: Reader, method: str) -> None:
+def permit(reader: Reader, method: str, params: Params) -> None:
     """Raise ForbiddenError where the actor of a reader may not write documents of its type in that way."""
-    require(reader.actor, reader.type, WRITES[reader.type.kind, method][0])
+    action = WRITES[reader.type.kind, method][0]
+    if params.get("status") != DRAFT or not may_draft(reader.actor, reader.type, action):
+        require(reader.actor, reader.type, action)
 
 
 def read_operation(reader: Reader, sent: Sent) -> Operation:
@@ -114,6 +116,7 @@ def _change(reader: Reader, sent: Sent) -> WriteRequest:
         sent.if_match,
         reader.user_tables(),
         merge=sent.merge and sent.method == "PUT",
+        drafts_only=not reader.actor.may(reader.type.singular, WRITES[reader.type.kind, sent.method][0]),
         show=partial(_shown_values, reader, draft=draft),
     )
 

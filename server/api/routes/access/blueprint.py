@@ -71,7 +71,7 @@ def _permissions(actor: Actor, schema: Schema) -> Iterator[tuple[str, list[str]]
 def _may(actor: Actor, subject: str, action: str, type_: Type | None, schema: Schema) -> bool:
     if subject == BRANCH and not may_branch(actor, action, schema) and type_ is None:
         return False
-    if type_ is not None and not type_.draft_publish and action == "readDraft":
+    if type_ is not None and not type_.draft_publish and action in ("readDraft", "updateDraft"):
         return False
     return actor.may(subject, action)
 

@@ -100,7 +100,7 @@ def blueprint(site: Site, identities: Identities, past: PastStates, branches: Br
         v4, budget = is_v4(request.environ, one.state.settings), budget_of(request)
         reader = Reader(one.state, one.type, one.actor, v4, identities.user_index, budget)
         method = "PUT" if exists else "POST"
-        permit(reader, method)
+        permit(reader, method, one.params)
         body = read_body(request)
         at, fields = _restoring(body, one.attributes)
         values = one.values_at(past.resolve(at))
