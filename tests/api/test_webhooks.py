@@ -187,16 +187,17 @@ webhooks:
 class Server:
     """A running server of a site with a webhook, with two workers."""
 
-    def __init__(self, root: Path, hook: str, *options: str) -> None:
+    def __init__(self, root: Path, hook: str, *options: str, first: str = "") -> None:
         self.root, self.port, self.options = root, free_port(), options
-        self.environment = {"HOOK": hook}
+        self.first = f"{first}\nimport os; os.environ.update({{'HOOK': {hook!r}}})"
         self.log = root.parent / "log"
         self.start()
 
     def start(self) -> None:
         with self.log.open("ab") as out:
-            first = f"import os; os.environ.update({self.environment!r})"
-            self.process = start(self.root, self.port, "--workers=2", *self.options, output=out, first=first)
+            self.process = start(
+                self.root, self.port, "--workers=2", *self.options, output=out, first=self.first
+            )
         wait(self.process, self.port)
 
     def until_it_delivers(self) -> None:
@@ -230,7 +231,7 @@ def server(tmp_path: Path, receiver: Receiver) -> Iterator[Server]:
 
 def told(receiver: Receiver) -> list[str]:
     """The documents of all requests, each delivery once."""
-    return sorted({one.id: one.data["quire"]["documentId"] for one in receiver.received}.values())
+    return sorted({one.id: one.data["quire"]["documentId"] or "" for one in receiver.received}.values())
 
 
 def test_an_edit_reaches_the_receiver_as_it_is_served(server: Server, receiver: Receiver) -> None:
@@ -305,6 +306,29 @@ def test_a_webhook_can_be_added_while_the_server_runs(tmp_path: Path, receiver: 
         until(lambda: "site.yaml:5: webhook all: the environment has no NOT_SET" in running.log.read_text())
         running.write("b")
         assert receiver.until(2)[1].data["quire"]["documentId"] == "b"
+    finally:
+        stop(running.process)
+
+
+def test_the_next_generation_of_workers_goes_on(tmp_path: Path, receiver: Receiver) -> None:
+    root = tmp_path / "site"
+    write(root, {**SERVED, **documents("notes", **{f"old{i}": {"title": "T"} for i in range(5)})})
+    running = Server(root, receiver.url, first="import server.site.site; server.site.site.LARGE = 3")
+    try:
+        running.until_it_delivers()
+        before = workers(running.process.pid)
+        names = [f"n{i}" for i in range(6)]
+        for name in names[:2]:
+            running.write(name)
+        write(root, collection("note", {"title": STRING, "text": STRING}))
+        for name in names[2:4]:
+            running.write(name)
+            time.sleep(0.2)
+        until(lambda: not before & workers(running.process.pid))
+        for name in names[4:]:
+            running.write(name)
+        until(lambda: set(told(receiver)) >= set(names))
+        assert sorted(name for name in told(receiver) if name) == names
     finally:
         stop(running.process)
 
