@@ -234,3 +234,18 @@ def test_what_was_signed_for_the_cookie_is_no_bearer_token_and_the_other_way_rou
     token = api.ask("POST", "/api/auth/local", "public", json=ANN).body["jwt"]
     api.client.set_cookie("quire_studio", token)
     assert ask(api, "GET", "/api/notes").status == 401
+
+
+@pytest.mark.parametrize("form", [{}, ANN])
+@pytest.mark.parametrize("elsewhere", [{}, {"REMOTE_ADDR": "203.0.113.5"}])
+def test_what_the_cookie_holds_is_good_in_the_cookie_alone(
+    api: Api, form: dict[str, str], elsewhere: dict[str, str]
+) -> None:
+    sign_in(api, **form)
+    cookie = api.client.get_cookie("quire_studio")
+    assert cookie
+    client, headers = api.app.test_client(), {"Authorization": f"Studio {cookie.value}"}
+    told = client.get("/access", headers=headers, environ_base=elsewhere).json
+    assert told
+    assert told["data"]["caller"]["kind"] == "public"
+    assert client.delete("/api/notes/a", headers=headers, environ_base=elsewhere).status_code == 403

@@ -30,6 +30,8 @@ def use_cookie(environ: Environ) -> None:
     UnauthorizedError for one of the machine's owner that was made elsewhere.
     """
     path = environ["PATH_INFO"]
+    if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
+        del environ["HTTP_AUTHORIZATION"]  # Who sends the scheme itself has not come in with the cookie.
     if HEADER not in environ or "HTTP_AUTHORIZATION" in environ or path.startswith(f"{PATH}/"):
         return
     value = read_cookie(environ)
@@ -91,6 +93,11 @@ def set_cookie(request: "Request", response: "Response", value: str, lifetime_s:
         httponly=True,
         samesite="Strict",
     )
+
+
+def _scheme(environ: Environ) -> str:
+    """The scheme of the header Authorization, "" where there is none."""
+    return str(environ.get("HTTP_AUTHORIZATION", "")).partition(" ")[0]
 
 
 def _name(environ: Environ) -> str:
