@@ -8,7 +8,7 @@ that two servers of a site find has its events once.
 import logging
 import mmap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -275,19 +275,25 @@ def _of_schema(transaction: Transaction, schema: Schema) -> list[Event]:
 
 
 def _together(events: Iterable[Event]) -> list[Event]:
-    """Events of documents and media as one; those of the schema stay."""
+    """Events of documents and media as one, those that are hidden as another; those of the schema stay."""
     alone = [event for event in events if event.kind == "schema.update"]
     others = [event for event in events if event.kind != "schema.update"]
-    counted = Counter((event.uid, event.status, event.kind) for event in others)
+    groups = ([event for event in others if event.hidden is hidden] for hidden in (False, True))
+    return [*alone, *(_bulk(group) for group in groups if group)]
+
+
+def _bulk(events: Sequence[Event]) -> Event:
+    """One event that stands for many."""
+    counted = Counter((event.uid, event.status, event.kind) for event in events)
     counts: dict[str, dict[str, dict[str, int]]] = {}
     for (uid, status, kind), count in sorted(counted.items()):
         counts.setdefault(uid, {}).setdefault(status, {})[kind] = count
     told: Counts = counts
-    origins = {(one.source, one.actor, one.commit, one.write) for one in others}
+    origins = {(one.source, one.actor, one.commit, one.write) for one in events}
     source, actor, commit, write = origins.pop() if len(origins) == 1 else ("file", "", "", "")
     bulk = Event("site.update", "", source=source, actor=actor, commit=commit, write=write, counts=told)
-    bulk = replace(bulk, paths=tuple(sorted({path for event in others for path in event.paths})))
-    return [*alone, bulk]
+    paths = tuple(sorted({path for event in events for path in event.paths}))
+    return replace(bulk, paths=paths, hidden=events[0].hidden)
 
 
 def _forget(transaction: Transaction, settings: Settings) -> None:

@@ -17,12 +17,12 @@ def visible(event: Event, actor: Actor) -> Event | None:
     What is deleted is seen by who could see it before. Where nothing else changed than what nobody is shown,
     nobody sees the event, but who may do everything.
     """
+    if event.hidden and not actor.everything:
+        return None
     if event.counts is not None:
         counts = _visible_counts(event.counts, actor)
         return replace(event, counts=counts) if counts else None
-    if not _may_see(actor, event.uid, event.status):
-        return None
-    return None if event.hidden and not actor.everything else event
+    return event if _may_see(actor, event.uid, event.status) else None
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:

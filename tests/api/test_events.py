@@ -149,3 +149,24 @@ def test_many_changes_are_counted_for_those_who_see_them(api: Api) -> None:
     [event] = api.get("/events", "public").body["data"]
     assert event["counts"] == {"note": {"published": {"entry.create": 1, "entry.publish": 1}}}
     assert event["tags"] == ["note", "_site"]
+
+
+def test_many_changes_of_what_is_private_are_told_to_nobody(api: Api) -> None:
+    notes = [api.post("/api/notes", {"title": f"N{number}"}).data["documentId"] for number in range(7)]
+    last = api.get("/events").body["meta"]["last"]
+    paths = [path for path in (api.root / "content/notes").iterdir() if path.is_file()]
+    for path in paths:
+        path.write_text(path.read_text().replace("title:", "secret: S\ntitle:"))
+    api.site.refresh()
+    api.token("editor", may=["note.find", "note.readDraft", "history.read"])
+    assert api.get(f"/api/notes/{notes[0]}").data["title"]
+    for who in ("public", "editor"):
+        assert told(api, f"since={last}", who) == []
+    [event] = api.get(f"/events?since={last}").body["data"]
+    assert event["counts"] == {"note": {"published": {"entry.publish": 7, "entry.update": 7}}}
+    for path in paths[1:]:
+        path.write_text(path.read_text().replace("secret: S", "secret: T"))
+    paths[0].write_text(paths[0].read_text().replace("title: ", "title: New "))
+    api.site.refresh()
+    [event] = api.get(f"/events?since={last}", "public").body["data"]
+    assert event["counts"] == {"note": {"published": {"entry.publish": 1, "entry.update": 1}}}

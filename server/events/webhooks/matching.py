@@ -13,6 +13,8 @@ def concerns(webhook: Webhook, event: Event) -> bool:
     Of one that stands for many, it is told where it would be told of one of those: nothing is missed because
     much has changed at once. Of what is private alone, nobody is told.
     """
+    if event.hidden:
+        return False
     if event.counts is not None:
         return any(
             _of_type(webhook, uid)
@@ -22,8 +24,7 @@ def concerns(webhook: Webhook, event: Event) -> bool:
             for status, kinds in by_status.items()
         )
     return (
-        not event.hidden
-        and webhook.wants(event.kind)
+        webhook.wants(event.kind)
         and _of_type(webhook, event.uid)
         and _of(webhook.locales, event.locale)
         and _of(webhook.status, event.status)

@@ -25,6 +25,7 @@ def test_the_settings_know_the_events_that_there_are() -> None:
 
 def test_of_what_is_private_alone_nobody_is_told() -> None:
     assert not concerns(Webhook("a", ""), replace(PUBLISH, hidden=True))
+    assert not concerns(Webhook("a", ""), replace(MANY, hidden=True))
 
 
 @pytest.mark.parametrize(
