@@ -11,6 +11,8 @@ import { addressOf } from "./router.js";
 const PATHS = {
   home: "",
   list: ":type",
+  create: ":type/-/new",
+  document: ":type/:id",
 };
 
 /** @param {string} name */

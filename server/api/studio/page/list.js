@@ -3,6 +3,7 @@
 import { addressTo } from "./addresses.js";
 import { useStudio } from "./context.js";
 import { useDocuments } from "./documents.js";
+import { rightsOf } from "./form/rights.js";
 import { Pages } from "./paging.js";
 import { Link } from "./router.js";
 import { Empty, Failure } from "./states.js";
@@ -15,7 +16,11 @@ export function List({ type: name, params }) {
   const { model } = useStudio();
   const type = model.typeNamed(name);
   return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">${type ? type.plural : "There is no such content"}</h1></header>
+    <header class="page-head">
+      <h1 tabindex="-1">${type ? type.plural : "There is no such content"}</h1>
+      ${type && rightsOf(model, type, true).create && html`<${Link} class="button primary page-action"
+        to=${addressTo("create", { type: type.name })}>New ${type.label.toLowerCase()}<//>`}
+    </header>
     ${type
       ? html`<${Documents} type=${type} params=${params} />`
       : html`<${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>`}

@@ -13,6 +13,14 @@ import { ask } from "./api.js";
  * @property {string} [component]
  * @property {string[]} [components]
  * @property {string[]} [enum]
+ * @property {boolean} [required]
+ * @property {any} [default]
+ * @property {number | string} [min]
+ * @property {number | string} [max]
+ * @property {number} [minLength]
+ * @property {number} [maxLength]
+ * @property {string} [regex]
+ * @property {string} [targetField]
  */
 
 /**

@@ -3,6 +3,7 @@
  * a line in both tables. It gets the values of its address by their names, and `params`, those of the query.
  */
 
+import { DocumentPage } from "./form/document-page.js";
 import { Home } from "./home.js";
 import { List } from "./list.js";
 
@@ -10,4 +11,6 @@ import { List } from "./list.js";
 export const PAGES = {
   home: Home,
   list: List,
+  create: DocumentPage,
+  document: DocumentPage,
 };

@@ -37,14 +37,42 @@ export function addressOf(parts, params) {
 }
 
 /**
- * Go to an address of the studio. `replace` where the browser's Back is not to lead to the one before.
+ * Go to an address of the studio. `replace` where the browser's Back is not to lead to the one before, `unguarded`
+ * where nobody is to be asked, see `guardLeaving`.
  * @param {string} address
- * @param {{replace?: boolean}} [options]
+ * @param {{replace?: boolean, unguarded?: boolean}} [options]
  */
-export function navigate(address, { replace = false } = {}) {
+export function navigate(address, { replace = false, unguarded = false } = {}) {
+  if (!unguarded && !mayLeave()) return;
   history[replace ? "replaceState" : "pushState"](null, "", address);
-  dispatchEvent(new PopStateEvent("popstate"));
+  shown = location.href;
+  dispatchEvent(new PopStateEvent("popstate", { state: GONE }));
 }
+
+const GONE = {}; // the state of an event that follows on a `navigate`
+/** @type {Set<() => boolean>} */
+const guards = new Set();
+let shown = location.href;
+addEventListener("popstate", (event) => {
+  if (event.state !== GONE && shown !== location.href && !mayLeave()) {
+    event.stopImmediatePropagation(); // before any page sees it, since this listener is the first
+    history.pushState(null, "", shown);
+  }
+  shown = location.href;
+});
+
+/**
+ * Have a function asked before another page is shown: it says whether that may be. Returns what undoes this.
+ * @param {() => boolean} guard
+ */
+export function guardLeaving(guard) {
+  guards.add(guard);
+  return () => {
+    guards.delete(guard);
+  };
+}
+
+const mayLeave = () => [...guards].every((guard) => guard());
 
 /** The current place; whoever uses it is rendered again when that changes. */
 export function usePlace() {

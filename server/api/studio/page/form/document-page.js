@@ -1,0 +1,145 @@
+/** The page of a document: its form, and what can be done with it. */
+
+import { addressTo } from "../addresses.js";
+import { useStudio } from "../context.js";
+import { guardLeaving, navigate } from "../router.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { titleOf } from "../text.js";
+import { html, useCallback, useEffect, useMemo, useState } from "../vendor/preact.js";
+import { Actions } from "./actions.js";
+import { AttributeField } from "./attribute.js";
+import { useEditing } from "./editing.js";
+import { idOf } from "./field.js";
+import { KeptNotice, useKeeping } from "./keeping.js";
+import { kindOf } from "./kinds.js";
+import { statusOf } from "./reading.js";
+import { rightsOf } from "./rights.js";
+import { changedNames } from "./values.js";
+
+const LEAVE = "What you have typed is not saved. It is kept in this browser. Leave the page?";
+
+/** @param {{type: string, id?: string, params: URLSearchParams}} props */
+export function DocumentPage({ type: name, id = "", params }) {
+  const { model } = useStudio();
+  const type = model.typeNamed(name);
+  if (!type) {
+    return html`<div class="page">
+      <header class="page-head"><h1 tabindex="-1">There is no such content</h1></header>
+      <${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>
+    </div>`;
+  }
+  const locale = params.get("locale") ?? model.defaultLocale;
+  const from = id ? "" : (params.get("from") ?? "");
+  return html`<${Document} ...${{ model, type, id, locale, from }} key=${locale} />`;
+}
+
+/**
+ * @param {{model: import("../model.js").Model, type: import("../model.js").Type, id: string, locale: string,
+ *   from: string}} props
+ */
+function Document({ model, type, id, locale, from }) {
+  const { refresh } = useStudio();
+  const drafts = model.seesDrafts(type);
+  const subject = useMemo(() => ({ model, type, id, locale, drafts, from }), [model, type, id, locale, from]);
+  const done = useCallback(
+    (/** @type {string} */ made) => {
+      refresh();
+      const address = addressTo("document", { type: type.name, id: made });
+      if (made !== id) navigate(address, { replace: true, unguarded: true });
+    },
+    [refresh, type, id],
+  );
+  const editing = useEditing(subject, done);
+  const { state, send } = editing;
+  const changed = changedNames(state.base, state.values);
+  const keeping = useKeeping(subject, editing);
+  const rights = rightsOf(model, type, !id);
+  const title = id ? titleOf(type, { ...state.version?.document, ...state.values }) : newTitle(type, state.values);
+
+  useEffect(() => {
+    document.title = `${title} · ${model.siteName}`;
+  }, [title]);
+  useGuard(changed.length > 0 && rights.write);
+  useSaveKey(rights.write ? send : undefined);
+  useFirstError(state);
+
+  if (state.phase === "failed") {
+    return html`<div class="page">
+      <header class="page-head"><h1 tabindex="-1">${type.label}</h1></header>
+      <${Failure} error=${state.failure} again=${editing.load} />
+    </div>`;
+  }
+  const status = state.version && type.drafts ? statusOf(type, state.version) : undefined;
+  return html`<div class="page document">
+    <header class="page-head">
+      <p class="document-type"><a href=${addressTo("list", { type: type.name })}>${type.plural}</a></p>
+      <h1 tabindex="-1">${state.phase === "loading" ? type.label : title}</h1>
+    </header>
+    ${state.phase === "loading"
+      ? html`<${Loading} />`
+      : html`<${Actions} ...${{ subject, editing, status, rights, changed }} />
+          <${KeptNotice} keeping=${keeping} values=${state.values} />
+          <${Fields} ...${{ type, id, editing, changed }} mayWrite=${rights.write} />`}
+  </div>`;
+}
+
+/** @param {{type: import("../model.js").Type, id: string, editing: any, changed: string[], mayWrite: boolean}} props */
+function Fields({ type, id, editing, changed, mayWrite }) {
+  const { state, change, choose } = editing;
+  const shown = Object.entries(type.attributes).filter(([, attribute]) => kindOf(attribute));
+  return html`<form class="fields" novalidate onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}>
+    <fieldset class="plain" disabled=${!mayWrite}>
+      <legend class="unseen">Attributes</legend>
+      ${shown.map(([name, attribute]) => html`<${AttributeField} key=${name} name=${name} attribute=${attribute}
+        value=${state.values[name]} siblings=${state.values} isNew=${!id} changed=${changed.includes(name)}
+        error=${state.errors[name]} theirs=${name in state.theirs ? { value: state.theirs[name] } : undefined}
+        change=${change} choose=${choose} />`)}
+    </fieldset>
+  </form>`;
+}
+
+/** @param {import("../model.js").Type} type @param {Record<string, any>} values */
+function newTitle(type, values) {
+  const typed = type.title ? values[type.title] : "";
+  return typeof typed === "string" && typed ? typed : `New ${type.label.toLowerCase()}`;
+}
+
+/** Ask before what was typed is left. @param {boolean} unsaved */
+function useGuard(unsaved) {
+  useEffect(() => {
+    if (!unsaved) return;
+    const leaving = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
+    addEventListener("beforeunload", leaving);
+    const done = guardLeaving(() => confirm(LEAVE));
+    return () => {
+      removeEventListener("beforeunload", leaving);
+      done();
+    };
+  }, [unsaved]);
+}
+
+/** Ctrl-S saves. @param {((publishes: boolean) => void) | undefined} send */
+function useSaveKey(send) {
+  useEffect(() => {
+    const pressed = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      event.preventDefault();
+      send?.(false);
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, [send]);
+}
+
+/** Go to the first field that is not right. @param {import("./editing.js").State} state */
+function useFirstError({ refused, errors }) {
+  useEffect(() => {
+    const wrong = Object.keys(errors).map((path) => document.getElementById(idOf(path.split("."))));
+    const first = wrong.filter((found) => found !== null).sort(inOrder)[0];
+    first?.focus();
+    first?.scrollIntoView({ block: "center" });
+  }, [refused]);
+}
+
+/** @param {HTMLElement} a @param {HTMLElement} b */
+const inOrder = (a, b) => (a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);

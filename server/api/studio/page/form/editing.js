@@ -1,0 +1,258 @@
+/** The state of a form: what was read, what was typed, what is wrong, and what the buttons do to it. */
+
+import { ApiError } from "../api.js";
+import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+import { kindOf } from "./kinds.js";
+import { readDocument } from "./reading.js";
+import { faultsIn, faultsOf } from "./rules.js";
+import { changedNames, isHidden, pick, rebase } from "./values.js";
+import { create, publish, write } from "./writing.js";
+
+/** @typedef {import("./values.js").Values} Values */
+
+/**
+ * @typedef {object} Subject  What is edited.
+ * @property {import("../model.js").Model} model
+ * @property {import("../model.js").Type} type
+ * @property {string} id  "" for a document that is not there yet.
+ * @property {string} locale
+ * @property {boolean} drafts  Whether it is a draft that is edited, and published by itself.
+ * @property {string} from  The document that a new one begins as a copy of, "" for none.
+ */
+
+/**
+ * @typedef {object} State
+ * @property {"loading" | "ready" | "failed"} phase
+ * @property {any} [failure]
+ * @property {import("./reading.js").Version} [version]
+ * @property {Values} base
+ * @property {Values} values
+ * @property {Values} theirs  See `rebase`.
+ * @property {Record<string, string>} errors  By the paths of attributes, joined with dots.
+ * @property {number} refused  How often something was found to be wrong: then the first such field is shown.
+ * @property {"" | "saving" | "publishing"} busy
+ * @property {{text: string, wrong?: boolean}} told
+ */
+
+/** @type {State} */
+const LOADING = {
+  phase: "loading",
+  base: {},
+  values: {},
+  theirs: {},
+  errors: {},
+  refused: 0,
+  busy: "",
+  told: { text: "" },
+};
+const SEEN_FIRST = "Saved. Somebody else has changed it as well: look at it, then publish.";
+const CHOOSE = "Somebody else has changed the same. Choose what is to stay, then save.";
+
+/**
+ * @param {Subject} subject
+ * @param {(id: string) => void} done  Called with the id of what was written.
+ */
+export function useEditing(subject, done) {
+  const { model, type, id } = subject;
+  const [state, set] = useState(LOADING);
+  const now = useRef(state);
+  now.current = state;
+  const update = useCallback((/** @type {Partial<State>} */ part) => {
+    now.current = { ...now.current, ...part };
+    set(now.current);
+  }, []);
+
+  const load = useCallback(async () => {
+    try {
+      if (!id) return update({ phase: "ready", values: await startOf(subject) });
+      const version = await readDocument(model, type, id, localeParam(subject));
+      const values = valuesOf(type, version.document);
+      update({ ...LOADING, phase: "ready", version, base: values, values });
+    } catch (failure) {
+      update({ phase: "failed", failure });
+    }
+  }, [subject]);
+  useEffect(() => void load(), [load]);
+
+  const change = useCallback((/** @type {string} */ name, /** @type {any} */ value) => {
+    const { values, errors } = now.current;
+    const left = Object.entries(errors).filter(([path]) => path !== name && !path.startsWith(`${name}.`));
+    update({ values: { ...values, [name]: value }, errors: Object.fromEntries(left), told: { text: "" } });
+  }, []);
+
+  const choose = useCallback((/** @type {string} */ name, /** @type {boolean} */ mine) => {
+    const { values, theirs } = now.current;
+    const { [name]: other, ...rest } = theirs;
+    update({ theirs: rest, values: mine ? values : { ...values, [name]: other }, told: { text: "" } });
+  }, []);
+
+  const send = useCallback(
+    (/** @type {boolean} */ publishes) => save({ subject, now, update, done }, publishes),
+    [subject, done],
+  );
+  return { state, update, load, change, choose, send };
+}
+
+/**
+ * @typedef {object} Work
+ * @property {Subject} subject
+ * @property {{current: State}} now
+ * @property {(part: Partial<State>) => void} update
+ * @property {(id: string) => void} done
+ */
+
+/**
+ * Save what has changed, and publish it where that is wanted.
+ * @param {Work} work
+ * @param {boolean} publishes
+ */
+async function save(work, publishes) {
+  const { subject, now, update, done } = work;
+  const state = now.current;
+  if (state.busy || state.phase !== "ready") return;
+  if (Object.keys(state.theirs).length) return refuse(work, [], CHOOSE);
+  const faults = faultsToTell(subject, state, publishes);
+  if (faults.length) return refuse(work, faults, countOf(faults));
+  update({ busy: publishes ? "publishing" : "saving", errors: {}, told: { text: "" } });
+  try {
+    const id = subject.id ? await saveThere(work, publishes) : await saveNew(work, publishes);
+    if (id) done(id);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    refuse(work, faultsIn(error), wordsOf(error));
+  } finally {
+    update({ busy: "" });
+  }
+}
+
+/** @param {Work} work @param {boolean} publishes */
+async function saveNew({ subject, now, update }, publishes) {
+  const { base, values } = now.current;
+  const address = { ...subject, locale: localeParam(subject), draft: subject.drafts && !publishes };
+  const id = await create(address, pick(values, changedNames(base, values)));
+  update({ base: values, told: { text: publishes || !subject.drafts ? "Saved" : "Saved as a draft" } });
+  return id;
+}
+
+/**
+ * Save a document that is there; returns its id, "" where there is something to choose first.
+ * @param {Work} work
+ * @param {boolean} publishes
+ */
+async function saveThere(work, publishes) {
+  const { subject, now, update } = work;
+  const { type, drafts } = subject;
+  const before = now.current.base;
+  const mine = changedNames(before, now.current.values);
+  if (!mine.length && !publishes) {
+    update({ told: { text: "There is nothing to save" } });
+    return "";
+  }
+  if (mine.length && !(await writeMerged(work))) return "";
+  const others = Object.keys(before).filter((name) => !mine.includes(name));
+  const { version } = now.current;
+  if (!publishes || !drafts) {
+    update({ told: { text: !drafts ? "Saved" : "Saved as a draft" } });
+    return subject.id;
+  }
+  if (changedNames(pick(before, others), pick(now.current.base, others)).length) {
+    update({ told: { text: SEEN_FIRST } });
+    return subject.id;
+  }
+  await publish({ type, id: subject.id, locale: localeParam(subject), draft: true }, version?.etag ?? "");
+  await readAgain(work, now.current.values);
+  update({ told: { text: "Published" } });
+  return subject.id;
+}
+
+/**
+ * Write what has changed, merged with what others have changed meanwhile; false where both changed the same.
+ * @param {Work} work
+ */
+async function writeMerged(work) {
+  const { subject, now, update } = work;
+  const address = { ...subject, locale: localeParam(subject), draft: subject.drafts };
+  for (let tries = 0; ; tries++) {
+    const { base, values, version } = now.current;
+    try {
+      await write(address, pick(values, changedNames(base, values)), version?.etag ?? "");
+      await readAgain(work, values);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 412 || tries > 2) throw error;
+    }
+    await readAgain(work, now.current.base);
+    if (Object.keys(now.current.theirs).length) {
+      update({ told: { text: CHOOSE, wrong: true } });
+      return false;
+    }
+  }
+}
+
+/**
+ * Read the document again, and put on top what was typed since it had some values.
+ * @param {Work} work
+ * @param {Values} since
+ */
+export async function readAgain({ subject, now, update }, since) {
+  const { model, type, id } = subject;
+  const version = await readDocument(model, type, id, localeParam(subject));
+  const { values, theirs } = now.current;
+  update({ version, ...rebase(since, values, valuesOf(type, version.document), theirs) });
+}
+
+/** @param {Work} work @param {import("./rules.js").Fault[]} faults @param {string} text */
+function refuse({ now, update }, faults, text) {
+  const errors = Object.fromEntries(faults.map(({ path, message }) => [path.join("."), message]));
+  update({ errors, refused: now.current.refused + 1, told: { text, wrong: true } });
+}
+
+/** @param {Subject} subject @param {State} state @param {boolean} publishes */
+function faultsToTell({ type, id, drafts }, { base, values }, publishes) {
+  const named = type.drafts ? [] : changedNames(base, values);
+  const faults = faultsOf(type.attributes, values, { draft: drafts && !publishes, isNew: !id });
+  return type.drafts || !id ? faults : faults.filter(({ path }) => named.includes(path[0]));
+}
+
+/** @param {any[]} faults */
+const countOf = ({ length }) => (length === 1 ? "One field is not right yet" : `${length} fields are not right yet`);
+
+/** @param {ApiError} error */
+function wordsOf(error) {
+  const faults = faultsIn(error);
+  if (faults.length) return countOf(faults);
+  return error.status === 0 ? `${error.message}. What you have typed is kept here.` : error.message;
+}
+
+/** @param {Subject} subject */
+export const localeParam = ({ type, locale }) => (type.localized ? { locale } : {});
+
+/**
+ * The values that a form edits, of a document that was read.
+ * @param {import("../model.js").Type} type
+ * @param {any} document
+ * @returns {Values}
+ */
+export function valuesOf(type, document) {
+  const shown = Object.entries(type.attributes).filter(([, attribute]) => kindOf(attribute));
+  return Object.fromEntries(
+    shown.map(([name, attribute]) => [name, isHidden(attribute) ? undefined : (document[name] ?? null)]),
+  );
+}
+
+/**
+ * What a new document begins with: what another one has but its uid, or the defaults of the type.
+ * @param {Subject} subject
+ * @returns {Promise<Values>}
+ */
+async function startOf(subject) {
+  const { model, type, from } = subject;
+  const source = from ? (await readDocument(model, type, from, localeParam(subject))).document : {};
+  const values = valuesOf(type, source);
+  for (const name of Object.keys(values)) {
+    const attribute = type.attributes[name];
+    if (!from) values[name] = attribute.default ?? values[name];
+    else if (attribute.type === "uid") values[name] = null;
+  }
+  return values;
+}

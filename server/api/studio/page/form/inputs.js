@@ -1,0 +1,144 @@
+/** The inputs of attributes that hold one value. Each is given an attribute's value, and tells of another one. */
+
+import { html, useRef, useState } from "../vendor/preact.js";
+import { fromLocal, toLocal, wholeTime } from "./times.js";
+import { Unparsed } from "./values.js";
+
+/** @typedef {import("./field.js").InputProps} InputProps */
+/** @typedef {(text: string) => any} Parse */
+
+/** @param {Event} event */
+const typed = (event) => /** @type {HTMLInputElement} */ (event.target).value;
+
+/** One line of text. @param {InputProps & {type?: string, inputmode?: string}} props */
+export function Line({ id, value, change, aria, type = "text", ...rest }) {
+  return html`<input class="input" id=${id} type=${type} value=${value ?? ""} inputmode=${rest.inputmode} ...${aria}
+    onInput=${(/** @type {Event} */ e) => change(typed(e) || null)} />`;
+}
+
+/** @param {InputProps} props */
+export const Email = (props) => html`<${Line} ...${props} type="email" />`;
+
+/** What is never shown, and only replaced. @param {InputProps} props */
+export function Secret({ id, attribute, value, change, aria, isNew }) {
+  const set = (/** @type {Event} */ e) => change(typed(e) || undefined);
+  return html`<input class="input" id=${id} type=${attribute.type === "password" ? "password" : "text"}
+    value=${value ?? ""} autocomplete="new-password" placeholder=${isNew ? "" : "Not shown. Type to replace it."}
+    ...${aria} onInput=${set} />`;
+}
+
+/**
+ * Text of several lines; its line ends stay those that it has.
+ * @param {InputProps & {code?: boolean}} props
+ */
+export function Lines({ id, value, change, aria, code = false }) {
+  const ends = useRef(String(value ?? "").includes("\r\n") ? "\r\n" : "\n");
+  const set = (/** @type {Event} */ e) => change(typed(e).replaceAll("\n", ends.current) || null);
+  return html`<textarea class=${`input lines ${code ? "is-code" : ""}`} id=${id} value=${value ?? ""} rows="3"
+    spellcheck=${!code} onInput=${set} ...${aria} />`;
+}
+
+/** @param {InputProps} props */
+export const Source = (props) => html`<${Lines} ...${props} code />`;
+
+/**
+ * What is shown of a value while it is typed: the text as it is, for as long as it says that value.
+ * @param {any} value
+ * @param {(value: any) => string} show
+ * @param {Parse} parse
+ * @returns {[string, (text: string) => any]}
+ */
+function useText(value, show, parse) {
+  const [last, set] = useState({ text: "", value: /** @type {any} */ (undefined) });
+  const shown = value instanceof Unparsed ? value.text : value === last.value ? last.text : show(value);
+  const read = (/** @type {string} */ text) => {
+    const made = parse(text);
+    set({ text, value: made });
+    return made;
+  };
+  return [shown, read];
+}
+
+/** @type {Record<string, {form: RegExp, why: string, read: (text: string) => any}>} */
+const NUMBERS = {
+  integer: { form: /^[-+]?\d+$/, why: "must be a whole number", read: Number },
+  biginteger: { form: /^[-+]?\d+$/, why: "must be a whole number", read: (text) => text.replace(/^\+/, "") },
+  float: { form: /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i, why: "must be a number", read: Number },
+  decimal: { form: /^[-+]?(\d+\.?\d*|\.\d+)$/, why: "must be a number", read: (text) => exact(text) },
+};
+
+/**
+ * A number, as text where a number of JavaScript has fewer digits.
+ * @param {string} text
+ */
+function exact(text) {
+  return String(Number(text)) === text ? Number(text) : text;
+}
+
+/** @param {InputProps} props */
+export function Numeric({ id, attribute, value, change, aria }) {
+  const { form, why, read } = NUMBERS[attribute.type];
+  const [text, parse] = useText(value, (shown) => String(shown ?? ""), (written) => {
+    const trimmed = written.trim();
+    return trimmed === "" ? null : form.test(trimmed) ? read(trimmed) : new Unparsed(written, why);
+  });
+  return html`<input class="input is-short" id=${id} inputmode="decimal" value=${text} autocomplete="off" ...${aria}
+    onInput=${(/** @type {Event} */ e) => change(parse(typed(e)))} />`;
+}
+
+/** Any JSON value, as its source. @param {InputProps} props */
+export function Json({ id, attribute, value, change, aria }) {
+  const list = attribute.type !== "json";
+  const [text, parse] = useText(value, (shown) => (shown == null ? "" : JSON.stringify(shown, null, 2)), (written) => {
+    if (written.trim() === "") return null;
+    try {
+      const made = JSON.parse(written);
+      return list && !Array.isArray(made) ? new Unparsed(written, "must be a list: [ … ]") : made;
+    } catch (error) {
+      return new Unparsed(written, `must be JSON: ${/** @type {Error} */ (error).message}`);
+    }
+  });
+  return html`<textarea class="input lines is-code" id=${id} value=${text} rows="3" spellcheck=${false} ...${aria}
+    onInput=${(/** @type {Event} */ e) => change(parse(typed(e)))} />`;
+}
+
+/** @type {Record<string, {type: string, step?: string, show: (value: string) => string, read: Parse}>} */
+const TIMES = {
+  date: { type: "date", show: (value) => value, read: (text) => text },
+  time: { type: "time", step: "1", show: (value) => value.replace(/\.000$/, ""), read: wholeTime },
+  datetime: { type: "datetime-local", show: toLocal, read: fromLocal },
+};
+
+/** @param {InputProps} props */
+export function Temporal({ id, attribute, value, change, aria }) {
+  const kind = TIMES[attribute.type] ?? TIMES.datetime;
+  const set = (/** @type {Event} */ event) => {
+    const input = /** @type {HTMLInputElement} */ (event.target);
+    if (input.validity.badInput) change(new Unparsed("", "is not complete"));
+    else change(input.value ? kind.read(input.value) : null);
+  };
+  return html`<input class="input is-short" id=${id} type=${kind.type} step=${kind.step} ...${aria} onInput=${set}
+    value=${typeof value === "string" ? kind.show(value) : ""} />`;
+}
+
+/** One of the values of an enumeration. @param {InputProps} props */
+export function Choice({ id, attribute, value, change, aria }) {
+  const values = attribute.enum ?? [];
+  const options = value && !values.includes(value) ? [...values, value] : values;
+  return html`<select class="input is-short" id=${id} value=${value ?? ""} ...${aria}
+    onChange=${(/** @type {Event} */ e) => change(typed(e) || null)}>
+    <option value="">${attribute.required ? "Choose…" : "None"}</option>
+    ${options.map((option) => html`<option value=${option} key=${option}>${option}</option>`)}
+  </select>`;
+}
+
+/** @param {InputProps} props */
+export function YesNo({ id, attribute, value, change, aria }) {
+  const options = [["Yes", true], ["No", false], ...(attribute.required ? [] : [["Not set", null]])];
+  return html`<div class="segments" ...${aria} role="radiogroup" aria-labelledby=${`${id}-label`}>
+    ${options.map(([label, option]) => html`<label class="segment" key=${label}>
+      <input type="radio" name=${id} checked=${(value ?? null) === option} onChange=${() => change(option)} />
+      <span>${label}</span>
+    </label>`)}
+  </div>`;
+}

@@ -1,0 +1,75 @@
+/** Keeps unsaved work in the browser while it is typed, and offers it when its document is opened again. */
+
+import { timestamp } from "../text.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { labelOf } from "./field.js";
+import { Sides } from "./theirs.js";
+import { forget, keep, placeOf, readKept } from "./unsaved.js";
+import { same } from "./values.js";
+
+const REST_MS = 300; // typing is kept once it rests for as long
+
+/**
+ * @param {import("./editing.js").Subject} subject
+ * @param {any} editing
+ */
+export function useKeeping({ model, type, id, locale }, { state, update }) {
+  const place = placeOf(model, type, id, locale);
+  const [offer, set] = useState(/** @type {import("./unsaved.js").Kept | null} */ (null));
+  const ready = state.phase === "ready";
+  const { base, values, version } = state;
+
+  useEffect(() => {
+    if (!ready) return;
+    const kept = readKept(place);
+    if (kept && differing(kept, values).length) set(kept);
+    else if (kept) forget(place);
+  }, [ready, place]);
+  useEffect(() => {
+    if (!ready || offer) return; // What is offered is not replaced by what is typed, before somebody has chosen.
+    const write = () => keep(place, type.attributes, { etag: version?.etag ?? "", base, values });
+    const timer = setTimeout(write, REST_MS);
+    addEventListener("pagehide", write);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("pagehide", write);
+    };
+  }, [ready, offer, place, base, values]);
+
+  const take = () => {
+    if (offer) update({ values: { ...values, ...offer.values } });
+    set(null);
+  };
+  const drop = () => {
+    forget(place);
+    set(null);
+  };
+  return { offer, take, drop, base };
+}
+
+/**
+ * What of the work that is kept differs from what a form shows.
+ * @param {import("./unsaved.js").Kept} kept
+ * @param {Record<string, any>} values
+ */
+function differing(kept, values) {
+  return Object.keys(kept.values).filter((name) => name in values && !same(values[name], kept.values[name]));
+}
+
+/** @param {{keeping: ReturnType<typeof useKeeping>, values: Record<string, any>}} props */
+export function KeptNotice({ keeping: { offer, take, drop, base }, values }) {
+  if (!offer) return null;
+  const names = differing(offer, values);
+  return html`<section class="notice kept" aria-label="Unsaved work">
+    <p><strong>There is work that was not saved</strong>, from ${timestamp(offer.at)}.</p>
+    ${names.map((name) => html`<div key=${name}>
+      <p class="kept-name">${labelOf(name)}${!same(offer.base[name], base[name]) && html`<span class="hint">
+        ${" "}· changed by somebody since</span>`}</p>
+      <${Sides} left=${["In the document", values[name]]} right=${["Not saved", offer.values[name]]} />
+    </div>`)}
+    <p class="theirs-choice">
+      <button class="button" type="button" onClick=${take}>Put it back</button>
+      <button class="button" type="button" onClick=${drop}>Discard it</button>
+    </p>
+  </section>`;
+}

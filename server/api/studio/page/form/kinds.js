@@ -1,0 +1,68 @@
+/** The table of attribute types: which input each has, and what is said below it. */
+
+import { Choice, Email, Json, Line, Lines, Numeric, Secret, Source, Temporal, YesNo } from "./inputs.js";
+import { Slug } from "./slug-input.js";
+import { ZONE } from "./times.js";
+import { isHidden } from "./values.js";
+
+/** @typedef {import("../model.js").Attribute} Attribute */
+
+/**
+ * @typedef {object} Kind
+ * @property {any} input
+ * @property {string} [hint]
+ * @property {boolean} [group]  Whether it is made of several inputs.
+ */
+
+/** @type {Record<string, Kind>} */
+const KINDS = {
+  string: { input: Line },
+  text: { input: Lines },
+  richtext: { input: Source, hint: "Markdown" },
+  blocks: { input: Json, hint: "The blocks of a rich text, as JSON" },
+  enumeration: { input: Choice },
+  email: { input: Email },
+  password: { input: Secret },
+  uid: { input: Slug },
+  date: { input: Temporal },
+  time: { input: Temporal },
+  datetime: { input: Temporal, hint: `In your time zone, ${ZONE}` },
+  timestamp: { input: Temporal, hint: `In your time zone, ${ZONE}` },
+  integer: { input: Numeric },
+  biginteger: { input: Numeric },
+  float: { input: Numeric },
+  decimal: { input: Numeric },
+  boolean: { input: YesNo, group: true },
+  array: { input: Json, hint: "A list, as JSON" },
+  json: { input: Json, hint: "JSON" },
+};
+
+/**
+ * The kind of an attribute; undefined for what has no input here.
+ * @param {Attribute} attribute
+ * @returns {Kind | undefined}
+ */
+export function kindOf(attribute) {
+  const kind = KINDS[attribute.type];
+  if (!kind || !isHidden(attribute)) return kind;
+  const texts = ["string", "text", "richtext", "email", "enumeration", "password", "uid"];
+  return texts.includes(attribute.type) ? { input: Secret, hint: kind.hint } : undefined;
+}
+
+/**
+ * What is said below an input: what its description says, and the bounds of its options.
+ * @param {Attribute} attribute
+ */
+export function hintOf(attribute) {
+  const { min, max, minLength, maxLength } = attribute;
+  const length = range(minLength, maxLength);
+  const bounds = range(min, max);
+  return [kindOf(attribute)?.hint, length && `${length} characters`, bounds].filter(Boolean).join(" · ");
+}
+
+/** @param {number | string | undefined} least @param {number | string | undefined} most */
+function range(least, most) {
+  if (least !== undefined && most !== undefined) return `${least} to ${most}`;
+  if (most !== undefined) return `At most ${most}`;
+  return least === undefined ? "" : `At least ${least}`;
+}

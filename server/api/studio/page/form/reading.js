@@ -1,0 +1,54 @@
+/** A document as its form needs it: what is edited, under which ETag, and what is published beside it. */
+
+import { ApiError, ask } from "../api.js";
+import { same } from "./values.js";
+
+/**
+ * @typedef {object} Version
+ * @property {any} document  As the API has shown it.
+ * @property {string} etag
+ * @property {any | null} published  What is published, null where nothing is; the document itself without drafts.
+ */
+
+/**
+ * Where the API has a document: all of a single type, one of a collection.
+ * @param {import("../model.js").Type} type
+ * @param {string} id
+ */
+export const pathOf = (type, id) => (type.single ? type.path : `${type.path}/${encodeURIComponent(id)}`);
+
+/**
+ * Read a document. Throws ApiError.
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Type} type
+ * @param {string} id
+ * @param {object} locale  The parameter of the locale, {} where the type has none.
+ * @returns {Promise<Version>}
+ */
+export async function readDocument(model, type, id, locale) {
+  const path = pathOf(type, id);
+  const query = { ...locale };
+  if (!model.seesDrafts(type)) {
+    const { data, etag } = await ask(path, { query });
+    return { document: data, etag, published: data };
+  }
+  const [draft, published] = await Promise.all([
+    ask(path, { query: { ...query, status: "draft" } }),
+    ask(path, { query }).catch((error) => {
+      if (error instanceof ApiError && error.status === 404) return { data: null };
+      throw error;
+    }),
+  ]);
+  return { document: draft.data, etag: draft.etag, published: published.data };
+}
+
+/**
+ * The status of a version.
+ * @param {import("../model.js").Type} type
+ * @param {Version} version
+ * @returns {import("../documents.js").Status}
+ */
+export function statusOf(type, { document, published }) {
+  if (!published) return "draft";
+  return Object.keys(type.attributes).every((name) => same(document[name], published[name])) ? "published" : "modified";
+}

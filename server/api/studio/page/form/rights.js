@@ -1,0 +1,27 @@
+/** What one may do with the documents of a type in a form; what one may not is not shown. */
+
+/**
+ * @typedef {object} Rights
+ * @property {boolean} write  Whether what is edited can be saved.
+ * @property {boolean} publish  Whether a draft can be published.
+ * @property {boolean} create
+ * @property {boolean} remove
+ */
+
+/**
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Type} type
+ * @param {boolean} isNew
+ * @returns {Rights}
+ */
+export function rightsOf(model, type, isNew) {
+  const drafts = model.seesDrafts(type);
+  const writesDrafts = drafts && model.may(type, "updateDraft");
+  const whole = model.may(type, isNew && !type.single ? "create" : "update");
+  return {
+    write: whole || writesDrafts,
+    publish: drafts && whole,
+    create: !type.single && (model.may(type, "create") || writesDrafts),
+    remove: model.may(type, "delete"),
+  };
+}

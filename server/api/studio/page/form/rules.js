@@ -1,0 +1,99 @@
+/** The options of a schema, checked as the server does, before anything is sent. Its own word is the last. */
+
+import { isEmpty, isHidden, Unparsed } from "./values.js";
+
+/**
+ * @typedef {import("../model.js").Attribute} Attribute
+ * @typedef {{path: string[], message: string}} Fault  The message is a sentence without the attribute's name.
+ */
+
+const LONGEST_STRING = 255; // characters, where the schema does not say
+const UID = /^[A-Za-z0-9\-_.~]*$/;
+const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
+
+/**
+ * What is wrong with values. Of a draft, types and upper bounds count alone, so that what is begun can be saved.
+ * @param {Record<string, Attribute>} attributes
+ * @param {Record<string, any>} values
+ * @param {{draft: boolean, isNew: boolean}} how
+ * @returns {Fault[]}
+ */
+export function faultsOf(attributes, values, how) {
+  return Object.entries(attributes).flatMap(([name, attribute]) =>
+    sentencesOf(attribute, values[name], how).map((message) => ({ path: [name], message })),
+  );
+}
+
+/**
+ * @param {Attribute} attribute
+ * @param {any} value
+ * @param {{draft: boolean, isNew: boolean}} how
+ * @returns {string[]}
+ */
+function sentencesOf(attribute, value, { draft, isNew }) {
+  if (value instanceof Unparsed) return [value.why];
+  if (isEmpty(value)) {
+    const unseen = isHidden(attribute) && !isNew;
+    return attribute.required && !draft && !unseen ? ["is required"] : [];
+  }
+  if (typeof value === "string") {
+    const broken = lengths(attribute, value, draft);
+    return draft ? broken : [...broken, ...patterns(attribute, value)];
+  }
+  return typeof value === "number" ? bounds(attribute, value, draft) : [];
+}
+
+/** @param {Attribute} attribute @param {string} value @param {boolean} draft */
+function lengths(attribute, value, draft) {
+  const length = [...value].length;
+  const most = attribute.maxLength ?? (attribute.type === "string" ? LONGEST_STRING : Infinity);
+  const least = draft ? 0 : (attribute.minLength ?? 0);
+  if (attribute.type === "biginteger") return bounds(attribute, Number(value), draft);
+  if (length > most) return [`must be at most ${most} characters`];
+  return length < least ? [`must be at least ${least} characters`] : [];
+}
+
+/** @param {Attribute} attribute @param {number} value @param {boolean} draft */
+function bounds(attribute, value, draft) {
+  const { min, max } = attribute;
+  if (max !== undefined && value > Number(max)) return [`must be less than or equal to ${max}`];
+  if (min !== undefined && !draft && value < Number(min)) return [`must be greater than or equal to ${min}`];
+  return [];
+}
+
+/** @param {Attribute} attribute @param {string} value */
+function patterns(attribute, value) {
+  if (attribute.type === "email" && !EMAIL.test(value)) return ["must be a valid email"];
+  if (attribute.type === "uid" && !UID.test(value)) return ["may have letters, digits and - _ . ~ alone"];
+  if (!attribute.regex) return [];
+  try {
+    return new RegExp(attribute.regex).test(value) ? [] : [`must match ${attribute.regex}`];
+  } catch {
+    return []; // a pattern of another dialect: the server says
+  }
+}
+
+/**
+ * The faults that the server has told, or the message where it has told none.
+ * @param {import("../api.js").ApiError} error
+ * @returns {Fault[]}
+ */
+export function faultsIn(error) {
+  const told = error.details?.errors;
+  if (!Array.isArray(told)) return error.details?.path ? [{ path: pathOf(error), message: error.message }] : [];
+  return told.map(({ path, message }) => ({ path, message: withoutName(path, message) }));
+}
+
+/** @param {import("../api.js").ApiError} error */
+function pathOf(error) {
+  return String(error.details.path).split(".");
+}
+
+/**
+ * @param {string[]} path
+ * @param {string} message  Such as "sections[0].title is required".
+ */
+function withoutName(path, message) {
+  const dotted = path.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join("").slice(1);
+  return message.startsWith(`${dotted} `) ? message.slice(dotted.length + 1) : message;
+}

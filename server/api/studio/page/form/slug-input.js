@@ -1,0 +1,28 @@
+/** The input of a uid, which can be made from another attribute. */
+
+import { html, useEffect, useRef } from "../vendor/preact.js";
+import { Line } from "./inputs.js";
+import { labelOf } from "./field.js";
+import { slugOf } from "./slug.js";
+
+/**
+ * A uid. That of a new document follows its target, until it is typed by hand.
+ * @param {import("./field.js").InputProps & {siblings: Record<string, any>}} props
+ */
+export function Slug(props) {
+  const { attribute, value, change, isNew, siblings } = props;
+  const target = attribute.targetField;
+  const wanted = slugOf(String((target && siblings[target]) ?? ""));
+  const made = useRef(String(value ?? ""));
+  useEffect(() => {
+    if (isNew && target && wanted !== made.current && (value ?? "") === made.current) change(wanted || null);
+    made.current = wanted;
+  }, [wanted]);
+  if (!target) return html`<${Line} ...${props} />`;
+  return html`<div class="with-button">
+    <${Line} ...${props} />
+    <button class="button" type="button" disabled=${!wanted || wanted === value} onClick=${() => change(wanted)}>
+      Make from ${labelOf(target).toLowerCase()}
+    </button>
+  </div>`;
+}

@@ -1,0 +1,36 @@
+/** What somebody else has made of something that was changed here as well, side by side, and the choice. */
+
+import { html } from "../vendor/preact.js";
+import { isEmpty, Unparsed } from "./values.js";
+
+/** @param {{value: any, mine: any, label: string, choose: (mine: boolean) => void}} props */
+export function Theirs({ value, mine, label, choose }) {
+  return html`<div class="theirs" role="group" aria-label=${`${label}: changed by somebody else as well`}>
+    <p class="theirs-title">Somebody else has changed this meanwhile.</p>
+    <${Sides} left=${["Theirs", value]} right=${["Yours", mine]} />
+    <p class="theirs-choice">
+      <button class="button" type="button" onClick=${() => choose(false)}>Take theirs</button>
+      <button class="button" type="button" onClick=${() => choose(true)}>Keep mine</button>
+    </p>
+  </div>`;
+}
+
+/**
+ * Two values side by side.
+ * @param {{left: [string, any], right: [string, any]}} props
+ */
+export function Sides({ left, right }) {
+  return html`<div class="sides">
+    ${[left, right].map(([title, value]) => html`<div class="side-by" key=${title}>
+      <span class="side-by-title">${title}</span>
+      <div class="side-by-value" tabindex="0" role="region" aria-label=${title}>${shown(value)}</div>
+    </div>`)}
+  </div>`;
+}
+
+/** A value as text. @param {any} value */
+function shown(value) {
+  if (value instanceof Unparsed) return value.text;
+  if (isEmpty(value)) return html`<em>nothing</em>`;
+  return typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
+}
