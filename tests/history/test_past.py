@@ -157,6 +157,8 @@ def test_what_is_not_committed_is_not_in_any_commit(tmp_path: Path, commits: lis
         ("2030-05-01T02:30Z", 2),
         ("2030-05-01", 5),
         ("2030-05-01T00:00:00Z", 0),
+        ("2030-05-01T04:30%2B02:00", 2),
+        ("2030-05-01T04:30+02:00", 2),
     ],
 )
 def test_a_commit_is_named_by_branch_or_time(
@@ -184,6 +186,32 @@ def test_a_branch_that_moves_names_another_commit(tmp_path: Path, commits: list[
     assert site.get("/api/tags?at=preview").headers["Quire-Commit"] == commits[0]
     git(site.root, "branch", "-f", "preview", commits[3])
     assert site.get("/api/tags?at=preview").headers["Quire-Commit"] == commits[3]
+    site.accounts.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["HEAD", "@", "main", "heads/main", "refs/heads/main", "HEAD~0", "main~0", "main^0", "2031-01-01"]
+)
+def test_a_name_goes_on_with_the_branch_that_is_checked_out(
+    tmp_path: Path, commits: list[str], name: str
+) -> None:
+    site = serve(tmp_path / "site")
+    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == commits[-1]
+    write(site.root, {"content/tags/sea.yaml": "name: The sea\n"})
+    last = commit(site.root, 6)
+    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == last
+    site.accounts.close()
+
+
+@pytest.mark.parametrize("name", ["origin", "origin/HEAD", "origin/main", "origin/main~0"])
+def test_a_remote_branch_names_what_was_fetched_last(tmp_path: Path, commits: list[str], name: str) -> None:
+    git(tmp_path, "clone", "-q", "site", "clone")
+    site = serve(tmp_path / "clone")
+    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == commits[-1]
+    write(tmp_path / "site", {"content/tags/sea.yaml": "name: The sea\n"})
+    last = commit(tmp_path / "site", 6)
+    git(site.root, "fetch", "-q")
+    assert site.get(f"/api/tags?at={name}").headers["Quire-Commit"] == last
     site.accounts.close()
 
 

@@ -84,6 +84,20 @@ def test_a_rename_is_one_change(root: Path) -> None:
     assert commits(root)[0].changes == (FileChange("R", "content/ä b.md", "content/a.md"),)
 
 
+def test_a_file_that_a_merge_changed_and_one_side_had_renamed(root: Path) -> None:
+    git(root, "checkout", "-qb", "side")
+    git(root, "mv", "content/a.md", "content/c.md")
+    commit(root)
+    git(root, "checkout", "-q", "main")
+    write(root, {"content/a.md": "ONE\ntwo\nthree\nfour\n"})
+    commit(root)
+    git(root, "merge", "-q", "--no-commit", "side")
+    write(root, {"content/c.md": "ONE\ntwo\nthree\nFOUR\n"})
+    commit(root, "2024-02-02T00:00:00Z")
+    assert commits(root)[0].changes == (FileChange("M", "content/c.md"),)
+    assert read_times(root).timestamps("content/c.md", 0)[1] == "2024-02-02T00:00:00.000Z"
+
+
 def test_a_commit_comes_before_all_that_it_was_made_from(root: Path) -> None:
     git(root, "checkout", "-q", "-b", "other")
     write(root, {"content/b.md": "other\n"})

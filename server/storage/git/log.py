@@ -7,14 +7,14 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from pathlib import Path
 
 from server.storage.git.command import git
 
 _FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
-_VERSION = 3
+_VERSION = 4
 _FIRST, _LAST = -62135596800, 253402300799  # seconds: the years 1 to 9999, which a timestamp can say
 FILE = "commits.jsonl"
 MOST_RENAMED = 1000  # files of one commit that are compared to find out which were renamed
@@ -138,12 +138,13 @@ class CommitLog:
             "-z",
             "--no-show-signature",
             "--name-status",
-            "--relative",
             f"--format={_FORMAT}",
             "--stdin",
             given="\n".join([commit, *known, ""]),
         )
-        added = list(_parsed(printed or ""))
+        # `--relative` leaves the files of merges as they are.
+        prefix = (git(self.root, "rev-parse", "--show-prefix") or "").rstrip("\n")
+        added = list(_parsed(printed or "", prefix))
         self.commits.update((one.id, one) for one in added)
         return added
 
@@ -186,8 +187,11 @@ def _shallow_commits(root: Path) -> str:
         return ""
 
 
-def _parsed(printed: str) -> Iterator[Commit]:
-    """The commits that git has printed: a head for each, then a status and one or two paths for each file."""
+def _parsed(printed: str, prefix: str) -> Iterator[Commit]:
+    """The commits that git has printed: a head for each, then a status and one or two paths for each file.
+
+    Of the files, those whose path begins with the prefix count, which is left out.
+    """
     tokens = iter(printed.split("\0"))
     head: list[str] = []
     changes: list[FileChange] = []
@@ -200,11 +204,24 @@ def _parsed(printed: str) -> Iterator[Commit]:
         elif word and head:
             first = next(tokens, "")
             if word[0] in "RC" and word[1:].isdigit():
-                changes.append(FileChange(word[0], next(tokens, ""), first, int(word[1:])))
-            else:
-                changes.append(FileChange(word[0], first))
+                change = FileChange(word[0], next(tokens, ""), first, int(word[1:]))
+            else:  # Of a merge, git says what was done to the file for each parent, and no earlier names.
+                change = FileChange(word if word in "AMDT" else "M", first)
+            changes.extend(_inside(change, prefix))
     if head:
         yield _commit(head, changes)
+
+
+def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
+    """What a change is for the files whose path begins with a prefix, which is left out."""
+    path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
+    came, went = change.path.startswith(prefix), change.before.startswith(prefix)
+    if came and (went or not change.before):
+        yield replace(change, path=path, before=before)
+    elif came:
+        yield FileChange("A", path)
+    elif went and change.before and change.status == "R":
+        yield FileChange("D", before)
 
 
 def _commit(head: list[str], changes: list[FileChange]) -> Commit:

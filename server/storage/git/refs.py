@@ -12,7 +12,7 @@ LONGEST = 200  # characters of a name
 HEADS = "refs/heads/"
 # What git takes as a name or id, and `~2` or `^` behind it; nothing that it would take as an option.
 _NAME = re.compile(r"(?!-)[\w./+@#=,%-]+(?:[~^]\d*)*")
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:\d\d)?)?")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+ -]\d\d:\d\d)?)?")
 COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -57,8 +57,10 @@ def read_time(text: str, *, end: bool = True) -> float | None:
     if found is None:
         return None
     day, clock, zone = found.groups()
+    # In the query of an address, a "+" that is not written as %2B is a space.
+    zone = "+00:00" if zone in (None, "Z") else zone.replace(" ", "+")
     try:
-        at = datetime.fromisoformat(f"{day}T{clock or '00:00'}{'+00:00' if zone in (None, 'Z') else zone}")
+        at = datetime.fromisoformat(f"{day}T{clock or '00:00'}{zone}")
         return (
             (at if clock or not end else at + timedelta(days=1, microseconds=-1)).astimezone(UTC).timestamp()
         )
@@ -77,14 +79,29 @@ def commit_at(log: CommitLog, head: str, time: float) -> str:
 
 def refs_mark(folder: Path, name: str) -> object:
     """A value that changes whenever a name may come to mean another commit, in the repository at `folder`."""
-    common = folder / "commondir"
+    common, base = folder / "commondir", re.split(r"[~^]", name, maxsplit=1)[0]
     try:
         shared = folder / common.read_text().strip() if common.exists() else folder
-    except OSError:
+        symbolic = (
+            folder / "HEAD",
+            shared / "refs" / "remotes" / base,
+            shared / "refs" / "remotes" / base / "HEAD",
+        )
+        places = [shared / target for place in symbolic if (target := _target(place))]
+    except (OSError, UnicodeDecodeError):
         return object()
-    places = [shared / "refs" / kind / name for kind in ("heads", "tags", "remotes")]
-    places += [folder / "HEAD", shared / "packed-refs", shared / "reftable" / "tables.list", folder / name]
+    places += [shared / "refs" / kind / base for kind in ("", "heads", "tags", "remotes")]
+    places += [folder / base, shared / base, *symbolic]
+    places += [shared / "packed-refs", shared / "reftable" / "tables.list"]
     return tuple(signature_of(place) for place in places)
+
+
+def _target(place: Path) -> str:
+    """The name that a symbolic ref, such as HEAD, stands for; "" for another file or none. Raises OSError."""
+    if not place.is_file():
+        return ""
+    kind, _, target = place.read_text().partition(":")
+    return target.strip() if kind == "ref" else ""
 
 
 def describe(root: Path, commit: str) -> tuple[str, str]:
