@@ -140,7 +140,7 @@ def _seconds(retry_after: str | None) -> float | None:
         return float(text[:9])
     try:
         at = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max(0.0, (at - datetime.now(UTC)).total_seconds())

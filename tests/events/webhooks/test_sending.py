@@ -151,6 +151,19 @@ def test_retry_after_as_a_date(receiver: Receiver) -> None:
     assert post(receiver, status(429, "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT")).retry_after == 0
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Mon, 01 Jan 2026 00:00:00 +99999999999999",
+        "Mon, 99 Jan 2026 00:00:00 GMT",
+    ],
+)
+def test_a_retry_after_that_is_no_date_is_none(receiver: Receiver, date: str) -> None:
+    outcome = post(receiver, status(410, f"Retry-After: {date}"))
+    assert (outcome.status, outcome.retry_after) == (410, None)
+
+
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
