@@ -1,6 +1,6 @@
 """Reads the log for somebody: what they ask for, of what they may see."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,14 +108,25 @@ class Part:
     more: bool
 
 
-def read_part(database: EventDatabase, actor: Actor, selection: Selection, since: int, limit: int) -> Part:
-    """Up to so many events after one, of those asked for and visible. Raises GoneError, StorageError."""
+def read_part(
+    database: EventDatabase,
+    actor: Actor,
+    selection: Selection,
+    since: int,
+    limit: int,
+    spend: Callable[[int], None],
+) -> Part:
+    """Up to so many events after one, of those asked for and visible.
+
+    `spend` counts those that are looked at. Raises GoneError, StorageError, and what that raises.
+    """
     bounds = database.bounds()
     require_kept(bounds, since)
     found: list[Event] = []
     at, read = since, 0
     while read < MOST_READ:
         part = database.read(at, _PART)
+        spend(len(part))
         for event in part:
             seen = visible(event, actor) if selection.has(event) else None
             if seen is not None and len(found) == limit:

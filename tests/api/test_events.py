@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from server.documents.timestamps import now
+from server.events.database import EventDatabase
+from server.events.model import Event
 from server.events.recorder import Recorder
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection
@@ -170,3 +173,13 @@ def test_many_changes_of_what_is_private_are_told_to_nobody(api: Api) -> None:
     api.site.refresh()
     [event] = api.get(f"/events?since={last}", "public").body["data"]
     assert event["counts"] == {"note": {"published": {"entry.publish": 1, "entry.update": 1}}}
+
+
+def test_to_look_for_events_costs_steps_also_where_there_are_none(api: Api) -> None:
+    (api.root / "site.yaml").write_text(api.read("site.yaml") + "api: {limits: {steps: 600}}\n")
+    api.site.refresh()
+    one = Event("entry.update", "api::dossier.dossier", "d", "en", "published", ("title",), at=now())
+    with EventDatabase(api.root).writing() as transaction:
+        transaction.append([one] * 700)
+    assert api.get("/events?since=0", "public").error["details"] == {"limit": "steps"}
+    assert told(api, "since=500", "public") == []

@@ -30,8 +30,7 @@ def blueprint(identities: Identities, database: EventDatabase) -> Blueprint:
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", LIMIT, MOST)
         if wants_stream(request):
             return stream(request, database, actor, selection, since if asked.get("since") else None)
-        part = read_part(database, actor, selection, since, limit)
-        budget_of(request).spend(len(part.events))
+        part = read_part(database, actor, selection, since, limit, budget_of(request).spend)
         meta = {"last": part.last, "more": part.more, "log": database.bounds().id}
         response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
         response.vary.add("Accept")
