@@ -75,7 +75,12 @@ OPEN = {
     "/docs/": 302,
     "/docs/none": 404,
     "/events/reload.js": 200,
+    "/access": 200,
     "/openapi.json": 200,
+    "/studio": 200,
+    "/studio/none": 200,  # The page itself tells what is not there.
+    "/studio/-/none/none": 404,
+    "/studio/-/session": 403,  # It must come from the page itself.
     "/uploads/none": 404,
     # There are sessions only where `auth.refresh` is set.
     "/api/auth/logout": 404,
@@ -107,7 +112,7 @@ def test_every_route_refuses_the_public_in_the_same_words(api: Api) -> None:
 
 def test_every_route_refuses_a_bad_token_in_the_same_words(api: Api) -> None:
     # These say what their reader may do, so they have to know who that is.
-    check_refused(api, "nonsense", {**OPEN, "/": 401, "/openapi.json": 401}, 401)
+    check_refused(api, "nonsense", {**OPEN, "/": 401, "/access": 401, "/openapi.json": 401}, 401)
 
 
 def test_every_route_refuses_methods_that_it_does_not_have(api: Api) -> None:
