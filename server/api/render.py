@@ -21,7 +21,7 @@ from server.index.fragments import CachedBytes
 from server.index.predicates import all_of, compile_filter, weight_of
 from server.index.publication import publication_test
 from server.index.snapshot import EVERY_LOCALE, View, locale_inside
-from server.index.sort import component_sorter, sorter
+from server.index.sort import component_sorter, sort_each, sorter
 from server.query.ast import EVERYTHING, Node, Page, Query, Selection
 from server.query.pagination import pagination
 from server.schema.model import Type
@@ -202,7 +202,7 @@ class Renderer:
         one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
         media = attribute is not None and attribute.type == "media"
         keep = {uid: self._keep(uid, s) for uid, s in selections.items()}
-        sorts = [sorter(self.view, s.sort) for s in selections.values() if s.sort]
+        sorts = {uid: sorter(self.view, s.sort) for uid, s in selections.items() if s.sort}
         if one_type and not sorts and not any(keep.values()):
             return None
         weight, spend = _weight(selections.values()), self.view.budget.spend
@@ -216,9 +216,7 @@ class Renderer:
                     shown.append(document)
             if sorts and not media:
                 shown.sort(key=default_order)  # What is equal is in default order, as in a list.
-            for sort in sorts:
-                shown = sort(shown)
-            return shown
+            return sort_each(shown, sorts) if sorts else shown
 
         return arrange
 
@@ -271,7 +269,7 @@ class Renderer:
             uid: None if selection.filter == EVERYTHING else compile_filter(self.view, selection.filter)
             for uid, selection in node.selections.items()
         }
-        sorts = [component_sorter(self.view, s.sort) for s in node.selections.values() if s.sort]
+        sorts = {uid: component_sorter(self.view, s.sort) for uid, s in node.selections.items() if s.sort}
         weight, spend = _weight(node.selections.values()), self.view.budget.spend
 
         def shown(components: Sequence[Component], locale: str) -> Sequence[Component]:
@@ -283,9 +281,7 @@ class Renderer:
                 if (uid := component.type.uid) in tests
                 and ((test := tests[uid]) is None or test(component.row, None, locale))
             ]
-            for sort in sorts:
-                kept = sort(kept, locale)
-            return kept
+            return sort_each(kept, sorts, locale) if sorts else kept
 
         return shown
 

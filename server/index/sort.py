@@ -1,7 +1,7 @@
 """Documents in the order of sort keys: of their own values, and of values at the end of a path."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from server.documents.document import ID, Document
 from server.documents.values import Component, components_in
@@ -13,6 +13,7 @@ from server.schema.model import Type
 
 Sorter = Callable[[list[Document]], list[Document]]
 Item = Document | Component
+T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
@@ -50,6 +51,19 @@ def component_sorter(
         return components
 
     return sort
+
+
+def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
+    """Items of several types, those of each sorted by what sorts its uid, in the places that they have.
+
+    `inside` is the locale, for components.
+    """
+    ordered = list(items)
+    for uid, sort in sorts.items():
+        places = [i for i, item in enumerate(ordered) if item.type.uid == uid]
+        for i, item in zip(places, sort([ordered[i] for i in places], *inside), strict=True):
+            ordered[i] = item
+    return ordered
 
 
 def _is_id(key: Sort) -> bool:

@@ -325,6 +325,19 @@ def test_a_dynamic_zone_in_detail(api: Api) -> None:
     assert one(api, "populate[zone][on][shared.quote]=false")["zone"] == []
 
 
+def test_each_type_of_a_dynamic_zone_is_sorted_by_itself(api: Api) -> None:
+    zone = [
+        {"__component": "shared.part", "n": 2, "tag": "red"},
+        {"__component": "shared.quote", "text": "q", "by": "ann"},
+        {"__component": "shared.part", "n": 1, "tag": "blue"},
+    ]
+    api.put("/api/articles/one", {"zone": zone})
+    others = "&populate[zone][on][shared.quote]=true"
+    for sort in ("n", "tag.name"):
+        found = one(api, f"populate[zone][on][shared.part][sort]={sort}{others}")["zone"]
+        assert [part.get("n", part.get("text")) for part in found] == [1, "q", 2]
+
+
 # --- morph relations -----------------------------------------------------------------------------
 
 
