@@ -65,8 +65,10 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         if before.edited is not None:
             yield _event(key, "entry.delete", _status(before), _Difference(()))
         return
-    if edited:
-        visible = after.published is not None and published
+    if before.edited is None and after.published is not None and published:
+        yield _event(key, "entry.create", PUBLISHED, published)
+    elif edited:
+        visible = after.published is not None and published and _is_within(edited, published)
         kind = "entry.update" if before.edited is not None else "entry.create"
         yield _event(key, kind, PUBLISHED if visible else DRAFT, edited)
     if published and (after.published is None or _has_drafts(after.published)):
@@ -90,6 +92,13 @@ class _Difference:
 
     changed: tuple[str, ...] | None
     hidden: bool = False
+
+
+def _is_within(edited: _Difference, published: _Difference) -> bool:
+    """Whether readers see all that editors see to differ: what differs in a draft alone is not for them."""
+    if edited.changed is None or published.changed is None:
+        return edited.changed == published.changed
+    return set(edited.changed) <= set(published.changed)
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:

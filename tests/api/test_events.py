@@ -14,7 +14,10 @@ from tests.sites import STRING, Api, collection
 
 FILES = {
     **collection(
-        "note", {"title": "string", "secret": {**STRING, "private": True}}, drafts=True, localized=True
+        "note",
+        {"title": "string", "text": "string", "secret": {**STRING, "private": True}},
+        drafts=True,
+        localized=True,
     ),
     **collection("dossier", {"title": "string"}),
     "content/uploads/a.txt": "a",
@@ -173,6 +176,28 @@ def test_many_changes_of_what_is_private_are_told_to_nobody(api: Api) -> None:
     api.site.refresh()
     [event] = api.get(f"/events?since={last}", "public").body["data"]
     assert event["counts"] == {"note": {"published": {"entry.publish": 1, "entry.update": 1}}}
+
+
+def test_what_changes_in_a_draft_is_not_told_with_what_is_published(api: Api) -> None:
+    def edit(published: str, draft: str, who: str) -> list[tuple[str, str, list[str]]]:
+        last = api.get("/events").body["meta"]["last"]
+        (api.root / "content/notes").mkdir(exist_ok=True)
+        (api.root / "content/notes/n.json").write_text(published)
+        (api.root / "content/notes/n.draft.json").write_text(draft)
+        api.site.refresh()
+        found = api.get(f"/events?since={last}", who).body["data"]
+        return [(event["event"], event["status"], event["changed"]) for event in found]
+
+    api.token("editor", may=["note.find", "note.readDraft"])
+    made = edit('{"title": "A"}', '{"title": "A", "text": "T"}', "public")
+    assert made == [("entry.create", "published", ["title"]), ("entry.publish", "published", ["title"])]
+    changed = edit('{"title": "B"}', '{"title": "B", "text": "U"}', "public")
+    assert changed == [("entry.publish", "published", ["title"])]
+    changed = edit('{"title": "C"}', '{"title": "D", "text": "V"}', "editor")
+    assert changed[0] == ("entry.update", "draft", ["title", "text"])
+    assert edit('{"title": "C", "secret": "S"}', '{"title": "E", "text": "V"}', "public") == []
+    both = edit('{"title": "F"}', '{"title": "G", "text": "V"}', "public")
+    assert both == [("entry.update", "published", ["title"]), ("entry.publish", "published", ["title"])]
 
 
 def test_to_look_for_events_costs_steps_also_where_there_are_none(api: Api) -> None:
