@@ -1,115 +1,149 @@
 /** The documents that a list shows, as its address wants them. */
 
 import { ApiError, ask } from "./api.js";
+import { filterables, filtersOf } from "./operators.js";
 import { readStatus } from "./overview.js";
-import { useEffect, useState } from "./vendor/preact.js";
+import { useEffect, useMemo, useState } from "./vendor/preact.js";
 
 /**
  * @typedef {"published" | "modified" | "draft"} Status  `modified`: published, with a draft beside it.
  * @typedef {{document: any, status: Status}} Row
  * @typedef {{rows?: Row[], total: number, pages: number, error?: any}} Part
+ * @typedef {import("./model.js").Type} Type
+ * @typedef {import("./columns.js").Column} Column
  */
 
+const MOST = 100; // ids in one filter
+/** @type {Record<Status, string>} */
+const FOUND_BY = { published: "unmodified", modified: "modified", draft: "never-published" };
+
 /**
- * A page of a type's documents. While another one is asked for, the one before stays.
+ * A page of a type's documents. While another one is asked for, the one before stays, and `loading` is true.
  * @param {import("./model.js").Model} model
- * @param {import("./model.js").Type} type
- * @param {URLSearchParams} params
- * @returns {Part & {again: () => void}}
+ * @param {Type} type
+ * @param {import("./list-state.js").ListState} state
+ * @param {Column[]} columns  What is to be shown.
+ * @returns {Part & {loading: boolean, again: () => void}}
  */
-export function useDocuments(model, type, params) {
+export function useDocuments(model, type, state, columns) {
   const [part, set] = useState(/** @type {Part} */ ({ total: 0, pages: 1 }));
+  const [loading, setLoading] = useState(true);
   const [tries, setTries] = useState(0);
-  const asked = params.toString();
+  const query = useMemo(() => queryOf(model, type, state, columns), [model, type, state, columns]);
+  const asked = JSON.stringify(query);
   useEffect(() => {
     const controller = new AbortController();
-    load(model, type, new URLSearchParams(asked), controller.signal).then(set, (error) => {
-      if (error.name !== "AbortError") set({ total: 0, pages: 1, error });
+    const done = (/** @type {Part} */ answer) => {
+      set(answer);
+      setLoading(false);
+    };
+    setLoading(true);
+    load(type, query, columns, controller.signal).then(done, (error) => {
+      if (error.name !== "AbortError") done({ total: 0, pages: 1, error });
     });
     return () => controller.abort();
   }, [model, type, asked, tries]);
-  return { ...part, again: () => setTries(tries + 1) };
+  return { ...part, loading, again: () => setTries((before) => before + 1) };
 }
 
 /**
+ * What the server is asked for: documents without what they relate to, which not every site answers in pages.
  * @param {import("./model.js").Model} model
- * @param {import("./model.js").Type} type
- * @param {URLSearchParams} params
+ * @param {Type} type
+ * @param {import("./list-state.js").ListState} state
+ * @param {Column[]} columns
+ */
+function queryOf(model, type, state, columns) {
+  const shown = columns.filter((column) => !column.related).map((column) => column.name);
+  const fields = [...new Set(["updatedAt", ...(type.title ? [type.title] : []), ...shown])];
+  const draft = readStatus(model, type);
+  const common = { ...draft, ...(type.localized && state.locale ? { locale: state.locale } : {}) };
+  if (type.single) return { ...common, fields };
+  return {
+    ...common,
+    fields,
+    sort: state.sort,
+    _q: state.q,
+    filters: filtersOf(filterables(model, type), state.conditions),
+    publicationFilter: "status" in draft ? FOUND_BY[/** @type {Status} */ (state.status)] : undefined,
+    pagination: { page: state.page, pageSize: Math.min(model.pageSize.default, MOST) },
+  };
+}
+
+/**
+ * @param {Type} type
+ * @param {any} query
+ * @param {Column[]} columns
  * @param {AbortSignal} signal
  * @returns {Promise<Part>}
  */
-async function load(model, type, params, signal) {
-  const fields = ["updatedAt", "publishedAt", ...(type.title ? [type.title] : [])];
-  const status = readStatus(model, type);
-  const query = { ...status, fields };
-  if (type.single) {
-    const documents = await single(type, query, signal);
-    return { rows: await withStatus(type, documents, status, signal), total: documents.length, pages: 1 };
-  }
-  const page = { page: params.get("page") ?? 1, pageSize: model.pageSize.default };
-  const { data, meta } = await ask(type.path, {
-    query: { ...query, sort: "updatedAt:desc", pagination: page },
-    signal,
+async function load(type, query, columns, signal) {
+  const answer = type.single ? await single(type, query, signal) : await ask(type.path, { query, signal });
+  const documents = [answer.data].flat().filter(Boolean);
+  const { total = documents.length, pageCount = 1 } = answer.meta.pagination ?? {};
+  const about = { type, ids: documents.map((document) => document.documentId), query, signal };
+  const [draft, modified, related] = documents.length
+    ? await Promise.all([idsOf(about, "never-published"), idsOf(about, "modified"), relatedOf(about, columns)])
+    : [new Set(), new Set(), new Map()];
+  const rows = documents.map((document) => {
+    const { documentId } = document;
+    /** @type {Status} */
+    const status = draft.has(documentId) ? "draft" : modified.has(documentId) ? "modified" : "published";
+    return { document: { ...document, ...related.get(documentId) }, status };
   });
-  const { total, pageCount } = meta.pagination;
-  return { rows: await withStatus(type, data, status, signal), total, pages: Math.max(pageCount, 1) };
+  return { rows, total, pages: Math.max(pageCount, 1) };
 }
 
 /**
  * The document of a single type, if it is there.
- * @param {import("./model.js").Type} type
+ * @param {Type} type
  * @param {object} query
  * @param {AbortSignal} signal
  */
 async function single(type, query, signal) {
   try {
-    return [(await ask(type.path, { query, signal })).data];
+    return await ask(type.path, { query, signal });
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return [];
+    if (error instanceof ApiError && error.status === 404) return { data: null, meta: {} };
     throw error;
   }
 }
 
 /**
- * The documents with their status, for which the server is asked what of them was never published, and what differs
- * from what is. Whoever may not see drafts sees what is published alone.
- * @param {import("./model.js").Type} type
- * @param {any[]} documents
- * @param {object} status
- * @param {AbortSignal} signal
- * @returns {Promise<Row[]>}
+ * More of documents that are known.
+ * @typedef {{type: Type, ids: string[], query: any, signal: AbortSignal}} About
+ * @param {About} about
+ * @param {object} wanted
+ * @returns {Promise<any[]>}
  */
-async function withStatus(type, documents, status, signal) {
-  if (!("status" in status) || !documents.length) {
-    return documents.map((document) => ({ document, status: "published" }));
-  }
-  const ids = documents.map((document) => document.documentId);
-  const [draft, modified] = await Promise.all(
-    ["never-published", "modified"].map((which) => idsOf(type, ids, which, signal)),
-  );
-  return documents.map((document) => {
-    const { documentId } = document;
-    return { document, status: draft.has(documentId) ? "draft" : modified.has(documentId) ? "modified" : "published" };
-  });
+async function more({ type, ids, query, signal }, wanted) {
+  const { status, locale } = query;
+  const common = { status, locale, fields: ["documentId"], ...wanted };
+  if (type.single) return [(await single(type, common, signal)).data].filter(Boolean);
+  return (await ask(type.path, { query: { ...common, filters: { documentId: { $in: ids } } }, signal })).data;
 }
 
 /**
- * Which of some documents a publication filter finds.
- * @param {import("./model.js").Type} type
- * @param {string[]} ids
+ * Which of the documents a publication filter finds; none, for whoever sees what is published alone.
+ * @param {About} about
  * @param {string} publicationFilter
- * @param {AbortSignal} signal
  * @returns {Promise<Set<string>>}
  */
-async function idsOf(type, ids, publicationFilter, signal) {
-  const query = { fields: ["documentId"], status: "draft", publicationFilter };
-  const found = type.single
-    ? await single(type, query, signal)
-    : (
-        await ask(type.path, {
-          query: { ...query, filters: { documentId: { $in: ids } }, pagination: { pageSize: ids.length } },
-          signal,
-        })
-      ).data;
-  return new Set(found.map((/** @type {any} */ document) => document.documentId));
+async function idsOf(about, publicationFilter) {
+  const found = about.query.status ? await more(about, { publicationFilter }) : [];
+  return new Set(found.map((document) => document.documentId));
+}
+
+/**
+ * What the documents relate to, as far as that is shown, by their ids.
+ * @param {About} about
+ * @param {Column[]} columns
+ * @returns {Promise<Map<string, any>>}
+ */
+async function relatedOf(about, columns) {
+  const shown = columns.filter((column) => column.related);
+  if (!shown.length) return new Map();
+  const populate = Object.fromEntries(shown.map((column) => [column.name, { fields: [column.related] }]));
+  const found = await more(about, { populate });
+  return new Map(found.map((document) => [document.documentId, document]));
 }

@@ -1,67 +1,67 @@
 /** The documents of a type, as a table. */
 
 import { addressTo } from "./addresses.js";
+import { columnsOf, useChosen } from "./columns.js";
 import { useStudio } from "./context.js";
 import { useDocuments } from "./documents.js";
 import { rightsOf } from "./form/rights.js";
+import { readState, writeState } from "./list-state.js";
+import { ListTools } from "./list-tools.js";
 import { Pages } from "./paging.js";
-import { Link } from "./router.js";
+import { Link, navigate } from "./router.js";
 import { Empty, Failure } from "./states.js";
-import { StatusMark } from "./status.js";
-import { ago, counted, timestamp, titleOf } from "./text.js";
-import { html } from "./vendor/preact.js";
+import { Table } from "./table.js";
+import { counted } from "./text.js";
+import { html, useMemo } from "./vendor/preact.js";
 
 /** @param {{type: string, params: URLSearchParams}} props */
 export function List({ type: name, params }) {
   const { model } = useStudio();
   const type = model.typeNamed(name);
+  if (type) return html`<${Documents} type=${type} params=${params} />`;
   return html`<div class="page">
-    <header class="page-head">
-      <h1 tabindex="-1">${type ? type.plural : "There is no such content"}</h1>
-      ${type && rightsOf(model, type, true).create && html`<${Link} class="button primary page-action"
-        to=${addressTo("create", { type: type.name })}>New ${type.label.toLowerCase()}<//>`}
-    </header>
-    ${type
-      ? html`<${Documents} type=${type} params=${params} />`
-      : html`<${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>`}
+    <header class="page-head"><h1 tabindex="-1">There is no such content</h1></header>
+    <${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>
   </div>`;
 }
 
 /** @param {{type: import("./model.js").Type, params: URLSearchParams}} props */
 function Documents({ type, params }) {
   const { model } = useStudio();
-  const { rows, total, pages, error, again } = useDocuments(model, type, params);
-  const drafts = model.seesDrafts(type);
-  if (error) return html`<${Failure} error=${error} again=${again} />`;
-  if (rows?.length === 0) return html`<${Empty} title=${type.single ? "Not written yet" : "No documents yet"} />`;
-  return html`<div class="table-frame" role="region" aria-label=${type.plural} aria-busy=${!rows} tabindex="0">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">${type.title ? "Title" : "Document"}</th>
-            ${drafts && html`<th scope="col">Status</th>`}
-            <th scope="col">Changed</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${rows?.map((row) => html`<${Row} ...${{ type, row, drafts }} key=${row.document.documentId} />`)}
-        </tbody>
-      </table>
-    </div>
-    ${rows && html`<${Pages} type=${type} params=${params} pages=${pages}>
-      ${counted(total)} ${total === 1 ? "document" : "documents"}
-    <//>`}`;
-}
+  const asked = params.toString();
+  const state = useMemo(() => readState(new URLSearchParams(asked)), [asked]);
+  const columns = useMemo(() => columnsOf(model, type), [model, type]);
+  const [chosen, choose] = useChosen(type, columns);
+  const shown = useMemo(() => columns.filter((column) => chosen.includes(column.name)), [columns, chosen]);
+  const { rows, total, pages, loading, error, again } = useDocuments(model, type, state, shown);
+  const inLocale = /** @type {Record<string, string>} */ (state.locale ? { locale: state.locale } : {});
+  const make = rightsOf(model, type, true).create && addressTo("create", { type: type.name }, inLocale);
+  const narrowed = Boolean(state.q || state.conditions.length || state.status);
 
-/** @param {{type: import("./model.js").Type, row: import("./documents.js").Row, drafts: boolean}} props */
-function Row({ type, row: { document, status }, drafts }) {
-  const title = titleOf(type, document);
-  const edit = addressTo("document", { type: type.name, id: document.documentId });
-  return html`<tr>
-    <th scope="row" class="table-title">${edit ? html`<${Link} to=${edit}>${title}<//>` : title}</th>
-    ${drafts && html`<td><${StatusMark} status=${status} /></td>`}
-    <td class="table-time">
-      <time datetime=${document.updatedAt} title=${timestamp(document.updatedAt)}>${ago(document.updatedAt)}</time>
-    </td>
-  </tr>`;
+  /**
+   * Show the list in another way, from its first page on.
+   * @param {Partial<import("./list-state.js").ListState>} changes
+   * @param {{replace?: boolean}} [options]
+   */
+  const change = (changes, options) => {
+    navigate(addressTo("list", { type: type.name }, writeState({ ...state, page: 1, ...changes })), options);
+  };
+  return html`<div class="page">
+    <header class="page-head">
+      <h1 tabindex="-1">${type.plural}</h1>
+      ${make && html`<${Link} class="button primary page-action" to=${make}>New ${type.label.toLowerCase()}<//>`}
+    </header>
+    ${!type.single && html`<${ListTools} ...${{ type, state, change, columns, chosen, choose }} />`}
+    ${error
+      ? html`<${Failure} error=${error} again=${again} />`
+      : rows?.length === 0
+        ? html`<${Empty} title=${type.single ? "Not written yet" : narrowed ? "Nothing is found" : "No documents yet"}>
+            ${narrowed && html`<button class="button" type="button"
+              onClick=${() => change({ q: "", conditions: [], status: "" })}>Show all</button>`}
+          <//>`
+        : html`<${Table} ...${{ type, rows, columns: shown, state, change, loading }} />`}
+    ${rows && !error && html`<${Pages} type=${type} params=${params} pages=${pages}>
+      <span role="status">${counted(total)} ${total === 1 ? "document" : "documents"}</span>
+    <//>`}
+  </div>`;
 }

@@ -1,0 +1,107 @@
+/** The filters of a list: those that are set, and a form for another one. */
+
+import { useStudio } from "./context.js";
+import { Icon } from "./icons.js";
+import { OPERATORS, filterables, takesValue } from "./operators.js";
+import { day, timestamp } from "./text.js";
+import { html, useMemo, useState } from "./vendor/preact.js";
+
+/**
+ * @typedef {import("./operators.js").Filterable} Filterable
+ * @typedef {import("./list-state.js").Condition} Condition
+ * @typedef {{type: import("./model.js").Type, state: import("./list-state.js").ListState,
+ *   change: import("./list-tools.js").ChangeList}} Props
+ */
+
+/**
+ * The filters that are set, each with a button that removes it.
+ * @param {Props} props
+ */
+export function Filters({ type, state, change }) {
+  const { model } = useStudio();
+  const offered = useMemo(() => filterables(model, type), [model, type]);
+  const { conditions } = state;
+  if (!conditions.length) return "";
+  /** @param {Condition} gone */
+  const remove = (gone) => change({ conditions: conditions.filter((one) => one !== gone) });
+  return html`<ul class="filters" aria-label="Filters">
+    ${conditions.map((condition) => {
+      const text = inWords(offered, condition);
+      return html`<li class="filter" key=${text}>
+        <span>${text}</span>
+        <button class="icon-button" type="button" aria-label=${`Remove the filter: ${text}`}
+          onClick=${() => remove(condition)}><${Icon} name="close" /></button>
+      </li>`;
+    })}
+  </ul>`;
+}
+
+/** @param {Filterable[]} offered @param {Condition} condition */
+function inWords(offered, { path, operator, value }) {
+  const about = offered.find((each) => each.path === path);
+  const words = about && OPERATORS[about.kind][operator];
+  if (!words) return `${path}: not possible here`;
+  return `${about.label} ${words}${takesValue(operator) ? ` ${shown(about, value)}` : ""}`;
+}
+
+/** @param {Filterable} about @param {string} value */
+function shown({ kind }, value) {
+  if (kind === "boolean") return value === "true" ? "yes" : "no";
+  if (Number.isNaN(Date.parse(value))) return `“${value}”`;
+  if (kind === "date") return day(value);
+  return kind === "datetime" ? timestamp(value) : `“${value}”`;
+}
+
+/**
+ * A form for a filter: an attribute, an operator of its type, a value.
+ * @param {Props} props
+ */
+export function FilterPanel({ type, state, change }) {
+  const { model } = useStudio();
+  const offered = useMemo(() => filterables(model, type), [model, type]);
+  const [about, setAbout] = useState(offered[0]);
+  const [operator, setOperator] = useState(Object.keys(OPERATORS[about.kind])[0]);
+  /** @param {string} path */
+  const pick = (path) => {
+    const next = offered.find((each) => each.path === path) ?? offered[0];
+    setAbout(next);
+    if (!(operator in OPERATORS[next.kind])) setOperator(Object.keys(OPERATORS[next.kind])[0]);
+  };
+  /** @param {SubmitEvent} event */
+  const add = (event) => {
+    event.preventDefault();
+    const form = /** @type {HTMLFormElement} */ (event.currentTarget);
+    const value = takesValue(operator) ? String(new FormData(form).get("value")) : "";
+    change({ conditions: [...state.conditions, { path: about.path, operator, value }] });
+    form.reset();
+  };
+  const operators = Object.entries(OPERATORS[about.kind]);
+  return html`<form class="filter-form" onSubmit=${add}>
+    <select class="select" aria-label="Attribute" value=${about.path}
+      onChange=${(/** @type {any} */ event) => pick(event.target.value)}>
+      ${offered.map((each) => html`<option key=${each.path} value=${each.path}>${each.label}</option>`)}
+    </select>
+    <select class="select" aria-label="Condition" value=${operator}
+      onChange=${(/** @type {any} */ event) => setOperator(event.target.value)}>
+      ${operators.map(([key, label]) => html`<option key=${key} value=${key}>${label}</option>`)}
+    </select>
+    ${takesValue(operator) && html`<${Value} about=${about} key=${about.kind + about.path} />`}
+    <button class="button primary">Add filter</button>
+  </form>`;
+}
+
+/** @type {Partial<Record<import("./operators.js").Kind, string>>} */
+const INPUTS = { number: "number", date: "date", datetime: "datetime-local", time: "time" };
+
+/** @param {{about: Filterable}} props */
+function Value({ about: { kind, choices } }) {
+  const options = kind === "boolean" ? [["true", "yes"], ["false", "no"]] : choices?.map((each) => [each, each]);
+  if (options && kind !== "text") {
+    return html`<select class="select" name="value" aria-label="Value">
+      ${options.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}
+    </select>`;
+  }
+  return html`<input class="input" name="value" aria-label="Value" required autocomplete="off"
+    type=${INPUTS[kind] ?? "text"} step=${kind === "number" ? "any" : undefined}
+    placeholder=${kind === "related" ? "Title" : ""} />`;
+}

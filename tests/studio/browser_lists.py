@@ -1,0 +1,182 @@
+"""The lists of the studio, with a browser: what they show, and that their addresses say all of it."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.studio.browser_pages import is_shown
+from tests.studio.conftest import Page, Studio
+
+
+def titles(page: Page) -> list[str]:
+    """The titles of a list, as soon as it has what it asked for."""
+    page.wait_for_timeout(300)  # longer than a search waits for more typing
+    is_shown(page)
+    return list(page.get_by_role("rowheader").all_inner_texts())
+
+
+def add_filter(page: Page, attribute: str, condition: str, value: str | None = None) -> None:
+    """Add a filter to a list whose form for it is open."""
+    page.get_by_label("Attribute").select_option(label=attribute)
+    page.get_by_label("Condition").select_option(label=condition)
+    field = page.get_by_label("Value", exact=True)
+    if value is not None and field.evaluate("field => field.tagName") == "SELECT":
+        field.select_option(label=value)
+    elif value is not None:
+        field.fill(value)
+    page.get_by_role("button", name="Add filter").click()
+
+
+def test_a_search_follows_the_typing_and_survives_reload_and_back(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/article")
+    everything = titles(page)
+    page.get_by_role("searchbox").press_sequentially("corkscrew", delay=20)
+    assert titles(page) == ["Goémon"]
+    assert page.url.endswith("/article?q=corkscrew")
+    page.reload()
+    assert titles(page) == ["Goémon"]
+    assert page.get_by_role("searchbox").input_value() == "corkscrew"
+    page.go_back()
+    assert titles(page) == everything
+    assert page.get_by_role("searchbox").input_value() == ""
+
+
+def test_an_answer_that_is_late_does_not_replace_a_later_one(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/tag")
+    titles(page)
+    page.route(re.compile(r"_q=fo&"), lambda route: page.wait_for_timeout(700) or route.continue_())
+    field = page.get_by_role("searchbox")
+    field.fill("fo")
+    page.wait_for_timeout(250)
+    field.fill("harbour")
+    page.wait_for_timeout(900)
+    assert titles(page) == ["Harbours"]
+
+
+def test_a_click_on_a_column_sorts_by_it_and_says_so(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/category")
+    is_shown(page)
+    head = page.get_by_role("columnheader", name="Title")
+    head.get_by_role("button").click()
+    upwards = titles(page)
+    assert upwards == sorted(upwards)
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.get_by_role("button").click()
+    assert titles(page) == upwards[::-1]
+    assert page.url.endswith("?sort=name%3Adesc")
+    page.goto(f"{studio.url}/article?sort=author.name:asc&status=published")
+    is_shown(page)
+    assert page.get_by_role("columnheader", name="Author").get_attribute("aria-sort") == "ascending"
+    assert page.get_by_role("row").nth(1).get_by_text("Ewen Gourvellec").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "condition", "value", "found"),
+    [
+        ("Author", "contains", "solveig", {"Night ferry", "The weather glass", "By the ladder"}),
+        ("Reading minutes", "is less than", "2", {"Corrections and second thoughts"}),
+        ("Published on", "is after", "2025-08-01", {"Lifeboat house, for sale", "The road to Withern"}),
+        ("Seo › Meta title", "contains", "quay", {"The weather glass"}),
+        ("Published on", "is empty", None, {"Oyster lease", "Ice in the harbour"}),
+    ],
+)
+def test_filters_of_each_type_find_what_they_say(
+    attribute: str, condition: str, value: str | None, found: set[str], page: Page, studio: Studio
+) -> None:
+    page.goto(f"{studio.url}/article")
+    everything = titles(page)
+    page.get_by_role("button", name="Filter", exact=True).click()
+    add_filter(page, attribute, condition, value)
+    assert found <= set(titles(page)) < set(everything)
+    page.reload()
+    assert found <= set(titles(page)) < set(everything)
+    page.get_by_role("button", name=f"Remove the filter: {attribute} {condition}").click()
+    assert titles(page) == everything
+
+
+def test_filters_of_choices_and_several_at_once(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/category")
+    is_shown(page)
+    page.get_by_role("button", name="Filter", exact=True).click()
+    add_filter(page, "Colour", "is", "amber")
+    assert titles(page) == ["Lights"]
+    add_filter(page, "Name", "contains", "tides")
+    page.get_by_text("Nothing is found").wait_for()
+    page.get_by_role("button", name="Show all").click()
+    assert len(titles(page)) == 5
+
+
+def test_locale_and_status_are_chosen(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/article")
+    is_shown(page)
+    page.get_by_label("Language").select_option("fr")
+    assert "Occultations et isophase" in titles(page)
+    page.get_by_label("Language").select_option("en")
+    page.get_by_label("Status").select_option("draft")
+    assert {"Oyster lease", "Ice in the harbour"} == set(titles(page))
+    page.get_by_label("Status").select_option("modified")
+    assert titles(page) == ["The road to Withern"]
+    assert page.url.endswith("/article?status=modified")
+
+
+def test_columns_are_chosen_and_remembered(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/article")
+    is_shown(page)
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_label("Reading minutes").check()
+    page.get_by_label("Tags").check()
+    page.get_by_label("Author").uncheck()
+    page.reload()
+    is_shown(page)
+    heads = [text.strip() for text in page.get_by_role("columnheader").all_inner_texts()]
+    assert heads == ["Title", "Status", "Published on", "Reading minutes", "Tags", "Changed"]
+    assert page.get_by_role("row", name="Goémon").get_by_text("Seaweed").is_visible()
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("button", name="As at first").click()
+    page.get_by_role("columnheader", name="Author").wait_for()
+
+
+def test_a_panel_is_closed_by_escape_and_leads_back(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/tag")
+    is_shown(page)
+    page.get_by_role("button", name="Filter", exact=True).focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Attribute"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.textContent") == "Filter"
+
+
+def test_everybody_can_use_the_panels(
+    page: Page, studio: Studio, check_access: Callable[[Page], None]
+) -> None:
+    page.goto(f"{studio.url}/article?filter=title:$containsi:the")
+    is_shown(page)
+    for name in ("Filter", "Columns"):
+        page.get_by_role("button", name=name, exact=True).click()
+        for width in (1280, 320):
+            page.set_viewport_size({"width": width, "height": 640})
+            check_access(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_what_no_schema_knows_any_more_is_said(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/tag?filter=gone:$eq:1&sort=name:asc")
+    assert len(titles(page)) == 12
+    page.get_by_text("gone: not possible here").wait_for()
+
+
+def test_pages_keep_the_sort(page: Page, studio: Studio, signed_in: Any) -> None:
+    page.route(
+        "**/access",
+        lambda route: route.fulfill(
+            response=(answer := route.fetch()), body=answer.text().replace('"default":25', '"default":5')
+        ),
+    )
+    page.goto(f"{studio.url}/tag?sort=name:asc")
+    assert titles(page)[0] == "Birds"
+    page.get_by_role("link", name="Next page").click()
+    page.get_by_text("Page 2 of 3").wait_for()
+    assert titles(page)[-1] > "Birds"
+    assert "sort=name%3Aasc&page=2" in page.url
