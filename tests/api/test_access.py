@@ -40,3 +40,25 @@ def test_access_says_of_users_who_they_are(make_api: Callable[[Files], Api]) -> 
     told = api.get("/access", token).data
     assert told["caller"] == {"kind": "user", "name": "ann", "email": "ann@example.org", "role": "editor"}
     assert told["permissions"] == {"note": ["find", "readDraft"]}
+
+
+def test_private_attributes_are_told_to_those_who_write_them(make_api: Callable[[Files], Api]) -> None:
+    secret, key = {"type": "string", "private": True}, {"type": "password"}
+    seo = {"type": "component", "component": "shared.seo"}
+    api = make_api(
+        {
+            **collection("note", {"text": "string", "secret": secret, "key": key, "seo": seo}, drafts=True),
+            **component("shared.seo", {"about": {"type": "string"}, "rank": secret}),
+            "site.yaml": "roles: {public: {note: [find]}}",
+        }
+    )
+
+    def names(who: str) -> list[list[str]]:
+        told = api.get("/access", who).data
+        return [list(t["schema"]["attributes"]) for t in (*told["contentTypes"], *told["components"])]
+
+    for action in ("create", "update", "updateDraft"):
+        api.token(action, may=[f"note.{action}"])
+        assert names(action) == [["text", "secret", "key", "seo"], ["about", "rank"]]
+    api.token("reader", "read-only")
+    assert names("public") == names("reader") == [["text", "seo"], ["about"]]

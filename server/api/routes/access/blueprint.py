@@ -4,14 +4,14 @@ A client learns from it, in one request, what it needs to show a site to whoever
 types that may be read or written, without what is not to be seen of them, and the locales.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from flask import Blueprint, Response, request
 
 from server.api.identities import Identities
 from server.api.request import answer_within, state_of
-from server.auth.permissions import BRANCH, Actor, may_branch, may_find
+from server.auth.permissions import BRANCH, Actor, may_branch, may_find, may_write
 from server.config.model import ACTIONS, Settings, known_actions
 from server.documents.locales import name_of
 from server.schema.describe import describe_component, describe_type
@@ -28,12 +28,14 @@ def blueprint(identities: Identities) -> Blueprint:
         state, actor = state_of(request), identities.actor(request)
         permissions = dict(_permissions(actor, state.schema))
         types = [t for t in state.schema.content_types if t.singular in permissions]
+        written = [t for t in types if may_write(actor, [t])]
+        whole = {t.uid for t in (*written, *_components(written, state.schema))}
         data = {
             "site": _site(state.settings),
             "caller": _caller(identities, actor),
             "permissions": permissions,
-            "contentTypes": [_content_type(type_, actor) for type_ in types],
-            "components": [_component(type_, actor) for type_ in _components(types, state.schema)],
+            "contentTypes": [_content_type(t, actor, whole) for t in types],
+            "components": [_component(t, actor, whole) for t in _components(types, state.schema)],
         }
         return answer_within(request, {"data": data})
 
@@ -76,22 +78,29 @@ def _may(actor: Actor, subject: str, action: str, type_: Type | None, schema: Sc
     return actor.may(subject, action)
 
 
-def _content_type(type_: Type, actor: Actor) -> Mapping[str, Any]:
+def _content_type(type_: Type, actor: Actor, whole: Collection[str]) -> Mapping[str, Any]:
     path = type_.plural if type_.kind == "collectionType" else type_.singular
     told = {"path": f"/api/{path}", "localized": type_.localized, "titleAttribute": title_of(type_)}
-    return {**_seen(describe_type(type_), type_, actor), **told}
+    return {**_seen(describe_type(type_), type_, actor, whole), **told}
 
 
-def _component(type_: Type, actor: Actor) -> Mapping[str, Any]:
-    return _seen(describe_component(type_), type_, actor)
+def _component(type_: Type, actor: Actor, whole: Collection[str]) -> Mapping[str, Any]:
+    return _seen(describe_component(type_), type_, actor, whole)
 
 
-def _seen(described: Mapping[str, Any], type_: Type, actor: Actor) -> Mapping[str, Any]:
-    """A description without the relations to what the caller may not find."""
+def _seen(
+    described: Mapping[str, Any], type_: Type, actor: Actor, whole: Collection[str]
+) -> Mapping[str, Any]:
+    """A description without the relations to what the caller may not find.
+
+    So are attributes that no answer shows, but for the types in `whole`: those that it writes.
+    """
     shown = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()
-        if name in type_.attributes and _is_seen(type_.attributes[name], actor)
+        if name in type_.attributes
+        and _is_seen(type_.attributes[name], actor)
+        and (type_.uid in whole or _is_answered(type_.attributes[name]))
     }
     return {**described, "schema": {**described["schema"], "attributes": shown}}
 
@@ -99,6 +108,10 @@ def _seen(described: Mapping[str, Any], type_: Type, actor: Actor) -> Mapping[st
 def _is_seen(attribute: Attribute, actor: Actor) -> bool:
     target = attribute.target if attribute.type == "relation" else None
     return target is None or may_find(actor, target)
+
+
+def _is_answered(attribute: Attribute) -> bool:
+    return not attribute.private and attribute.type != "password"
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
