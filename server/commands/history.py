@@ -36,6 +36,8 @@ EVERYTHING = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 MOST_CHANGES = 10  # shown of one commit
 UNCOMMITTED = "not committed"
+_NAMES = "name a file, or TYPE/ID such as article/night-ferry"
+_COMMITS = "commits are named by options: quire diff --from COMMIT --to COMMIT, quire log --since COMMIT"
 
 document_options = (
     click.option("--locale", help="Of this locale; the default one else."),
@@ -83,9 +85,16 @@ class Repository:
         name, _, document_id = text.partition("/")
         types = {n: t for t in self.site.state.schema.content_types for n in (t.singular, t.plural)}
         if name not in types or (not document_id and types[name].kind != "singleType"):
-            fix = suggestion(name, types) or "name a file, or TYPE/ID such as article/night-ferry"
+            fix = suggestion(name, types) or (_COMMITS if self._is_commit(text.partition("..")[0]) else _NAMES)
             raise SetupError(text, None, "there is no such document", fix)
         return types[name], document_id or self.versions.single_id(self.site.state, types[name])
+
+    def _is_commit(self, text: str) -> bool:
+        """Whether a text names a commit, as somebody who is used to git may write it."""
+        try:
+            return bool(self.past.resolve(text))
+        except ApiError:
+            return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
         """A document and its versions. Raises SetupError where there is and was none."""

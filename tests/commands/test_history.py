@@ -121,6 +121,12 @@ def test_a_document_that_there_never_was(root: Path, command: str, name: str) ->
     assert "there is no such document" in result.output
 
 
+@pytest.mark.parametrize("name", ["main", "HEAD~0..HEAD"])
+def test_a_commit_instead_of_a_document(root: Path, name: str) -> None:
+    for command in ("diff", "log"):
+        assert "quire diff --from COMMIT --to COMMIT" in run(root, command, name).output
+
+
 def test_what_is_no_commit_and_no_repository(root: Path, tmp_path: Path) -> None:
     for arguments in (("log", "--since", "none"), ("diff", "--from", "--all"), ("diff", "--to", "none")):
         result = run(root, *arguments)
