@@ -166,6 +166,8 @@ class _Operations:
         if found is None:
             name = path.removeprefix("/api/").partition("/")[0]
             why = _OTHERS.get(name) or suggestion(name[:_LONGEST_NAME], endpoints)
+            if not path.startswith("/api/"):
+                why = "its path has to begin with /api/"
             raise ValidationError(f"{path} can't be written: {why or 'no content type is there'}")
         type_, document_id = found
         single = type_.kind == "singleType"
