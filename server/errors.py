@@ -224,7 +224,8 @@ class ConflictError(ApiError):
 class UnmergedError(ApiError):
     """Two branches have changed the same, each otherwise. `details` has what, and what they have changed."""
 
-    status, name, default = 409, "ConflictError", "Both branches have changed the same"
+    status, name = 409, "ConflictError"
+    default = "Both branches have changed the same; send resolve to say of each conflict what it is to be"
 
 
 class GoneError(ApiError):

@@ -85,7 +85,9 @@ class Repository:
         name, _, document_id = text.partition("/")
         types = {n: t for t in self.site.state.schema.content_types for n in (t.singular, t.plural)}
         if name not in types or (not document_id and types[name].kind != "singleType"):
-            fix = suggestion(name, types) or (_COMMITS if self._is_commit(text.partition("..")[0]) else _NAMES)
+            fix = suggestion(name, types) or (
+                _COMMITS if self._is_commit(text.partition("..")[0]) else _NAMES
+            )
             raise SetupError(text, None, "there is no such document", fix)
         return types[name], document_id or self.versions.single_id(self.site.state, types[name])
 
