@@ -211,7 +211,7 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
     count.fill("many")
     form.keyboard.press("Control+s")
     told(form, "2 fields are not right yet")
-    assert form.evaluate("document.activeElement.id") == "field-title"
+    until(lambda: form.evaluate("document.activeElement.id") == "field-title")
     error = form.locator(f"#{title.get_attribute('aria-describedby').split()[-1]}")
     assert error.inner_text() == "Must be at most 20 characters"
     assert count.get_attribute("aria-invalid") == "true"
@@ -363,6 +363,84 @@ def test_without_a_network_what_was_typed_stays(form: Page, site: Studio) -> Non
     form.keyboard.press("Control+s")
     told(form, "Saved")
     assert '"Typed"' in (site.root / "content/plains/one.md").read_text()
+
+
+def test_relations_are_found_ordered_and_taken_away(form: Page, site: Studio) -> None:
+    path = site.root / "content/articles/2025/goemon.md"
+    before = path.read_text()
+    open_form(form, site, "article/2025--goemon")
+    tags = form.get_by_role("combobox", name="Tags")
+    tags.fill("isl")
+    form.get_by_role("option", name="Islands").wait_for()
+    tags.press("Enter")
+    form.get_by_role("button", name="Move Islands, with the arrow keys").press("ArrowUp")
+    form.get_by_role("button", name="Remove History").click()
+    form.get_by_role("button", name="Remove Ewen Gourvellec").click()
+    author = form.get_by_role("combobox", name="Author")
+    author.fill("winif")
+    form.get_by_role("option", name="Winifred Stannage").click()
+    form.get_by_role("button", name="Publish").click()
+    told(form, "Published")
+    changed = lines_that_changed(before, path.read_text())
+    assert changed[:2] == ["author: winifred-stannage", "tags: [seaweed, islands]"]
+    handles = form.locator("[id^=field-tags-move]")
+    handles.nth(1).drag_to(handles.nth(0))
+    form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    assert "tags: [islands, seaweed]" in path.with_name("goemon.draft.md").read_text()
+
+
+ZONE = """---
+title: Hand made   # by hand
+slug: hand-made
+createdAt: 2024-01-22T08:00:00.000Z
+updatedAt: 2024-01-22T08:00:00.000Z
+sections:
+  - __component: shared.quote   # the first
+    body: Long foretold, long last.
+  - __component: shared.callout
+    title: "Reading a barometer"   # in quotes
+    link: {label: Subscribe, url: /pages/subscribe}
+---
+"""
+
+
+def test_components_are_edited_added_moved_and_removed(form: Page, site: Studio) -> None:
+    path = site.root / "content/articles/hand-made.draft.md"
+    path.write_text(ZONE)
+    until(lambda: listed(form, site, "hand-made"))
+    open_form(form, site, "article/hand-made")
+    zone = form.get_by_role("group", name="Sections")
+    zone.get_by_text("Callout: Reading a barometer").click()
+    zone.get_by_label("Title").fill("A barometer")
+    zone.get_by_label("Url").fill("/subscribe")
+    form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    assert lines_that_changed(ZONE, path.read_text()) == [
+        '    title: "A barometer"   # in quotes',
+        "    link: {label: Subscribe, url: '/subscribe'}",
+    ]
+    zone.get_by_role("button", name="Callout", exact=True).click()
+    form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    assert form.locator("#field-sections-2-title").is_visible()
+    zone.get_by_text("Callout", exact=True).first.click()
+    form.get_by_role("button", name="Publish").click()
+    told(form, "One field is not right yet")
+    until(lambda: form.evaluate("document.activeElement.id") == "field-sections-2-title")
+    form.keyboard.type("New")
+    zone.get_by_role("button", name=re.compile("^Move Callout: New")).press("ArrowUp")
+    zone.get_by_role("button", name=re.compile("^Remove Quote")).click()
+    form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    kept = re.findall(r"(?<=title: )\S.*", path.read_text())
+    assert kept == ["Hand made   # by hand", "New", '"A barometer"   # in quotes']
+
+
+def listed(page: Page, site: Studio, document_id: str) -> bool:
+    """Whether the server knows the draft of an article."""
+    url = f"http://127.0.0.1:{site.port}/api/articles/{document_id}?status=draft"
+    return bool(page.request.get(url, headers={"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"}).ok)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

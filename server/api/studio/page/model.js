@@ -21,6 +21,7 @@ import { ask } from "./api.js";
  * @property {number} [maxLength]
  * @property {string} [regex]
  * @property {string} [targetField]
+ * @property {string} [mappedBy]
  */
 
 /**

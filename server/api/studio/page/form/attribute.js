@@ -6,24 +6,39 @@ import { hintOf, kindOf } from "./kinds.js";
 import { Theirs } from "./theirs.js";
 
 /**
- * @param {{name: string, attribute: import("../model.js").Attribute, value: any, siblings: Record<string, any>,
- *   isNew: boolean, changed: boolean, error?: string, theirs?: {value: any},
- *   change: (name: string, value: any) => void, choose?: (name: string, mine: boolean) => void}} props
+ * @typedef {object} Props
+ * @property {string} name
+ * @property {string[]} path
+ * @property {import("../model.js").Attribute} attribute
+ * @property {any} value
+ * @property {Record<string, any>} siblings  The values beside it.
+ * @property {boolean} isNew
+ * @property {boolean} [changed]
+ * @property {Record<string, string>} errors
+ * @property {{value: any}} [theirs]
+ * @property {(name: string, value: any) => void} change
+ * @property {(name: string, mine: boolean) => void} [choose]
  */
-export function AttributeField(props) {
-  const { name, attribute, value, siblings, isNew, changed, error = "", theirs, change, choose } = props;
+
+/** @param {Props} props */
+export function AttributeField({ name, path, attribute, value, siblings, isNew, changed, errors, theirs, ...rest }) {
+  const { change, choose } = rest;
   const beside = attribute.targetField ? siblings[attribute.targetField] : undefined;
+  const dotted = path.join(".");
+  const other = theirs ? [theirs.value] : [undefined, true];
   return useMemo(() => {
     const kind = kindOf(attribute);
     if (!kind) return null;
-    const id = idOf([name]);
+    const id = idOf(path);
+    const error = errors[dotted] ?? "";
     const hint = hintOf(attribute);
     const set = (/** @type {any} */ made) => change(name, made);
     const aria = ariaOf(id, hint, error, attribute.required);
-    const input = { id, attribute, value, change: set, isNew, siblings, aria };
+    const nesting = kind.group ? { path, errors, field: AttributeField } : {};
+    const input = { id, attribute, value, change: set, isNew, siblings, aria, ...nesting };
     const below = theirs && choose && html`<${Theirs} value=${theirs.value} mine=${value} label=${labelOf(name)}
       choose=${(/** @type {boolean} */ mine) => choose(name, mine)} />`;
     return html`<${Field} ...${{ id, hint, error, changed, below }} label=${labelOf(name)} group=${kind.group}
       required=${attribute.required}><${kind.input} ...${input} /><//>`;
-  }, [name, attribute, value, beside, isNew, changed, error, theirs, change, choose]);
+  }, [name, dotted, attribute, value, beside, isNew, changed, errors, other[0], other.length, change, choose]);
 }

@@ -63,13 +63,14 @@ function Document({ model, type, id, locale, from }) {
   useSaveKey(rights.write ? send : undefined);
   useFirstError(state);
 
+  const { version } = state;
+  const status = useMemo(() => version && type.drafts ? statusOf(model, type, version) : undefined, [version]);
   if (state.phase === "failed") {
     return html`<div class="page">
       <header class="page-head"><h1 tabindex="-1">${type.label}</h1></header>
       <${Failure} error=${state.failure} again=${editing.load} />
     </div>`;
   }
-  const status = state.version && type.drafts ? statusOf(type, state.version) : undefined;
   return html`<div class="page document">
     <header class="page-head">
       <p class="document-type"><a href=${addressTo("list", { type: type.name })}>${type.plural}</a></p>
@@ -90,9 +91,10 @@ function Fields({ type, id, editing, changed, mayWrite }) {
   return html`<form class="fields" novalidate onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}>
     <fieldset class="plain" disabled=${!mayWrite}>
       <legend class="unseen">Attributes</legend>
-      ${shown.map(([name, attribute]) => html`<${AttributeField} key=${name} name=${name} attribute=${attribute}
+      ${shown.map(([name, attribute]) => html`<${AttributeField} key=${name} name=${name} path=${[name]}
+        attribute=${attribute}
         value=${state.values[name]} siblings=${state.values} isNew=${!id} changed=${changed.includes(name)}
-        error=${state.errors[name]} theirs=${name in state.theirs ? { value: state.theirs[name] } : undefined}
+        errors=${state.errors} theirs=${name in state.theirs ? { value: state.theirs[name] } : undefined}
         change=${change} choose=${choose} />`)}
     </fieldset>
   </form>`;
@@ -134,10 +136,14 @@ function useSaveKey(send) {
 /** Go to the first field that is not right. @param {import("./editing.js").State} state */
 function useFirstError({ refused, errors }) {
   useEffect(() => {
-    const wrong = Object.keys(errors).map((path) => document.getElementById(idOf(path.split("."))));
-    const first = wrong.filter((found) => found !== null).sort(inOrder)[0];
-    first?.focus();
-    first?.scrollIntoView({ block: "center" });
+    // What is collapsed opens first.
+    const frame = requestAnimationFrame(() => {
+      const wrong = Object.keys(errors).map((path) => document.getElementById(idOf(path.split("."))));
+      const first = wrong.filter((found) => found !== null).sort(inOrder)[0];
+      first?.focus();
+      first?.scrollIntoView({ block: "center" });
+    });
+    return () => cancelAnimationFrame(frame);
   }, [refused]);
 }
 

@@ -5,7 +5,8 @@ import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
 import { kindOf } from "./kinds.js";
 import { readDocument } from "./reading.js";
 import { faultsIn, faultsOf } from "./rules.js";
-import { changedNames, isHidden, pick, rebase } from "./values.js";
+import { keepKeys, readValue, sentValue } from "./shape.js";
+import { changedNames, pick, rebase } from "./values.js";
 import { create, publish, write } from "./writing.js";
 
 /** @typedef {import("./values.js").Values} Values */
@@ -66,7 +67,7 @@ export function useEditing(subject, done) {
     try {
       if (!id) return update({ phase: "ready", values: await startOf(subject) });
       const version = await readDocument(model, type, id, localeParam(subject));
-      const values = valuesOf(type, version.document);
+      const values = valuesOf(model, type, version.document);
       update({ ...LOADING, phase: "ready", version, base: values, values });
     } catch (failure) {
       update({ phase: "failed", failure });
@@ -127,9 +128,9 @@ async function save(work, publishes) {
 
 /** @param {Work} work @param {boolean} publishes */
 async function saveNew({ subject, now, update }, publishes) {
-  const { base, values } = now.current;
+  const { values } = now.current;
   const address = { ...subject, locale: localeParam(subject), draft: subject.drafts && !publishes };
-  const id = await create(address, pick(values, changedNames(base, values)));
+  const id = await create(address, changesOf(subject, now.current));
   update({ base: values, told: { text: publishes || !subject.drafts ? "Saved" : "Saved as a draft" } });
   return id;
 }
@@ -173,9 +174,9 @@ async function writeMerged(work) {
   const { subject, now, update } = work;
   const address = { ...subject, locale: localeParam(subject), draft: subject.drafts };
   for (let tries = 0; ; tries++) {
-    const { base, values, version } = now.current;
+    const { values, version } = now.current;
     try {
-      await write(address, pick(values, changedNames(base, values)), version?.etag ?? "");
+      await write(address, changesOf(subject, now.current), version?.etag ?? "");
       await readAgain(work, values);
       return true;
     } catch (error) {
@@ -198,7 +199,9 @@ export async function readAgain({ subject, now, update }, since) {
   const { model, type, id } = subject;
   const version = await readDocument(model, type, id, localeParam(subject));
   const { values, theirs } = now.current;
-  update({ version, ...rebase(since, values, valuesOf(type, version.document), theirs) });
+  const fresh = valuesOf(model, type, version.document);
+  for (const name of Object.keys(fresh)) fresh[name] = keepKeys(type.attributes[name], values[name], fresh[name]);
+  update({ version, ...rebase(since, values, fresh, theirs) });
 }
 
 /** @param {Work} work @param {import("./rules.js").Fault[]} faults @param {string} text */
@@ -208,9 +211,9 @@ function refuse({ now, update }, faults, text) {
 }
 
 /** @param {Subject} subject @param {State} state @param {boolean} publishes */
-function faultsToTell({ type, id, drafts }, { base, values }, publishes) {
+function faultsToTell({ model, type, id, drafts }, { base, values }, publishes) {
   const named = type.drafts ? [] : changedNames(base, values);
-  const faults = faultsOf(type.attributes, values, { draft: drafts && !publishes, isNew: !id });
+  const faults = faultsOf(model, type.attributes, values, { draft: drafts && !publishes, isNew: !id });
   return type.drafts || !id ? faults : faults.filter(({ path }) => named.includes(path[0]));
 }
 
@@ -228,16 +231,27 @@ function wordsOf(error) {
 export const localeParam = ({ type, locale }) => (type.localized ? { locale } : {});
 
 /**
+ * What has changed, as the API takes it.
+ * @param {Subject} subject
+ * @param {State} state
+ */
+function changesOf({ model, type }, { base, values }) {
+  const changes = changedNames(base, values).map((name) => {
+    return [name, sentValue(model, type.attributes[name], base[name], values[name])];
+  });
+  return Object.fromEntries(changes);
+}
+
+/**
  * The values that a form edits, of a document that was read.
+ * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {any} document
  * @returns {Values}
  */
-export function valuesOf(type, document) {
+export function valuesOf(model, type, document) {
   const shown = Object.entries(type.attributes).filter(([, attribute]) => kindOf(attribute));
-  return Object.fromEntries(
-    shown.map(([name, attribute]) => [name, isHidden(attribute) ? undefined : (document[name] ?? null)]),
-  );
+  return Object.fromEntries(shown.map(([name, attribute]) => [name, readValue(model, attribute, document[name])]));
 }
 
 /**
@@ -248,7 +262,7 @@ export function valuesOf(type, document) {
 async function startOf(subject) {
   const { model, type, from } = subject;
   const source = from ? (await readDocument(model, type, from, localeParam(subject))).document : {};
-  const values = valuesOf(type, source);
+  const values = valuesOf(model, type, source);
   for (const name of Object.keys(values)) {
     const attribute = type.attributes[name];
     if (!from) values[name] = attribute.default ?? values[name];

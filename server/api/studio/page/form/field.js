@@ -13,6 +13,14 @@ import { html } from "../vendor/preact.js";
  */
 
 /**
+ * @typedef {object} Nesting  What inputs are given that have fields within.
+ * @property {string[]} path
+ * @property {Record<string, string>} errors  By the paths of attributes, joined with dots.
+ * @property {any} field  The component that shows an attribute.
+ * @property {boolean} isNew
+ */
+
+/**
  * The id of the input of an attribute.
  * @param {string[]} path
  */

@@ -27,7 +27,7 @@ export function useKeeping({ model, type, id, locale }, { state, update }) {
   }, [ready, place]);
   useEffect(() => {
     if (!ready || offer) return; // What is offered is not replaced by what is typed, before somebody has chosen.
-    const write = () => keep(place, type.attributes, { etag: version?.etag ?? "", base, values });
+    const write = () => keep(place, model, type.attributes, { etag: version?.etag ?? "", base, values });
     const timer = setTimeout(write, REST_MS);
     addEventListener("pagehide", write);
     return () => {

@@ -1,7 +1,10 @@
 /** The table of attribute types: which input each has, and what is said below it. */
 
+import { Component, Components, Zone } from "./component-input.js";
 import { Choice, Email, Json, Line, Lines, Numeric, Secret, Source, Temporal, YesNo } from "./inputs.js";
+import { Relation } from "./relation-input.js";
 import { Slug } from "./slug-input.js";
+import { isList } from "./shape.js";
 import { ZONE } from "./times.js";
 import { isHidden } from "./values.js";
 
@@ -35,7 +38,12 @@ const KINDS = {
   boolean: { input: YesNo, group: true },
   array: { input: Json, hint: "A list, as JSON" },
   json: { input: Json, hint: "JSON" },
+  relation: { input: Relation },
+  component: { input: Component, group: true },
+  dynamiczone: { input: Zone, group: true },
 };
+/** @type {Kind} */
+const COMPONENTS = { input: Components, group: true };
 
 /**
  * The kind of an attribute; undefined for what has no input here.
@@ -43,7 +51,8 @@ const KINDS = {
  * @returns {Kind | undefined}
  */
 export function kindOf(attribute) {
-  const kind = KINDS[attribute.type];
+  if (attribute.type === "relation" && !attribute.target) return undefined; // of any type: kept as it is
+  const kind = attribute.type === "component" && attribute.repeatable ? COMPONENTS : KINDS[attribute.type];
   if (!kind || !isHidden(attribute)) return kind;
   const texts = ["string", "text", "richtext", "email", "enumeration", "password", "uid"];
   return texts.includes(attribute.type) ? { input: Secret, hint: kind.hint } : undefined;
@@ -56,7 +65,8 @@ export function kindOf(attribute) {
 export function hintOf(attribute) {
   const { min, max, minLength, maxLength } = attribute;
   const length = range(minLength, maxLength);
-  const bounds = range(min, max);
+  const some = isList(attribute) && range(min, max);
+  const bounds = some ? `${some} entries` : range(min, max);
   return [kindOf(attribute)?.hint, length && `${length} characters`, bounds].filter(Boolean).join(" · ");
 }
 

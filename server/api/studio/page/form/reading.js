@@ -1,6 +1,7 @@
 /** A document as its form needs it: what is edited, under which ETag, and what is published beside it. */
 
 import { ApiError, ask } from "../api.js";
+import { populateOf, readValue, sentValue } from "./shape.js";
 import { same } from "./values.js";
 
 /**
@@ -27,7 +28,7 @@ export const pathOf = (type, id) => (type.single ? type.path : `${type.path}/${e
  */
 export async function readDocument(model, type, id, locale) {
   const path = pathOf(type, id);
-  const query = { ...locale };
+  const query = { ...locale, populate: populateOf(model, type.attributes) };
   if (!model.seesDrafts(type)) {
     const { data, etag } = await ask(path, { query });
     return { document: data, etag, published: data };
@@ -44,11 +45,18 @@ export async function readDocument(model, type, id, locale) {
 
 /**
  * The status of a version.
+ * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {Version} version
  * @returns {import("../documents.js").Status}
  */
-export function statusOf(type, { document, published }) {
+export function statusOf(model, type, { document, published }) {
   if (!published) return "draft";
-  return Object.keys(type.attributes).every((name) => same(document[name], published[name])) ? "published" : "modified";
+  const alike = Object.entries(type.attributes).every(([name, attribute]) => {
+    const plain = (/** @type {any} */ version) => {
+      return sentValue(model, attribute, null, readValue(model, attribute, version[name]));
+    };
+    return same(plain(document), plain(published));
+  });
+  return alike ? "published" : "modified";
 }

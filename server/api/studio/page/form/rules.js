@@ -1,5 +1,6 @@
 /** The options of a schema, checked as the server does, before anything is sent. Its own word is the last. */
 
+import { isList } from "./shape.js";
 import { isEmpty, isHidden, Unparsed } from "./values.js";
 
 /**
@@ -13,15 +14,26 @@ const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
 
 /**
  * What is wrong with values. Of a draft, types and upper bounds count alone, so that what is begun can be saved.
+ * @param {import("../model.js").Model} model
  * @param {Record<string, Attribute>} attributes
  * @param {Record<string, any>} values
  * @param {{draft: boolean, isNew: boolean}} how
+ * @param {string[]} [path]
  * @returns {Fault[]}
  */
-export function faultsOf(attributes, values, how) {
-  return Object.entries(attributes).flatMap(([name, attribute]) =>
-    sentencesOf(attribute, values[name], how).map((message) => ({ path: [name], message })),
-  );
+export function faultsOf(model, attributes, values, how, path = []) {
+  return Object.entries(attributes).flatMap(([name, attribute]) => {
+    const value = values[name];
+    const here = sentencesOf(attribute, value, how).map((message) => ({ path: [...path, name], message }));
+    if (attribute.type !== "component" && attribute.type !== "dynamiczone") return here;
+    const items = isList(attribute) ? (value ?? []) : value ? [value] : [];
+    const inner = items.map((/** @type {any} */ item, /** @type {number} */ index) => {
+      const within = model.components[item.__component ?? attribute.component]?.attributes ?? {};
+      const at = isList(attribute) ? [...path, name, String(index)] : [...path, name];
+      return faultsOf(model, within, item, { ...how, isNew: how.isNew || item.id === undefined }, at);
+    });
+    return [...here, ...inner.flat()];
+  });
 }
 
 /**
@@ -32,10 +44,12 @@ export function faultsOf(attributes, values, how) {
  */
 function sentencesOf(attribute, value, { draft, isNew }) {
   if (value instanceof Unparsed) return [value.why];
-  if (isEmpty(value)) {
+  const holdsNothing = isEmpty(value) || (isList(attribute) && !value.length);
+  if (holdsNothing) {
     const unseen = isHidden(attribute) && !isNew;
-    return attribute.required && !draft && !unseen ? ["is required"] : [];
+    return attribute.required && !attribute.mappedBy && !draft && !unseen ? ["is required"] : [];
   }
+  if (isList(attribute)) return draft ? [] : sizes(attribute, value.length);
   if (typeof value === "string") {
     const broken = lengths(attribute, value, draft);
     return draft ? broken : [...broken, ...patterns(attribute, value)];
@@ -59,6 +73,12 @@ function bounds(attribute, value, draft) {
   if (max !== undefined && value > Number(max)) return [`must be less than or equal to ${max}`];
   if (min !== undefined && !draft && value < Number(min)) return [`must be greater than or equal to ${min}`];
   return [];
+}
+
+/** @param {Attribute} attribute @param {number} size */
+function sizes({ min, max }, size) {
+  if (max !== undefined && size > Number(max)) return [`must have at most ${max} entries`];
+  return min !== undefined && size < Number(min) ? [`must have at least ${min} entries`] : [];
 }
 
 /** @param {Attribute} attribute @param {string} value */

@@ -32,5 +32,8 @@ export function Sides({ left, right }) {
 function shown(value) {
   if (value instanceof Unparsed) return value.text;
   if (isEmpty(value)) return html`<em>nothing</em>`;
+  if (Array.isArray(value) && !value.length) return html`<em>nothing</em>`;
+  if (value.__title) return value.__title;
+  if (Array.isArray(value) && value.every((item) => item?.__title)) return value.map((item) => item.__title).join("\n");
   return typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
 }

@@ -2,6 +2,8 @@
 
 import { changedNames, isHidden, pick, Unparsed } from "./values.js";
 
+/** @typedef {import("../model.js").Attribute} Attribute */
+
 /**
  * @typedef {object} Kept
  * @property {string} etag
@@ -38,11 +40,12 @@ export function readKept(place) {
 /**
  * Keep what has changed, or nothing where nothing has. Passwords and the like are never kept.
  * @param {string} place
- * @param {Record<string, import("../model.js").Attribute>} attributes
+ * @param {import("../model.js").Model} model
+ * @param {Record<string, Attribute>} attributes
  * @param {{etag: string, base: Record<string, any>, values: Record<string, any>}} state
  */
-export function keep(place, attributes, { etag, base, values }) {
-  const names = changedNames(base, values).filter((name) => !isHidden(attributes[name]));
+export function keep(place, model, attributes, { etag, base, values }) {
+  const names = changedNames(base, values).filter((name) => !holdsHidden(model, attributes[name]));
   if (!names.length) return forget(place);
   const kept = { etag, at: new Date().toISOString(), base: pick(base, names), values: pick(values, names) };
   try {
@@ -50,6 +53,22 @@ export function keep(place, attributes, { etag, base, values }) {
   } catch {
     // A browser that keeps nothing, or has no room: the form itself still has it.
   }
+}
+
+/**
+ * Whether something in an attribute is never shown, and so never kept.
+ * @param {import("../model.js").Model} model
+ * @param {Attribute} attribute
+ * @param {string[]} above  The components that it is in.
+ * @returns {boolean}
+ */
+function holdsHidden(model, attribute, above = []) {
+  if (isHidden(attribute)) return true;
+  const inner = attribute.component ? [attribute.component] : (attribute.components ?? []);
+  return inner.some((uid) => {
+    const within = above.includes(uid) ? {} : (model.components[uid]?.attributes ?? {});
+    return Object.values(within).some((one) => holdsHidden(model, one, [...above, uid]));
+  });
 }
 
 /** @param {string} place */

@@ -29,6 +29,9 @@ const HIDDEN = new Set(["password"]);
  */
 export const isHidden = (attribute) => HIDDEN.has(attribute.type) || attribute.private === true;
 
+/** What a form adds to values, to show them: it counts for nothing where they are compared. */
+const OF_FORM = new Set(["__title", "__alt", "__preview", "__temp_key__"]);
+
 /**
  * Whether two values are the same. An empty text is as good as none; the order of keys does not count.
  * @param {any} a
@@ -40,7 +43,7 @@ export function same(a, b) {
   if (typeof a !== "object" || typeof b !== "object" || isEmpty(a) || isEmpty(b)) return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => same(a[key], b[key]));
+  return [...keys].every((key) => OF_FORM.has(key) || same(a[key], b[key]));
 }
 
 /**

@@ -1,0 +1,136 @@
+/** The input of a relation: documents that are found as one types, in an order, and taken away again. */
+
+import { addressTo } from "../addresses.js";
+import { ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { Icon } from "../icons.js";
+import { readStatus } from "../overview.js";
+import { Link } from "../router.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { isList, titleField } from "./shape.js";
+import { Sortable } from "./sortable.js";
+
+const MOST = 8; // documents that a search shows
+const REST_MS = 150; // it is asked for once typing rests for as long
+
+/** @typedef {{documentId: string, __title: string}} Target */
+
+/** @param {import("./field.js").InputProps} props */
+export function Relation({ id, attribute, value, change, aria }) {
+  const { model } = useStudio();
+  const many = isList(attribute);
+  const targets = many ? (value ?? []) : value ? [value] : [];
+  const type = model.types.find(({ uid }) => uid === attribute.target);
+  const name = (/** @type {Target} */ target) => target.__title;
+  const shown = (/** @type {Target} */ target) => {
+    const to = type && addressTo("document", { type: type.name, id: target.documentId });
+    return to ? html`<${Link} to=${to}>${target.__title}<//>` : target.__title;
+  };
+  const add = (/** @type {Target} */ target) => change(many ? [...targets, target] : target);
+  return html`<div class="relation">
+    ${many
+      ? html`<${Sortable} id=${id} items=${targets} nameOf=${name} change=${change} kind="is-targets"
+          keyOf=${(/** @type {Target} */ t) => t.documentId}>${shown}<//>`
+      : targets.map((/** @type {Target} */ target) => html`<p class="target" key=${target.documentId}>
+          <span class="target-name">${shown(target)}</span>
+          <button class="icon-button" type="button" aria-label=${`Remove ${target.__title}`}
+            onClick=${() => change(null)}><${Icon} name="close" /></button>
+        </p>`)}
+    ${type && html`<${Search} ...${{ id, type, attribute, aria, add, chosen: targets }} />`}
+  </div>`;
+}
+
+/**
+ * A box that finds documents, as a combobox: arrow keys choose, Enter takes, Escape closes.
+ * @param {{id: string, type: import("../model.js").Type, attribute: any, aria: any, add: (target: Target) => void,
+ *   chosen: Target[]}} props
+ */
+function Search({ id, type, attribute, aria, add, chosen }) {
+  const { model } = useStudio();
+  const [text, setText] = useState("");
+  const [open, setOpen] = useState(false);
+  const [active, setActive] = useState(0);
+  const found = useFound(model, type, titleField(model, attribute), text, open);
+  const wanted = text.trim().toLowerCase();
+  const options = found.filter(({ documentId, __title: title }) => {
+    // What was found for a text before, but is not for this one, must not be taken by Enter.
+    return title.toLowerCase().includes(wanted) && !chosen.some((target) => target.documentId === documentId);
+  });
+  const take = (/** @type {Target | undefined} */ target) => {
+    if (!target) return;
+    add(target);
+    setText("");
+    setOpen(false);
+  };
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      setOpen(true);
+      setActive(Math.max(0, Math.min(options.length - 1, active + (open ? step : 0))));
+    } else if (event.key === "Enter" && open) {
+      event.preventDefault();
+      take(options[active]);
+    } else if (event.key === "Escape") setOpen(false);
+  };
+  const shown = open && options.length > 0;
+  return html`<div class="search">
+    <input class="input" id=${id} role="combobox" aria-expanded=${shown} aria-controls=${`${id}-found`}
+      aria-autocomplete="list" aria-activedescendant=${shown ? `${id}-found-${active}` : undefined} ...${aria}
+      autocomplete="off" placeholder=${`Find ${type.plural.toLowerCase()}`} value=${text} onKeyDown=${press}
+      onFocus=${() => setOpen(true)} onBlur=${() => setOpen(false)}
+      onInput=${(/** @type {Event} */ e) => {
+        setText(/** @type {HTMLInputElement} */ (e.target).value);
+        setActive(0);
+        setOpen(true);
+      }} />
+    <ul class="search-found" id=${`${id}-found`} role="listbox" aria-label=${type.plural} hidden=${!shown}>
+      ${options.map((target, index) => html`<li key=${target.documentId} id=${`${id}-found-${index}`} role="option"
+        class="search-option" aria-selected=${index === active}
+        onMouseDown=${(/** @type {Event} */ e) => e.preventDefault()} onClick=${() => take(target)}>
+        ${target.__title}
+      </li>`)}
+    </ul>
+  </div>`;
+}
+
+/** @param {any} document @param {string} name @returns {Target} */
+function targetOf(document, name) {
+  return { documentId: document.documentId, __title: String(document[name] || document.documentId) };
+}
+
+/**
+ * The documents whose titles have a text in them.
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Type} type
+ * @param {string | null} title
+ * @param {string} text
+ * @param {boolean} open
+ * @returns {Target[]}
+ */
+function useFound(model, type, title, text, open) {
+  const [found, set] = useState(/** @type {Target[]} */ ([]));
+  useEffect(() => {
+    if (!open) return;
+    const controller = new AbortController();
+    const name = title ?? "documentId";
+    const query = {
+      ...readStatus(model, type),
+      fields: [name],
+      sort: title ?? undefined,
+      filters: text.trim() ? { [name]: { $containsi: text.trim() } } : undefined,
+      pagination: type.single ? undefined : { pageSize: MOST },
+    };
+    const look = () =>
+      ask(type.path, { query, signal: controller.signal }).then(
+        ({ data }) => set([data].flat().map((one) => targetOf(one, name))),
+        () => undefined, // What was found before stays.
+      );
+    const timer = setTimeout(look, text ? REST_MS : 0);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [model, type, title, text, open]);
+  return found;
+}

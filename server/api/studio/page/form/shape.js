@@ -1,0 +1,157 @@
+/** Values as a form holds them: relations and media by their documents alone, components with what is in them. */
+
+import { isEmpty, isHidden, same } from "./values.js";
+
+/**
+ * @typedef {import("../model.js").Attribute} Attribute
+ * @typedef {import("../model.js").Model} Model
+ * @typedef {Record<string, Attribute>} Attributes
+ */
+
+const TO_ONE = new Set(["oneToOne", "manyToOne"]);
+const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
+
+/**
+ * Whether an attribute holds a list of targets or components.
+ * @param {Attribute} attribute
+ */
+export function isList({ type, relation, multiple, repeatable }) {
+  if (type === "relation") return !TO_ONE.has(relation ?? "");
+  return type === "dynamiczone" || (type === "media" ? multiple === true : type === "component" && repeatable === true);
+}
+
+/**
+ * The attribute that names the documents of a relation's target.
+ * @param {Model} model
+ * @param {Attribute} attribute
+ */
+export const titleField = (model, attribute) => model.types.find(({ uid }) => uid === attribute.target)?.title ?? null;
+
+const DEEPEST = 6; // components in components, where they may hold themselves
+
+/**
+ * What is to be populated, so that an answer has all that a form shows.
+ * @param {Model} model
+ * @param {Attributes} attributes
+ * @param {number} [depth]
+ * @returns {any}
+ */
+export function populateOf(model, attributes, depth = 0) {
+  if (depth > DEEPEST) return undefined;
+  const parts = Object.entries(attributes).flatMap(([name, attribute]) => {
+    const part = isHidden(attribute) ? null : populateOne(model, attribute, depth);
+    return part ? [[name, part]] : [];
+  });
+  return parts.length ? Object.fromEntries(parts) : undefined;
+}
+
+/** @param {Model} model @param {Attribute} attribute @param {number} depth */
+function populateOne(model, attribute, depth) {
+  const within = (/** @type {string} */ uid) => {
+    const populate = populateOf(model, model.components[uid]?.attributes ?? {}, depth + 1);
+    return populate ? { populate } : true;
+  };
+  if (attribute.type === "relation" && attribute.target) {
+    return { fields: [titleField(model, attribute) ?? "documentId"] };
+  }
+  if (attribute.type === "media") return { fields: OF_FILES };
+  if (attribute.type === "component") return within(attribute.component ?? "");
+  if (attribute.type !== "dynamiczone") return null;
+  return { on: Object.fromEntries((attribute.components ?? []).map((uid) => [uid, within(uid)])) };
+}
+
+/**
+ * A value of an answer as a form holds it.
+ * @param {Model} model
+ * @param {Attribute} attribute
+ * @param {any} value
+ * @returns {any}
+ */
+export function readValue(model, attribute, value) {
+  if (isHidden(attribute)) return undefined;
+  if (isList(attribute)) return (value ?? []).map((/** @type {any} */ item) => readOne(model, attribute, item));
+  return isEmpty(value) ? null : readOne(model, attribute, value);
+}
+
+/** @param {Model} model @param {Attribute} attribute @param {any} item */
+function readOne(model, attribute, item) {
+  if (attribute.type === "relation") {
+    const title = titleField(model, attribute);
+    return { documentId: item.documentId, __title: String((title && item[title]) || item.documentId) };
+  }
+  if (attribute.type === "media") return fileOf(item);
+  const uid = item?.__component ?? attribute.component;
+  const within = uid && model.components[uid];
+  if (!within) return item;
+  const values = Object.entries(within.attributes).map(([name, inner]) => [name, readValue(model, inner, item[name])]);
+  const kind = item.__component ? { __component: item.__component } : {};
+  return { id: item.id, ...kind, ...Object.fromEntries(values) };
+}
+
+/** A file of the library, as a form holds it. @param {any} file */
+export function fileOf(file) {
+  const small = file.formats?.thumbnail?.url ?? file.url;
+  return {
+    documentId: file.documentId,
+    __title: file.name,
+    __alt: file.alternativeText ?? "",
+    __preview: String(file.mime).startsWith("image/") ? small : "",
+  };
+}
+
+/**
+ * A list of components that was read again, each with the key that it was shown under: their ids belong to places.
+ * @param {Attribute} attribute
+ * @param {any} shown
+ * @param {any} value
+ */
+export function keepKeys({ type }, shown, value) {
+  if (type !== "component" && type !== "dynamiczone") return value;
+  if (!Array.isArray(shown) || !Array.isArray(value) || shown.length !== value.length) return value;
+  return value.map((item, index) => ({ ...item, __temp_key__: shown[index].__temp_key__ ?? shown[index].id }));
+}
+
+/**
+ * A value as the API takes it. Of components that were there before, only what has changed is sent.
+ * @param {Model} model
+ * @param {Attribute} attribute
+ * @param {any} base  What it held before.
+ * @param {any} value
+ * @returns {any}
+ */
+export function sentValue(model, attribute, base, value) {
+  if (isList(attribute)) {
+    return (value ?? []).map((/** @type {any} */ item) => sentOne(model, attribute, base ?? [], item));
+  }
+  return isEmpty(value) ? null : sentOne(model, attribute, isEmpty(base) ? [] : [base], value);
+}
+
+/** @param {Model} model @param {Attribute} attribute @param {any[]} held @param {any} item */
+function sentOne(model, attribute, held, item) {
+  if (attribute.type === "relation" || attribute.type === "media") return item.documentId;
+  const uid = item?.__component ?? attribute.component;
+  const within = uid && model.components[uid];
+  if (!within) return item;
+  const before = held.find(({ id, __component }) => id === item.id && __component === item.__component);
+  const names = Object.keys(within.attributes).filter((name) => {
+    return before ? !same(before[name], item[name]) : !isEmpty(item[name]);
+  });
+  const values = names.map((name) => [name, sentValue(model, within.attributes[name], before?.[name], item[name])]);
+  const kind = item.__component ? { __component: item.__component } : {};
+  return { ...(before ? { id: item.id } : {}), ...kind, ...Object.fromEntries(values) };
+}
+
+let made = 0;
+
+/**
+ * A new component, with the defaults of its attributes.
+ * @param {Model} model
+ * @param {string} uid
+ * @param {boolean} inZone
+ */
+export function newComponent(model, uid, inZone) {
+  const attributes = model.components[uid]?.attributes ?? {};
+  const begun = (/** @type {Attribute} */ inner) => inner.default ?? (isList(inner) ? [] : null);
+  const values = Object.entries(attributes).map(([name, inner]) => [name, begun(inner)]);
+  return { __temp_key__: `new-${++made}`, ...(inZone ? { __component: uid } : {}), ...Object.fromEntries(values) };
+}
