@@ -1,5 +1,6 @@
 """`quire init`: the command."""
 
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from server.documents.layout import Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types
+from server.storage.git.repository import git_folder
 from server.tools.check.report import count
 from server.tools.check.survey import survey
 from server.tools.init.deployment import compose_file, workflow_file
@@ -194,3 +196,6 @@ def _report(folder: Path) -> None:
         if sizes:
             largest = max(sizes, key=lambda name: sizes[name])
             click.echo(f"Ask it:    curl 'http://localhost:1337/api/{largest}'")
+        if git_folder(folder) is None:
+            there = f"cd {shlex.quote(str(folder))} && " if option else ""
+            click.echo(f"Keep it:   {there}git init && git add -A && git commit -m Begin")

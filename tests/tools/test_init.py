@@ -108,6 +108,16 @@ def test_a_new_site_works(tmp_path: Path) -> None:
     assert "quire serve" in done.stdout
 
 
+def test_a_site_in_no_repository_is_told_to_begin_one(tmp_path: Path) -> None:
+    root = tmp_path / "my site"
+    told = re.search(r"^Keep it:   (.*)$", init(root).output, re.MULTILINE)
+    assert told is not None
+    settings = {"GIT_CONFIG_GLOBAL": os.devnull, "EMAIL": "ada@example.org"}
+    subprocess.run(told[1], shell=True, check=True, env={**os.environ, **settings}, capture_output=True)
+    assert "content-types/article.json" in git(root, "ls-files")
+    assert "Keep it" not in init(root / "inner").output
+
+
 def test_flags_say_what_a_terminal_would_ask(tmp_path: Path) -> None:
     init(tmp_path, "--name", 'Say: "hi"', "--locale", "fr", "--locale", "pt-BR", "--no-example")
     settings = read_settings(tmp_path)
