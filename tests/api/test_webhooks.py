@@ -247,6 +247,27 @@ def test_an_edit_reaches_the_receiver_as_it_is_served(server: Server, receiver: 
     ]
 
 
+@pytest.mark.parametrize(("status", "title"), [("published", None), ("draft, published", "Not for readers")])
+def test_drafts_are_told_to_receivers_that_ask_for_them(
+    tmp_path: Path, receiver: Receiver, status: str, title: str | None
+) -> None:
+    root = tmp_path / "site"
+    settings = SERVED["site.yaml"].replace("env:HOOK", f"env:HOOK, status: [{status}]")
+    write(root, {**collection("note", {"title": STRING}, drafts=True), "site.yaml": settings})
+    write(root, {"content/notes/a.json": '{"title": "Out"}'})
+    write(root, {"content/notes/a.draft.json": '{"title": "Not for readers"}'})
+    running = Server(root, receiver.url)
+    try:
+        running.until_it_delivers()
+        (root / "content/notes/a.json").unlink()
+        received = receiver.until(1)[0].data
+    finally:
+        stop(running.process)
+    assert received["event"] == "entry.unpublish"
+    assert received["entry"].get("title") == title
+    assert received["entry"]["documentId"] == "a"
+
+
 def test_nothing_is_lost_when_a_worker_is_killed_or_the_server_restarted(
     server: Server, receiver: Receiver
 ) -> None:

@@ -57,7 +57,7 @@ def record(root: Path, *names: str) -> None:
 def delivering(root: Path) -> Iterator[None]:
     """A block beside which what is queued is sent, and given up after one try."""
     stop, settings = threading.Event(), read_settings(root)
-    deliverer = Deliverer(root, lambda: settings, lambda event: b"{}", Pace(steps=(), timeout=2))
+    deliverer = Deliverer(root, lambda: settings, lambda event, drafts: b"{}", Pace(steps=(), timeout=2))
     thread = threading.Thread(target=deliverer.run, args=(stop,))
     thread.start()
     try:

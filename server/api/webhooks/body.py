@@ -20,14 +20,17 @@ from server.site.site import State
 _TOP = ("event", "createdAt", "model", "uid")  # of what an event says: the rest is in `quire`
 
 
-def body_of(state: State, event: Event) -> bytes:
-    """The body that tells of an event, with what it is about as that is in a state."""
+def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
+    """The body that tells of an event, with what it is about as that is in a state.
+
+    Without `drafts`, it has no draft.
+    """
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
     if event.is_media:
         body = {**{name: said[name] for name in _TOP[:2]}, "media": _media(state, event)}
     elif event.document_id:
-        body["entry"] = _entry(state, event)
+        body["entry"] = _entry(state, event, drafts)
     body["quire"] = {name: value for name, value in said.items() if name not in _TOP}
     return orjson.dumps(body)
 
@@ -45,10 +48,11 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
     return orjson.Fragment(render_files(View(snapshot, settings), Query(type_), [file])[0])
 
 
-def _entry(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
-    """The version of a document that an event is about, with everything populated; its ids where it is gone.
+def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
+    """The version of a document that an event is about, with everything populated.
 
-    One that would be larger than an answer may be is not populated.
+    Its ids alone where it is gone, or is a draft without `drafts_too`. One that would be larger than an
+    answer may be is not populated.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -63,7 +67,7 @@ def _entry(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
     )
     status = PUBLISHED if published else edited_status(type_)
     document = state.snapshot.get(type_, event.document_id, event.locale, status)
-    if document is None:
+    if document is None or not (published or drafts_too):
         return ids
     drafts = frozenset(t.uid for t in state.schema.content_types if t.draft_publish and status == DRAFT)
     for selection in (everything(state.schema, type_), ALL):

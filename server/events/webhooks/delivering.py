@@ -20,6 +20,7 @@ from pathlib import Path
 
 from server.config.model import Settings
 from server.config.webhooks import Webhook, resolved
+from server.documents.document import DRAFT
 from server.errors import BusyError, SetupError, StorageError
 from server.events.database import EventDatabase
 from server.events.model import Event
@@ -56,7 +57,7 @@ COMMIT_S = 2.0  # how long a delivery waits for the commit of a write, where eac
 GONE = 410  # the status of a receiver that wants to be told of nothing any more
 _JUMP_S = 1.0  # A clock that differs by more from what has passed was put to another time.
 
-Render = Callable[[Event], bytes]
+Render = Callable[[Event, bool], bytes]  # of an event, and whether drafts are told as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,7 @@ class Deliverer:
         """Note the bodies of deliveries, and try them; those that wait for a commit, a little later."""
         if not chosen:
             return
-        made = [(delivery, self._body(delivery, settings, at)) for delivery in chosen]
+        made = [(one, self._body(one, webhooks[one.webhook], settings, at)) for one in chosen]
         with self._writing() as connection:
             for delivery, body in made:
                 if body:
@@ -291,7 +292,7 @@ class Deliverer:
                 work = (one, body, settings.webhooks_allow)
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
-    def _body(self, delivery: Delivery, settings: Settings, at: float) -> bytes | None:
+    def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
         """What a delivery sends, as noted before or made now. None where it is to wait for a commit,
         and empty where it can't be made.
         """
@@ -301,7 +302,7 @@ class Deliverer:
         if _awaits_commit(delivery, event, settings, at):
             return None
         try:
-            return self._render(event)
+            return self._render(event, not webhook.status or DRAFT in webhook.status)
         except BusyError:
             raise
         except Exception:

@@ -31,7 +31,7 @@ UID = "api::article.article"
 FAST = Pace(steps=(0.05, 0.1, 0.15), timeout=1.0)
 
 
-def render(event: Event) -> bytes:
+def render(event: Event, drafts: bool) -> bytes:
     if event.document_id == "bad":
         raise ValueError("it is bad")
     return f'{{"event": "{event.kind}", "seq": {event.seq}, "id": "{event.document_id}"}}'.encode()
@@ -122,7 +122,7 @@ def test_an_event_is_sent_once_with_the_headers_of_both_conventions(site: Site, 
         until(lambda: site.states() == ["delivered"], 20)
         time.sleep(0.3)
     assert len(receiver.received) == 1
-    assert received.body == render(replace(update(), seq=1))
+    assert received.body == render(replace(update(), seq=1), True)
     assert received.headers["x-strapi-event"] == "entry.update"
     assert received.headers["content-type"] == "application/json"
     assert received.headers["authorization"] == "Bearer x"
