@@ -390,6 +390,49 @@ def test_relations_are_found_ordered_and_taken_away(form: Page, site: Studio) ->
     assert "tags: [islands, seaweed]" in path.with_name("goemon.draft.md").read_text()
 
 
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c63f8cfc0f01f0005000501ae2a3b3b0000000049454e44ae426082"
+)
+GIVE = """([field, how, bytes]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([new Uint8Array(bytes)], `${how}.png`, {type: "image/png"}));
+  const [name, made] = how === "paste"
+    ? ["paste", new ClipboardEvent("paste", {clipboardData: files, bubbles: true, cancelable: true})]
+    : ["drop", new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})];
+  document.querySelector(`#${field} .media`).dispatchEvent(made);
+}"""
+
+
+def test_media_are_chosen_uploaded_dropped_pasted_and_described(form: Page, site: Studio) -> None:
+    path = site.root / "content/articles/hand-made.draft.md"
+    path.write_text(ZONE)
+    until(lambda: listed(form, site, "hand-made"))
+    open_form(form, site, "article/hand-made")
+    cover = form.get_by_role("group", name="Cover", exact=True)
+    cover.get_by_role("button", name="Choose").click()
+    chosen = cover.get_by_role("group", name="Files to choose from").get_by_role("button").first
+    name = chosen.inner_text()
+    chosen.click()
+    cover.locator(".media-card").get_by_text(name).wait_for()
+    with form.expect_file_chooser() as opened:
+        cover.get_by_text("Upload").click()
+    opened.value.set_files({"name": "button.png", "mimeType": "image/png", "buffer": PNG})
+    cover.locator(".media-card").get_by_text("button.png").wait_for()
+    for how in ("drop", "paste"):
+        form.evaluate(GIVE, ["field-cover", how, list(PNG)])
+        cover.locator(".media-card").get_by_text(f"{how}.png").wait_for()
+    cover.get_by_label("Alternative text").fill("One pixel")
+    cover.get_by_label("Alternative text").press("Tab")
+    cover.get_by_text("Saved, for all places that show it").wait_for()
+    form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    [line] = lines_that_changed(ZONE, path.read_text())
+    assert re.fullmatch(r"cover: .*paste_\w+\.png", line)
+    [described] = (site.root / "content/uploads").glob("paste_*.png.yaml")
+    assert "One pixel" in described.read_text()
+
+
 ZONE = """---
 title: Hand made   # by hand
 slug: hand-made

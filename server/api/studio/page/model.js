@@ -22,6 +22,7 @@ import { ask } from "./api.js";
  * @property {string} [regex]
  * @property {string} [targetField]
  * @property {string} [mappedBy]
+ * @property {string[]} [allowedTypes]
  */
 
 /**

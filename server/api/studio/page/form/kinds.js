@@ -2,6 +2,7 @@
 
 import { Component, Components, Zone } from "./component-input.js";
 import { Choice, Email, Json, Line, Lines, Numeric, Secret, Source, Temporal, YesNo } from "./inputs.js";
+import { MediaInput } from "./media-input.js";
 import { Relation } from "./relation-input.js";
 import { Slug } from "./slug-input.js";
 import { isList } from "./shape.js";
@@ -39,6 +40,7 @@ const KINDS = {
   array: { input: Json, hint: "A list, as JSON" },
   json: { input: Json, hint: "JSON" },
   relation: { input: Relation },
+  media: { input: MediaInput, group: true },
   component: { input: Component, group: true },
   dynamiczone: { input: Zone, group: true },
 };

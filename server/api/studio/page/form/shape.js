@@ -93,6 +93,7 @@ export function fileOf(file) {
   const small = file.formats?.thumbnail?.url ?? file.url;
   return {
     documentId: file.documentId,
+    __id: file.id,
     __title: file.name,
     __alt: file.alternativeText ?? "",
     __preview: String(file.mime).startsWith("image/") ? small : "",

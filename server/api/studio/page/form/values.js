@@ -30,7 +30,7 @@ const HIDDEN = new Set(["password"]);
 export const isHidden = (attribute) => HIDDEN.has(attribute.type) || attribute.private === true;
 
 /** What a form adds to values, to show them: it counts for nothing where they are compared. */
-const OF_FORM = new Set(["__title", "__alt", "__preview", "__temp_key__"]);
+const OF_FORM = new Set(["__title", "__alt", "__preview", "__temp_key__", "__id"]);
 
 /**
  * Whether two values are the same. An empty text is as good as none; the order of keys does not count.

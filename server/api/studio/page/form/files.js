@@ -1,0 +1,49 @@
+/** The files of the site: finding, uploading and describing them. */
+
+import { ask } from "../api.js";
+import { fileOf } from "./shape.js";
+
+const FIELDS = ["name", "url", "alternativeText", "mime", "formats"];
+const MOST = 24; // files that are shown to choose from
+
+/** The server's root, from which the addresses of files begin. */
+const ROOT = new URL("../../../../", import.meta.url);
+
+/** Where a browser finds a file. @param {string} url */
+export const sourceOf = (url) => new URL(url.replace(/^\//, ""), ROOT).href;
+
+/**
+ * The latest files whose names have a text in them. Throws ApiError, and AbortError.
+ * @param {string} text
+ * @param {AbortSignal} signal
+ */
+export async function findFiles(text, signal) {
+  const filters = text.trim() ? { name: { $containsi: text.trim() } } : undefined;
+  const { body } = await ask("api/upload/files", {
+    query: { fields: FIELDS, filters, sort: "createdAt:desc", limit: MOST },
+    signal,
+  });
+  return body.map(fileOf);
+}
+
+/**
+ * Add files to the library; returns them as a form holds them. Throws ApiError.
+ * @param {File[]} files
+ */
+export async function uploadFiles(files) {
+  const form = new FormData();
+  for (const file of files) form.append("files", file);
+  const { body } = await ask("api/upload", { method: "POST", body: form });
+  return body.map(fileOf);
+}
+
+/**
+ * Say what a file shows, for those who do not see it. Throws ApiError.
+ * @param {number} id
+ * @param {string} alternativeText
+ */
+export async function describeFile(id, alternativeText) {
+  const form = new FormData();
+  form.append("fileInfo", JSON.stringify({ alternativeText }));
+  await ask("api/upload", { method: "POST", query: { id }, body: form });
+}

@@ -1,0 +1,166 @@
+/** The input of media: files of the library, which are chosen, uploaded, dropped or pasted; with what they show. */
+
+import { useStudio } from "../context.js";
+import { Icon } from "../icons.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { describeFile, findFiles, sourceOf, uploadFiles } from "./files.js";
+import { isList } from "./shape.js";
+import { Sortable } from "./sortable.js";
+
+const REST_MS = 150;
+/** @type {Record<string, string>} */
+const ACCEPTED = { images: "image/*", videos: "video/*", audios: "audio/*" };
+
+/**
+ * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string}} Media
+ */
+
+/** @param {import("./field.js").InputProps} props */
+export function MediaInput({ id, attribute, value, change, aria }) {
+  const { model } = useStudio();
+  const many = isList(attribute);
+  /** @type {Media[]} */
+  const files = many ? (value ?? []) : value ? [value] : [];
+  const [told, tell] = useState("");
+  const [over, setOver] = useState(false);
+  const [choosing, choose] = useState(false);
+  const latest = useRef(files);
+  latest.current = files;
+  const mayUpload = model.allows("upload", "upload");
+
+  const add = (/** @type {Media[]} */ added) => {
+    const fresh = added.filter(({ documentId }) => !latest.current.some((file) => file.documentId === documentId));
+    if (fresh.length) change(many ? [...latest.current, ...fresh] : fresh[fresh.length - 1]);
+  };
+  const upload = async (/** @type {FileList | undefined} */ list) => {
+    const chosen = [...(list ?? [])].slice(0, many ? undefined : 1);
+    if (!chosen.length || !mayUpload) return;
+    tell("Uploading…");
+    try {
+      add(await uploadFiles(chosen));
+      tell("Uploaded");
+    } catch (error) {
+      tell(/** @type {Error} */ (error).message);
+    }
+  };
+  const drop = (/** @type {DragEvent} */ event) => {
+    setOver(false);
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    upload(event.dataTransfer.files);
+  };
+  const drag = (/** @type {DragEvent} */ event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    setOver(true);
+  };
+  const paste = (/** @type {ClipboardEvent} */ event) => {
+    if (!event.clipboardData?.files.length) return;
+    event.preventDefault();
+    upload(event.clipboardData.files);
+  };
+  const described = (/** @type {Media} */ file, /** @type {string} */ text) => {
+    const made = { ...file, __alt: text };
+    change(many ? files.map((one) => (one.documentId === file.documentId ? made : one)) : made);
+  };
+  const set = (/** @type {Media[]} */ left) => change(many ? left : (left[0] ?? null));
+  const card = (/** @type {Media} */ file) => html`<${Card} id=${`${id}-${file.documentId}`} file=${file}
+    mayDescribe=${mayUpload} described=${described} />`;
+  return html`<div class=${`media ${over ? "is-over" : ""}`} ...${aria} onDrop=${drop} onDragOver=${drag}
+    onDragLeave=${() => setOver(false)} onPaste=${paste}>
+    <${Sortable} id=${id} items=${files} change=${set}
+      keyOf=${(/** @type {Media} */ file) => file.documentId} nameOf=${(/** @type {Media} */ file) => file.__title}>
+      ${card}
+    <//>
+    <div class="adds">
+      ${model.allows("upload", "find") && html`<button class="button add" type="button" aria-expanded=${choosing}
+        onClick=${() => choose(!choosing)}><${Icon} name="search" /> Choose</button>`}
+      ${mayUpload && html`<label class="button add">
+        <${Icon} name="up" /> Upload
+        <input class="unseen" type="file" multiple=${many} onChange=${(/** @type {Event} */ e) => {
+          const input = /** @type {HTMLInputElement} */ (e.target);
+          upload(input.files ?? undefined).then(() => (input.value = ""));
+        }} accept=${(attribute.allowedTypes ?? []).map((kind) => ACCEPTED[kind]).join(",") || undefined} />
+      </label>
+      <span class="hint media-hint">or drop or paste it here</span>`}
+      <span class="hint" role="status">${told}</span>
+    </div>
+    ${choosing && html`<${Library} id=${id} take=${(/** @type {Media} */ file) => {
+      add([file]);
+      if (!many) choose(false);
+    }} />`}
+  </div>`;
+}
+
+/**
+ * A file: its picture, its name, and what it shows.
+ * @param {{id: string, file: Media, mayDescribe: boolean, described: (file: Media, text: string) => void}} props
+ */
+function Card({ id, file, mayDescribe, described }) {
+  const [text, setText] = useState(file.__alt);
+  const [told, tell] = useState("");
+  const save = async () => {
+    if (text === file.__alt) return;
+    try {
+      await describeFile(file.__id, text);
+      described(file, text);
+      tell("Saved, for all places that show it");
+    } catch (error) {
+      tell(/** @type {Error} */ (error).message);
+    }
+  };
+  return html`<div class="media-card">
+    <${Picture} file=${file} />
+    <div class="media-words">
+      <span class="media-name">${file.__title}</span>
+      ${mayDescribe
+        ? html`<label class="hint" for=${`${id}-alt`}>Alternative text</label>
+            <input class="input" id=${`${id}-alt`} value=${text} onChange=${save}
+              onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
+            <span class="hint" role="status">${told}</span>`
+        : html`<span class="hint">${file.__alt}</span>`}
+    </div>
+  </div>`;
+}
+
+/** @param {{file: Media}} props */
+function Picture({ file }) {
+  const ending = file.__title.split(".").pop();
+  if (!file.__preview) return html`<span class="media-picture" aria-hidden="true">${ending}</span>`;
+  return html`<img class="media-picture" src=${sourceOf(file.__preview)} alt="" loading="lazy" />`;
+}
+
+/**
+ * The files of the site, to choose from.
+ * @param {{id: string, take: (file: Media) => void}} props
+ */
+function Library({ id, take }) {
+  const [text, setText] = useState("");
+  const [{ found, error }, set] = useState({ found: /** @type {Media[]} */ ([]), error: "" });
+  useEffect(() => {
+    const controller = new AbortController();
+    const look = () =>
+      findFiles(text, controller.signal).then(
+        (files) => set({ found: files, error: "" }),
+        (failed) => failed.name !== "AbortError" && set({ found: [], error: failed.message }),
+      );
+    const timer = setTimeout(look, text ? REST_MS : 0);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [text]);
+  return html`<div class="library" role="group" aria-label="Files to choose from">
+    <label class="unseen" for=${`${id}-find`}>Find files</label>
+    <input class="input" id=${`${id}-find`} type="search" placeholder="Find files" value=${text}
+      onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
+    <p class="field-error" role="alert">${error}</p>
+    <ul class="library-files">
+      ${found.map((file) => html`<li key=${file.documentId}>
+        <button class="library-file" type="button" onClick=${() => take(file)}>
+          <${Picture} file=${file} /><span class="media-name">${file.__title}</span>
+        </button>
+      </li>`)}
+    </ul>
+  </div>`;
+}
