@@ -86,7 +86,9 @@ def test_a_key_is_no_good_after_an_hour(api: Api) -> None:
     assert len(list((api.root / ".quire/studio").iterdir())) == 1  # What is too old is not kept.
 
 
-@pytest.mark.parametrize("where", [{"Host": "quire.example.org"}, {"Host": "127.0.0.1.example.org:1337"}])
+@pytest.mark.parametrize(
+    "where", [{"Host": name} for name in ("quire.example.org", "127.0.0.1.example.org:1337", "[::1", "[x]")]
+)
 def test_a_key_is_good_at_the_machine_alone(api: Api, where: dict[str, str]) -> None:
     answer = ask(api, "POST", SESSION, json={"key": make_key(api.root)}, headers=where)
     assert answer.status == 403
@@ -167,7 +169,7 @@ def test_where_the_browser_names_the_origin_alone_that_decides(api: Api) -> None
     assert status("GET", "/api/notes") == 200
     assert status("POST", "/api/notes") == 403
     assert status("POST", "/api/notes", Origin="http://localhost") == 201
-    for origin in ("http://localhost:3000", "https://evil.example", "null"):
+    for origin in ("http://localhost:3000", "https://evil.example", "null", "http://[", "localhost"):
         assert status("POST", "/api/notes", Origin=origin) == 403
         assert status("GET", "/api/notes", Origin=origin) == 403
 

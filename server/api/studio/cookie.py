@@ -53,7 +53,7 @@ def require_own_page(environ: Environ) -> None:
     if site is not None:
         own = site == "same-origin"
     elif origin is not None:
-        own = urlsplit(origin).netloc.lower() == host_of(environ)
+        own = origin.lower().partition("://")[1:] == ("://", host_of(environ))
     else:
         own = environ["REQUEST_METHOD"] in READING
     if not own or HEADER not in environ:
@@ -62,7 +62,10 @@ def require_own_page(environ: Environ) -> None:
 
 def is_at_machine(environ: Environ) -> bool:
     """Whether a request is made at the machine itself, under a name that no other machine can have."""
-    name = urlsplit(f"//{host_of(environ)}").hostname or ""
+    try:
+        name = urlsplit(f"//{host_of(environ)}").hostname or ""
+    except ValueError:  # It is no name at all.
+        return False
     return is_loopback(environ.get("REMOTE_ADDR", "")) and is_loopback(name)
 
 
