@@ -1,6 +1,7 @@
 /** The documents of a type, as a table. */
 
 import { addressTo } from "./addresses.js";
+import { BulkBar } from "./bulk.js";
 import { columnsOf, useChosen } from "./columns.js";
 import { useStudio } from "./context.js";
 import { useDocuments } from "./documents.js";
@@ -9,6 +10,7 @@ import { readState, writeState } from "./list-state.js";
 import { ListTools } from "./list-tools.js";
 import { Pages } from "./paging.js";
 import { Link, navigate } from "./router.js";
+import { useSelection } from "./selection.js";
 import { Empty, Failure } from "./states.js";
 import { Table } from "./table.js";
 import { counted } from "./text.js";
@@ -27,7 +29,7 @@ export function List({ type: name, params }) {
 
 /** @param {{type: import("./model.js").Type, params: URLSearchParams}} props */
 function Documents({ type, params }) {
-  const { model } = useStudio();
+  const { model, refresh } = useStudio();
   const asked = params.toString();
   const state = useMemo(() => readState(new URLSearchParams(asked)), [asked]);
   const columns = useMemo(() => columnsOf(model, type), [model, type]);
@@ -36,6 +38,9 @@ function Documents({ type, params }) {
   const { rows, total, pages, loading, error, again } = useDocuments(model, type, state, shown);
   const inLocale = /** @type {Record<string, string>} */ (state.locale ? { locale: state.locale } : {});
   const make = rightsOf(model, type, true).create && addressTo("create", { type: type.name }, inLocale);
+  const rights = rightsOf(model, type, false);
+  const selection = useSelection(rows, asked);
+  const selected = rows?.filter((row) => selection.ids.includes(row.document.documentId)) ?? [];
   const narrowed = Boolean(state.q || state.conditions.length || state.status);
 
   /**
@@ -46,6 +51,14 @@ function Documents({ type, params }) {
   const change = (changes, options) => {
     navigate(addressTo("list", { type: type.name }, writeState({ ...state, page: 1, ...changes })), options);
   };
+  /** @param {string} action */
+  const written = (action) => {
+    const emptied = action === "delete" && selected.length === rows?.length && state.page > 1;
+    selection.toggleAll(false);
+    refresh();
+    emptied ? change({ page: state.page - 1 }, { replace: true }) : again();
+  };
+  const selects = !type.single && (rights.publish || rights.remove);
   return html`<div class="page">
     <header class="page-head">
       <h1 tabindex="-1">${type.plural}</h1>
@@ -59,9 +72,12 @@ function Documents({ type, params }) {
             ${narrowed && html`<button class="button" type="button"
               onClick=${() => change({ q: "", conditions: [], status: "" })}>Show all</button>`}
           <//>`
-        : html`<${Table} ...${{ type, rows, columns: shown, state, change, loading }} />`}
+        : html`<${Table} ...${{ type, rows, columns: shown, state, change, loading }}
+            selection=${selects ? selection : undefined} />`}
     ${rows && !error && html`<${Pages} type=${type} params=${params} pages=${pages}>
       <span role="status">${counted(total)} ${total === 1 ? "document" : "documents"}</span>
     <//>`}
+    ${selects && html`<${BulkBar} ...${{ type, rights, done: written }} rows=${selected} locale=${state.locale}
+      clear=${() => selection.toggleAll(false)} />`}
   </div>`;
 }

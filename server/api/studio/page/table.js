@@ -13,13 +13,14 @@ import { html } from "./vendor/preact.js";
  * @typedef {import("./model.js").Type} Type
  * @typedef {import("./columns.js").Column} Column
  * @typedef {import("./list-state.js").ListState} ListState
+ * @typedef {import("./selection.js").Selection} Selection
  */
 
 /**
  * @param {{type: Type, rows?: import("./documents.js").Row[], columns: Column[], state: ListState,
- *   change: (changes: Partial<ListState>) => void, loading: boolean}} props
+ *   change: (changes: Partial<ListState>) => void, loading: boolean, selection?: Selection}} props
  */
-export function Table({ type, rows, columns, state, change, loading }) {
+export function Table({ type, rows, columns, state, change, loading, selection }) {
   const { model } = useStudio();
   const drafts = model.seesDrafts(type);
   const title = { name: "", label: type.title ? "Title" : "Document", type: "", sort: type.title ?? "documentId" };
@@ -27,18 +28,27 @@ export function Table({ type, rows, columns, state, change, loading }) {
     <table class="table">
       <thead>
         <tr>
+          ${selection && html`<${SelectAll} selection=${selection} count=${rows?.length ?? 0} />`}
           <${Head} column=${title} ...${{ type, state, change }} />
           ${drafts && html`<th scope="col">Status</th>`}
           ${columns.map((column) => html`<${Head} key=${column.name} ...${{ type, column, state, change }} />`)}
         </tr>
       </thead>
       <tbody>
-        ${rows?.map(
-          (row) => html`<${Row} ...${{ type, row, columns, drafts, state }} key=${row.document.documentId} />`,
-        )}
+        ${rows?.map((row) => html`<${Row} key=${row.document.documentId}
+          ...${{ type, row, columns, drafts, state, selection }} />`)}
       </tbody>
     </table>
   </div>`;
+}
+
+/** @param {{selection: Selection, count: number}} props */
+function SelectAll({ selection, count }) {
+  const all = count > 0 && selection.ids.length === count;
+  return html`<th scope="col" class="table-select">
+    <input type="checkbox" aria-label="Select all of this page" checked=${all}
+      indeterminate=${selection.ids.length > 0 && !all} onClick=${() => selection.toggleAll(!all)} />
+  </th>`;
 }
 
 /**
@@ -60,13 +70,19 @@ function Head({ type, column, state, change }) {
 }
 
 /**
- * @param {{type: Type, row: import("./documents.js").Row, columns: Column[], drafts: boolean, state: ListState}} props
+ * @param {{type: Type, row: import("./documents.js").Row, columns: Column[], drafts: boolean, state: ListState,
+ *   selection?: Selection}} props
  */
-function Row({ type, row: { document, status }, columns, drafts, state }) {
+function Row({ type, row: { document, status }, columns, drafts, state, selection }) {
   const title = titleOf(type, document);
   const id = document.documentId;
   const edit = addressTo("document", { type: type.name, id }, state.locale ? { locale: state.locale } : {});
-  return html`<tr>
+  const selected = selection?.ids.includes(id);
+  return html`<tr class=${selected ? "is-selected" : ""}>
+    ${selection && html`<td class="table-select">
+      <input type="checkbox" aria-label=${`Select ${title}`} checked=${selected}
+        onClick=${(/** @type {MouseEvent} */ event) => selection.toggle(id, event.shiftKey)} />
+    </td>`}
     <th scope="row" class="table-title">${edit ? html`<${Link} to=${edit}>${title}<//>` : title}</th>
     ${drafts && html`<td><${StatusMark} status=${status} /></td>`}
     ${columns.map((column) => html`<td key=${column.name} class="table-value">
