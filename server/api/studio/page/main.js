@@ -16,7 +16,9 @@
  */
 
 import { App } from "./app.js";
+import { chosenTheme, showTheme } from "./theme.js";
 import { html, render } from "./vendor/preact.js";
 
+showTheme(chosenTheme());
 const place = /** @type {HTMLElement} */ (document.getElementById("studio"));
 render(html`<${App} />`, place);

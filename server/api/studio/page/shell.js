@@ -4,6 +4,7 @@ import { addressTo, placeAt } from "./addresses.js";
 import { useStudio } from "./context.js";
 import { Icon } from "./icons.js";
 import { PAGES } from "./pages.js";
+import { Palette, usePalette } from "./palette.js";
 import { Link, usePlace } from "./router.js";
 import { Empty } from "./states.js";
 import { counted } from "./text.js";
@@ -13,6 +14,7 @@ export function Shell() {
   const { model } = useStudio();
   const place = usePlace();
   const [open, setOpen] = useState(false);
+  const [finding, setFinding] = usePalette();
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const path = place.parts.join("/");
   const found = placeAt(place.parts);
@@ -28,17 +30,19 @@ export function Shell() {
       </button>
       <span class="bar-name">${model.siteName}</span>
     </header>
-    <${Side} open=${open} current=${place.parts[0]} close=${() => setOpen(false)} />
+    <${Side} open=${open} current=${place.parts[0]} close=${() => setOpen(false)}
+      find=${() => setFinding(true)} />
     <main class="main" id="main" tabindex="-1" ref=${main}>
       ${found
         ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${path} />`
         : html`<${NoPage} />`}
     </main>
+    ${finding && html`<${Palette} close=${() => setFinding(false)} />`}
   </div>`;
 }
 
-/** @param {{open: boolean, current?: string, close: () => void}} props */
-function Side({ open, current, close }) {
+/** @param {{open: boolean, current?: string, close: () => void, find: () => void}} props */
+function Side({ open, current, close, find }) {
   const { model, overview, signOut } = useStudio();
   const many = model.listed.filter((type) => !type.single);
   const one = model.listed.filter((type) => type.single);
@@ -48,6 +52,11 @@ function Side({ open, current, close }) {
     <${Link} class="side-name" to=${addressTo("home")} aria-current=${current ? undefined : "page"}>
       ${model.siteName}
     <//>
+    <button class="side-find" type="button" onClick=${find} aria-keyshortcuts="Control+K">
+      <${Icon} name="search" />
+      <span class="side-text">Go to</span>
+      <kbd>Ctrl K</kbd>
+    </button>
     <nav class="side-types" aria-label="Content">
       ${many.length > 0 && html`<${Types} types=${many} label="Collections" ...${{ current, overview }} />`}
       ${one.length > 0 && html`<${Types} types=${one} label="Single pages" ...${{ current, overview }} />`}

@@ -1,0 +1,95 @@
+/** What the palette offers: content types, commands, and documents that a search finds. */
+
+import { addressTo } from "./addresses.js";
+import { ask } from "./api.js";
+import { rightsOf } from "./form/rights.js";
+import { navigate } from "./router.js";
+import { THEMES, chooseTheme, chosenTheme } from "./theme.js";
+import { useEffect, useState } from "./vendor/preact.js";
+
+const TYPING_MS = 150;
+const FOUND = 8;
+
+/**
+ * @typedef {{id: string, label: string, note: string, run: () => void}} Command
+ */
+
+/**
+ * The commands that are there for whoever is here, without documents.
+ * @param {import("./context.js").Studio} studio
+ * @returns {Command[]}
+ */
+export function commandsFor({ model, signOut }) {
+  const pages = model.listed.map((type) => ({
+    id: `list-${type.name}`,
+    label: type.plural,
+    note: type.single ? "Single page" : "List",
+    run: () => navigate(addressTo("list", { type: type.name })),
+  }));
+  const made = model.listed.filter((type) => rightsOf(model, type, true).create).map((type) => ({
+    id: `new-${type.name}`,
+    label: `New ${type.label.toLowerCase()}`,
+    note: "Create",
+    run: () => navigate(addressTo("create", { type: type.name })),
+  }));
+  const themes = THEMES.map((theme) => ({
+    id: `theme-${theme}`,
+    label: { system: "Theme of the system", light: "Light theme", dark: "Dark theme" }[theme] ?? theme,
+    note: theme === chosenTheme() ? "In use" : "Appearance",
+    run: () => chooseTheme(theme),
+  }));
+  const home = { id: "home", label: "Recently changed", note: "Page", run: () => navigate(addressTo("home")) };
+  return [home, ...pages, ...made, ...themes, { id: "sign-out", label: "Sign out", note: "Session", run: signOut }];
+}
+
+/**
+ * The documents that a text finds, as commands that lead to them. Those of the text before stay meanwhile.
+ * @param {import("./model.js").Model} model
+ * @param {string} text
+ * @returns {{found: Command[], error: string}}
+ */
+export function useFound(model, text) {
+  const [answer, set] = useState({ found: /** @type {Command[]} */ ([]), error: "" });
+  useEffect(() => {
+    if (!text) {
+      set({ found: [], error: "" });
+      return undefined;
+    }
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      find(model, text, controller.signal).then(
+        (found) => set({ found, error: "" }),
+        (error) => error.name !== "AbortError" && set({ found: [], error: error.message }),
+      );
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [model, text]);
+  return answer;
+}
+
+/**
+ * @param {import("./model.js").Model} model
+ * @param {string} q
+ * @param {AbortSignal} signal
+ * @returns {Promise<Command[]>}
+ */
+async function find(model, q, signal) {
+  const drafts = model.listed.some((type) => model.seesDrafts(type));
+  const query = { q, limit: FOUND, status: drafts ? "draft" : undefined };
+  const { data } = await ask("search", { query, signal });
+  return data.flatMap((/** @type {any} */ hit) => {
+    const type = model.typeNamed(hit.type);
+    if (!type) return [];
+    const locale = type.localized && hit.locale !== model.defaultLocale ? hit.locale : "";
+    const params = /** @type {Record<string, string>} */ (locale ? { locale } : {});
+    return [{
+      id: `document-${hit.type}-${hit.documentId}-${hit.locale}`,
+      label: hit.title || hit.documentId,
+      note: locale ? `${type.label}, ${locale}` : type.label,
+      run: () => navigate(addressTo("document", { type: type.name, id: hit.documentId }, params)),
+    }];
+  });
+}
