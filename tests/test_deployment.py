@@ -1,5 +1,6 @@
 """What docs/deployment.md shows to be copied: units for systemd, nginx in front, the script that syncs."""
 
+import json
 import re
 import shutil
 import signal
@@ -7,10 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
 from server.auth.accounts import Accounts
+from server.auth.owner import make_key
 from tests.git import commit_all, git
 from tests.servers import free_port, serving
 from tests.sites import STRING, collection, documents, write
@@ -86,6 +89,29 @@ def test_nginx_in_front_keeps_what_is_public_and_nothing_else(tmp_path: Path) ->
         for path in ("/api/auth/local", "/api/users/me", "/api/users", "/api/connect/github"):
             assert ask(f"{address}{path}")[2]["X-Cache"] is None, path
         assert ask(f"{address}/api/none")[2]["Cache-Control"] is None
+
+
+@needs_nginx
+def test_nginx_keeps_nothing_of_the_studio(tmp_path: Path) -> None:
+    root, folder, port = tmp_path / "site", tmp_path / "nginx", free_port()
+    write(root, FILES)
+    folder.mkdir()
+    config = PLAIN.replace("/var/cache/nginx/slackwater", str(folder / "cache"))
+    config = config.replace("127.0.0.1:1337", f"127.0.0.1:{port}")
+    page = {"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
+    with serving(root, port), run_nginx(config, folder) as address:
+        body = json.dumps({"key": make_key(root)}).encode()
+        session = Request(f"{address}/studio/-/session", body, page)
+        with urlopen(session, timeout=10) as answer:
+            editor = {**page, "Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+        draft, notes = f"{address}/api/notes/secret?status=draft", f"{address}/api/notes"
+        for _ in range(2):
+            status, shown, headers = ask(draft, **editor)
+            assert (status, b"not yet" in shown) == (200, True)
+            assert (headers["Cache-Control"], headers["X-Cache"]) == ("private, no-cache", "BYPASS")
+        assert ask(draft)[0] == 403
+        assert ask(notes)[2]["X-Cache"] == "MISS"
+        assert ask(notes, **editor)[2]["X-Cache"] == "BYPASS"
 
 
 @needs_nginx
