@@ -390,6 +390,53 @@ def test_relations_are_found_ordered_and_taken_away(form: Page, site: Studio) ->
     assert "tags: [islands, seaweed]" in path.with_name("goemon.draft.md").read_text()
 
 
+def test_what_others_change_appears_at_once(form: Page, site: Studio) -> None:
+    path = site.root / "content/plains/one.md"
+    open_form(form, site, "plain/one")
+    form.get_by_label("Title").fill("Mine")
+    path.write_text(SAMPLE.replace("one@example.org", "them@example.org"))
+    until(lambda: form.get_by_label("Email").input_value() == "them@example.org")
+    assert form.get_by_label("Title").input_value() == "Mine"
+    path.write_text(SAMPLE.replace('"One"', '"Theirs"'))
+    both = form.get_by_role("group", name="Title: changed by somebody else as well")
+    both.wait_for()
+    assert form.get_by_label("Email").input_value() == "one@example.org"
+    form.keyboard.press("Control+s")
+    told(form, "Somebody else has changed the same")
+    assert '"Theirs"' in path.read_text()
+    both.get_by_role("button", name="Keep mine").click()
+    form.keyboard.press("Control+s")
+    told(form, "Saved")
+    assert '"Mine"' in path.read_text()
+
+
+def test_locales_are_made_and_what_they_share_says_so(form: Page, site: Studio) -> None:
+    path = site.root / "content/articles/hand-made.draft.md"
+    path.write_text(ZONE)
+    until(lambda: listed(form, site, "hand-made"))
+    open_form(form, site, "article/hand-made")
+    form.get_by_label("Reading minutes").fill("4")
+    form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    form.get_by_role("link", name=re.compile("^French")).click()
+    form.wait_for_url("**/hand-made?locale=fr")
+    title = form.get_by_label("Title", exact=True)
+    until(lambda: title.input_value() == "")
+    minutes = form.get_by_label("Reading minutes")
+    assert minutes.input_value() == "4"
+    assert form.get_by_text("1 to 60 · Shared by all locales").is_visible()
+    title.fill("Fait main")
+    form.get_by_role("button", name="Make from title").click()
+    form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    french = path.with_name("hand-made.fr.draft.md")
+    assert "title: Fait main" in french.read_text()
+    assert "readingMinutes: 4" in french.read_text()
+    form.get_by_role("link", name="English").click()
+    until(lambda: title.input_value() == "Hand made")
+    assert not form.get_by_text("not yet").is_visible()
+
+
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c63f8cfc0f01f0005000501ae2a3b3b0000000049454e44ae426082"

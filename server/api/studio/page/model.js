@@ -23,6 +23,7 @@ import { ask } from "./api.js";
  * @property {string} [targetField]
  * @property {string} [mappedBy]
  * @property {string[]} [allowedTypes]
+ * @property {{i18n?: {localized?: boolean}}} [pluginOptions]
  */
 
 /**

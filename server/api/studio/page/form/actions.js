@@ -11,9 +11,10 @@ import { remove } from "./writing.js";
 
 /**
  * @param {{subject: import("./editing.js").Subject, editing: any, status?: any,
- *   rights: import("./rights.js").Rights, changed: string[]}} props
+ *   rights: import("./rights.js").Rights, changed: string[],
+ *   heard: boolean}} props
  */
-export function Actions({ subject, editing, status, rights, changed }) {
+export function Actions({ subject, editing, status, rights, changed, heard }) {
   const { id, drafts } = subject;
   const { state, send } = editing;
   const draftAlone = drafts && status !== "published";
@@ -22,6 +23,7 @@ export function Actions({ subject, editing, status, rights, changed }) {
       ${status && html`<${StatusMark} status=${status} />`}
       ${state.version && html`<time class="actions-time" datetime=${state.version.document.updatedAt}
         title=${timestamp(state.version.document.updatedAt)}>Changed ${ago(state.version.document.updatedAt)}</time>`}
+      ${!heard && html`<span class="actions-told is-wrong">No connection. What you type is kept here.</span>`}
       ${!rights.write && html`<span class="actions-time">Your role may not change this</span>`}
       <span class=${`actions-told ${state.told.wrong ? "is-wrong" : ""}`} role="status">
         ${state.told.text || (changed.length ? countOf(changed.length) : "")}

@@ -14,6 +14,7 @@ import { Theirs } from "./theirs.js";
  * @property {Record<string, any>} siblings  The values beside it.
  * @property {boolean} isNew
  * @property {boolean} [changed]
+ * @property {boolean} [shared]  Whether it has one value for all locales.
  * @property {Record<string, string>} errors
  * @property {{value: any}} [theirs]
  * @property {(name: string, value: any) => void} change
@@ -22,7 +23,7 @@ import { Theirs } from "./theirs.js";
 
 /** @param {Props} props */
 export function AttributeField({ name, path, attribute, value, siblings, isNew, changed, errors, theirs, ...rest }) {
-  const { change, choose } = rest;
+  const { change, choose, shared } = rest;
   const beside = attribute.targetField ? siblings[attribute.targetField] : undefined;
   const dotted = path.join(".");
   const other = theirs ? [theirs.value] : [undefined, true];
@@ -31,7 +32,7 @@ export function AttributeField({ name, path, attribute, value, siblings, isNew, 
     if (!kind) return null;
     const id = idOf(path);
     const error = errors[dotted] ?? "";
-    const hint = hintOf(attribute);
+    const hint = [hintOf(attribute), shared && "Shared by all locales"].filter(Boolean).join(" · ");
     const set = (/** @type {any} */ made) => change(name, made);
     const aria = ariaOf(id, hint, error, attribute.required);
     const nesting = kind.group ? { path, errors, field: AttributeField } : {};

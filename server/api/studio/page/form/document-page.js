@@ -12,6 +12,8 @@ import { useEditing } from "./editing.js";
 import { idOf } from "./field.js";
 import { KeptNotice, useKeeping } from "./keeping.js";
 import { kindOf } from "./kinds.js";
+import { Locales, isShared } from "./locales.js";
+import { useChanges } from "./live.js";
 import { statusOf } from "./reading.js";
 import { rightsOf } from "./rights.js";
 import { changedNames } from "./values.js";
@@ -44,7 +46,9 @@ function Document({ model, type, id, locale, from }) {
   const done = useCallback(
     (/** @type {string} */ made) => {
       refresh();
-      const address = addressTo("document", { type: type.name, id: made });
+      /** @type {Record<string, string>} */
+      const params = locale === model.defaultLocale ? {} : { locale };
+      const address = addressTo("document", { type: type.name, id: made }, params);
       if (made !== id) navigate(address, { replace: true, unguarded: true });
     },
     [refresh, type, id],
@@ -59,6 +63,7 @@ function Document({ model, type, id, locale, from }) {
   useEffect(() => {
     document.title = `${title} · ${model.siteName}`;
   }, [title]);
+  const heard = useChanges(state.version ? type.name : "", id, editing.hear);
   useGuard(changed.length > 0 && rights.write);
   useSaveKey(rights.write ? send : undefined);
   useFirstError(state);
@@ -75,10 +80,11 @@ function Document({ model, type, id, locale, from }) {
     <header class="page-head">
       <p class="document-type"><a href=${addressTo("list", { type: type.name })}>${type.plural}</a></p>
       <h1 tabindex="-1">${state.phase === "loading" ? type.label : title}</h1>
+      <${Locales} subject=${subject} state=${state} />
     </header>
     ${state.phase === "loading"
       ? html`<${Loading} />`
-      : html`<${Actions} ...${{ subject, editing, status, rights, changed }} />
+      : html`<${Actions} ...${{ subject, editing, status, rights, changed, heard }} />
           <${KeptNotice} keeping=${keeping} values=${state.values} />
           <${Fields} ...${{ type, id, editing, changed }} mayWrite=${rights.write} />`}
   </div>`;
@@ -86,13 +92,14 @@ function Document({ model, type, id, locale, from }) {
 
 /** @param {{type: import("../model.js").Type, id: string, editing: any, changed: string[], mayWrite: boolean}} props */
 function Fields({ type, id, editing, changed, mayWrite }) {
+  const { model } = useStudio();
   const { state, change, choose } = editing;
   const shown = Object.entries(type.attributes).filter(([, attribute]) => kindOf(attribute));
   return html`<form class="fields" novalidate onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}>
     <fieldset class="plain" disabled=${!mayWrite}>
       <legend class="unseen">Attributes</legend>
       ${shown.map(([name, attribute]) => html`<${AttributeField} key=${name} name=${name} path=${[name]}
-        attribute=${attribute}
+        shared=${isShared(type, attribute) && model.locales.length > 1} attribute=${attribute}
         value=${state.values[name]} siblings=${state.values} isNew=${!id} changed=${changed.includes(name)}
         errors=${state.errors} theirs=${name in state.theirs ? { value: state.theirs[name] } : undefined}
         change=${change} choose=${choose} />`)}

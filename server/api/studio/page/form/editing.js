@@ -2,10 +2,10 @@
 
 import { ApiError } from "../api.js";
 import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
-import { kindOf } from "./kinds.js";
+import { localeParam, localesOf, startOf, startOfLocale, valuesOf } from "./beginning.js";
 import { readDocument } from "./reading.js";
 import { faultsIn, faultsOf } from "./rules.js";
-import { keepKeys, readValue, sentValue } from "./shape.js";
+import { keepKeys, sentValue } from "./shape.js";
 import { changedNames, pick, rebase } from "./values.js";
 import { create, publish, write } from "./writing.js";
 
@@ -26,6 +26,7 @@ import { create, publish, write } from "./writing.js";
  * @property {"loading" | "ready" | "failed"} phase
  * @property {any} [failure]
  * @property {import("./reading.js").Version} [version]
+ * @property {string[]} others  The other locales that it has.
  * @property {Values} base
  * @property {Values} values
  * @property {Values} theirs  See `rebase`.
@@ -38,6 +39,7 @@ import { create, publish, write } from "./writing.js";
 /** @type {State} */
 const LOADING = {
   phase: "loading",
+  others: [],
   base: {},
   values: {},
   theirs: {},
@@ -68,8 +70,14 @@ export function useEditing(subject, done) {
       if (!id) return update({ phase: "ready", values: await startOf(subject) });
       const version = await readDocument(model, type, id, localeParam(subject));
       const values = valuesOf(model, type, version.document);
-      update({ ...LOADING, phase: "ready", version, base: values, values });
+      update({ ...LOADING, phase: "ready", others: localesOf(version.document), version, base: values, values });
     } catch (failure) {
+      if (type.localized && id && failure instanceof ApiError && failure.status === 404) {
+        return startOfLocale(subject).then(
+          (start) => update({ ...LOADING, phase: "ready", ...start }),
+          (missing) => update({ phase: "failed", failure: missing }),
+        );
+      }
       update({ phase: "failed", failure });
     }
   }, [subject]);
@@ -91,7 +99,8 @@ export function useEditing(subject, done) {
     (/** @type {boolean} */ publishes) => save({ subject, now, update, done }, publishes),
     [subject, done],
   );
-  return { state, update, load, change, choose, send };
+  const hear = useCallback(() => listen({ subject, now, update, done }), [subject, done]);
+  return { state, update, load, change, choose, send, hear };
 }
 
 /**
@@ -126,6 +135,20 @@ async function save(work, publishes) {
   }
 }
 
+/**
+ * Show what others have written: what was not touched here at once, what was beside what was typed.
+ * @param {Work} work
+ */
+async function listen(work) {
+  const { now } = work;
+  if (now.current.busy || now.current.phase !== "ready" || !now.current.version) return;
+  try {
+    await readAgain(work, now.current.base);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error; // It is gone, or the network is: saving says so.
+  }
+}
+
 /** @param {Work} work @param {boolean} publishes */
 async function saveNew({ subject, now, update }, publishes) {
   const { values } = now.current;
@@ -145,7 +168,7 @@ async function saveThere(work, publishes) {
   const { type, drafts } = subject;
   const before = now.current.base;
   const mine = changedNames(before, now.current.values);
-  if (!mine.length && !publishes) {
+  if (!mine.length && (!publishes || !now.current.version)) {
     update({ told: { text: "There is nothing to save" } });
     return "";
   }
@@ -201,7 +224,7 @@ export async function readAgain({ subject, now, update }, since) {
   const { values, theirs } = now.current;
   const fresh = valuesOf(model, type, version.document);
   for (const name of Object.keys(fresh)) fresh[name] = keepKeys(type.attributes[name], values[name], fresh[name]);
-  update({ version, ...rebase(since, values, fresh, theirs) });
+  update({ version, others: localesOf(version.document), ...rebase(since, values, fresh, theirs) });
 }
 
 /** @param {Work} work @param {import("./rules.js").Fault[]} faults @param {string} text */
@@ -227,9 +250,6 @@ function wordsOf(error) {
   return error.status === 0 ? `${error.message}. What you have typed is kept here.` : error.message;
 }
 
-/** @param {Subject} subject */
-export const localeParam = ({ type, locale }) => (type.localized ? { locale } : {});
-
 /**
  * What has changed, as the API takes it.
  * @param {Subject} subject
@@ -240,33 +260,4 @@ function changesOf({ model, type }, { base, values }) {
     return [name, sentValue(model, type.attributes[name], base[name], values[name])];
   });
   return Object.fromEntries(changes);
-}
-
-/**
- * The values that a form edits, of a document that was read.
- * @param {import("../model.js").Model} model
- * @param {import("../model.js").Type} type
- * @param {any} document
- * @returns {Values}
- */
-export function valuesOf(model, type, document) {
-  const shown = Object.entries(type.attributes).filter(([, attribute]) => kindOf(attribute));
-  return Object.fromEntries(shown.map(([name, attribute]) => [name, readValue(model, attribute, document[name])]));
-}
-
-/**
- * What a new document begins with: what another one has but its uid, or the defaults of the type.
- * @param {Subject} subject
- * @returns {Promise<Values>}
- */
-async function startOf(subject) {
-  const { model, type, from } = subject;
-  const source = from ? (await readDocument(model, type, from, localeParam(subject))).document : {};
-  const values = valuesOf(model, type, source);
-  for (const name of Object.keys(values)) {
-    const attribute = type.attributes[name];
-    if (!from) values[name] = attribute.default ?? values[name];
-    else if (attribute.type === "uid") values[name] = null;
-  }
-  return values;
 }

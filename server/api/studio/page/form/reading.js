@@ -28,7 +28,7 @@ export const pathOf = (type, id) => (type.single ? type.path : `${type.path}/${e
  */
 export async function readDocument(model, type, id, locale) {
   const path = pathOf(type, id);
-  const query = { ...locale, populate: populateOf(model, type.attributes) };
+  const query = { ...locale, populate: populated(model, type) };
   if (!model.seesDrafts(type)) {
     const { data, etag } = await ask(path, { query });
     return { document: data, etag, published: data };
@@ -41,6 +41,30 @@ export async function readDocument(model, type, id, locale) {
     }),
   ]);
   return { document: draft.data, etag: draft.etag, published: published.data };
+}
+
+/**
+ * Read a document in whatever locale it has, the default one first; null where there is none. Throws ApiError.
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Type} type
+ * @param {string} id
+ * @returns {Promise<any>}
+ */
+export async function readElsewhere(model, type, id) {
+  for (const { code } of [...model.locales].sort((a, b) => Number(b.isDefault) - Number(a.isDefault))) {
+    try {
+      return (await readDocument(model, type, id, { locale: code })).document;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    }
+  }
+  return null;
+}
+
+/** @param {import("../model.js").Model} model @param {import("../model.js").Type} type */
+function populated(model, type) {
+  const own = populateOf(model, type.attributes);
+  return type.localized ? { ...own, localizations: { fields: ["locale"] } } : own;
 }
 
 /**

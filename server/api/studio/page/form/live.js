@@ -1,0 +1,95 @@
+/** Hears of what others change, while a document is open: a stream of the server's log of events. */
+
+import { useEffect, useRef, useState } from "../vendor/preact.js";
+
+const ROOT = new URL("../../../../", import.meta.url);
+const AGAIN_MS = 2000; // until a stream that has ended is asked for again
+const REFUSED_MS = 60_000; // until one that was refused is
+
+/**
+ * Call a function when a document of a type has changed, whoever did it, and when changes may have been missed.
+ * Returns whether the server can be heard; a hidden tab does not listen, and asks again once it is shown.
+ * @param {string} type  The name of the content type, "" to hear nothing.
+ * @param {string} id
+ * @param {() => void} changed
+ */
+export function useChanges(type, id, changed) {
+  const [heard, setHeard] = useState(true);
+  const latest = useRef(changed);
+  latest.current = changed;
+  useEffect(() => {
+    if (!type || !id) return;
+    let stream = /** @type {AbortController | null} */ (null);
+    let missed = false;
+    const tell = (/** @type {any} */ event) => {
+      if (event === null || event.documentId === id || event.event === "site.update") latest.current();
+    };
+    const listen = async () => {
+      const mine = (stream = new AbortController());
+      while (!mine.signal.aborted) {
+        const ended = await follow(type, mine.signal, tell, () => {
+          setHeard(true);
+          if (missed) latest.current();
+        });
+        if (mine.signal.aborted) return;
+        missed = true;
+        setHeard(ended !== "lost");
+        await new Promise((done) => setTimeout(done, ended === "refused" ? REFUSED_MS : AGAIN_MS));
+      }
+    };
+    const shown = () => {
+      if (document.hidden) {
+        stream?.abort();
+        stream = null;
+        missed = true;
+      } else if (!stream) listen();
+    };
+    shown();
+    document.addEventListener("visibilitychange", shown);
+    return () => {
+      document.removeEventListener("visibilitychange", shown);
+      stream?.abort();
+    };
+  }, [type, id]);
+  return heard;
+}
+
+/**
+ * Read a stream until it ends; returns how it did. `tell` is called with each event, or with null where
+ * events are missing, and `begun` when the stream is open.
+ * @param {string} type
+ * @param {AbortSignal} signal
+ * @param {(event: any) => void} tell
+ * @param {() => void} begun
+ * @returns {Promise<"ended" | "refused" | "lost">}
+ */
+async function follow(type, signal, tell, begun) {
+  let open = false;
+  try {
+    const url = new URL(`events?types=${encodeURIComponent(type)}`, ROOT);
+    const headers = { Accept: "text/event-stream", "Quire-Studio": "1" };
+    const { ok, body } = await fetch(url, { headers, signal });
+    if (!ok || !body) return "refused";
+    open = true;
+    begun();
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = ""; ; ) {
+      const { value, done } = await reader.read();
+      if (done) return "ended";
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts) read(part, tell);
+    }
+  } catch {
+    return open && navigator.onLine ? "ended" : "lost";
+  }
+}
+
+/** @param {string} part  The lines of one event. @param {(event: any) => void} tell */
+function read(part, tell) {
+  const lines = part.split("\n");
+  const kind = lines.find((line) => line.startsWith("event: "))?.slice(7) ?? "";
+  const data = lines.find((line) => line.startsWith("data: "))?.slice(6);
+  if (kind === "restart") tell(null);
+  else if (data && /^(entry|site)\./.test(kind)) tell(JSON.parse(data));
+}

@@ -1,0 +1,33 @@
+/** The locales of a document: which there are, and the way to the others. */
+
+import { addressTo } from "../addresses.js";
+import { Link } from "../router.js";
+import { html } from "../vendor/preact.js";
+
+/**
+ * Whether an attribute of a type with locales has one value for all of them.
+ * @param {import("../model.js").Type} type
+ * @param {import("../model.js").Attribute} attribute
+ */
+export function isShared(type, attribute) {
+  const own = attribute.type === "uid" || attribute.type === "relation";
+  return type.localized && !own && attribute.pluginOptions?.i18n?.localized !== true;
+}
+
+/**
+ * @param {{subject: import("./editing.js").Subject, state: import("./editing.js").State}} props
+ */
+export function Locales({ subject: { model, type, id, locale }, state }) {
+  if (!type.localized || !id || model.locales.length < 2) return null;
+  const known = new Set([...state.others, ...(state.version ? [locale] : [])]);
+  return html`<nav class="locales" aria-label="Locales">
+    ${model.locales.map(({ code, name }) => {
+      /** @type {Record<string, string>} */
+      const params = code === model.defaultLocale ? {} : { locale: code };
+      return html`<${Link} class="locale" key=${code} to=${addressTo("document", { type: type.name, id }, params)}
+        aria-current=${code === locale ? "page" : undefined}>
+        ${name}${!known.has(code) && html`<span class="hint">${" "}· not yet</span>`}
+      <//>`;
+    })}
+  </nav>`;
+}
