@@ -1,7 +1,6 @@
 """The form of a document, with a browser: what it writes into the file, and what it does beside others."""
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.servers import stop
+from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user
 from tests.studio.conftest import Page, Studio
 from tests.waiting import until
@@ -480,6 +480,18 @@ def test_media_are_chosen_uploaded_dropped_pasted_and_described(form: Page, site
     assert "One pixel" in described.read_text()
 
 
+def test_of_a_list_of_relations_what_joins_and_leaves_is_sent(form: Page, site: Studio) -> None:
+    open_form(form, site, "article/what-slack-water-is")
+    before = form.locator("[id^=field-tags-move]").count()
+    form.get_by_role("combobox", name="Tags").fill("isl")
+    form.get_by_role("option", name="Islands").click()
+    with form.expect_request(lambda request: request.method == "PUT") as sent:
+        form.keyboard.press("Control+s")
+    told(form, "Saved as a draft")
+    assert sent.value.post_data_json == {"data": {"tags": {"connect": ["islands"], "disconnect": []}}}
+    assert form.locator("[id^=field-tags-move]").count() == before + 1
+
+
 ZONE = """---
 title: Hand made   # by hand
 slug: hand-made
@@ -535,20 +547,20 @@ def listed(page: Page, site: Studio, document_id: str) -> bool:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_the_form(
-    site: Studio,
-    entered: Any,
+    studio: Studio,
+    signed_in: Any,
     new_page: Callable[..., Page],
     scheme: str,
     check_access: Callable[[Page], None],
 ) -> None:
-    page = new_page(storage_state=entered, color_scheme=scheme)
-    open_form(page, site, "article/2025--goemon")
-    for width in (1280, 320):
-        page.set_viewport_size({"width": width, "height": 800})
+    page = new_page(storage_state=signed_in, color_scheme=scheme)
+    open_form(page, studio, "article/2025--goemon")
+    page.get_by_role("link", name=re.compile("^Articles [0-9]")).wait_for()
+    for name, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
         check_access(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if folder := os.environ.get("SCREENS"):
-            page.screenshot(path=Path(folder) / f"form-{scheme}-{width}.png", full_page=True)
+        picture(page, f"form-{scheme}{SHOWN[name]}")
 
 
 def test_a_form_of_60_fields_opens_at_once(form: Page, site: Studio) -> None:

@@ -121,10 +121,25 @@ export function keepKeys({ type }, shown, value) {
  * @returns {any}
  */
 export function sentValue(model, attribute, base, value) {
+  if (attribute.type === "relation" && isList(attribute) && base) return sentLinks(base, value ?? []);
   if (isList(attribute)) {
     return (value ?? []).map((/** @type {any} */ item) => sentOne(model, attribute, base ?? [], item));
   }
   return isEmpty(value) ? null : sentOne(model, attribute, isEmpty(base) ? [] : [base], value);
+}
+
+/**
+ * What joins a list of relations and what leaves it, so that targets stay that others add meanwhile, or that one may
+ * not see; in another order, the whole list.
+ * @param {any[]} base
+ * @param {any[]} value
+ */
+function sentLinks(base, value) {
+  const [before, after] = [base, value].map((list) => list.map(({ documentId }) => documentId));
+  const connect = after.filter((id) => !before.includes(id));
+  const disconnect = before.filter((id) => !after.includes(id));
+  const kept = before.filter((id) => after.includes(id));
+  return same([...kept, ...connect], after) ? { connect, disconnect } : after;
 }
 
 /** @param {Model} model @param {Attribute} attribute @param {any[]} held @param {any} item */
