@@ -129,3 +129,11 @@ def test_what_the_role_may_not_do_is_not_shown(own: Studio, new_page: Callable[.
     page.get_by_role("heading", level=1, name="Tags").wait_for()
     page.get_by_role("checkbox", name="Select Fog").click()
     page.get_by_role("button", name="Delete 1").wait_for()
+
+
+def test_a_site_that_answers_as_strapi_4_did_is_listed(own: Studio, new_page: Callable[..., Page]) -> None:
+    settings = own.root / "site.yaml"
+    settings.write_text(settings.read_text().replace("\napi:\n", "\napi:\n  format: v4\n"))
+    page = new_page()
+    opened(own, page, "tag?sort=name:asc")
+    assert titles(page)[:2] == ["Birds", "Field notes"]

@@ -1,6 +1,7 @@
 /** The server's public REST API, the same that everybody has (GET /openapi.json describes it). */
 
 const ROOT = new URL("../../../", import.meta.url);
+const OWN = { "Quire-Studio": "1", "Strapi-Response-Format": "v5" }; // whatever `api.format` of the site is
 
 /**
  * What is wrong, as the server says it, or with the connection (status 0).
@@ -62,7 +63,7 @@ export async function ask(path, { method = "GET", query, body, headers = {}, sig
   const response = await fetch(url, {
     method,
     signal,
-    headers: { "Quire-Studio": "1", ...(json ? { "Content-Type": "application/json" } : {}), ...headers },
+    headers: { ...OWN, ...(json ? { "Content-Type": "application/json" } : {}), ...headers },
     body: json ? JSON.stringify(body) : body,
   }).catch((error) => {
     if (error.name === "AbortError") throw error;
