@@ -54,6 +54,7 @@ LAZY = {
     "server.api.app": "Flask and the handlers take 150 ms and 10 MB; reads of content need neither.",
     "server.auth.directory": "SQLAlchemy takes 150 ms and 12 MB, until credentials or users are asked for.",
     "server.auth.database.postgres": "psycopg is installed only where accounts are to be in PostgreSQL.",
+    "server.events.engines.postgres": "psycopg, as above.",
     "server.tools.check.users": "It needs SQLAlchemy, but only where content can relate to users.",
     "server.storage.images.measure": "Pillow takes 15 ms and 3 MB, until there is a picture not seen before.",
     "server.api.limiting": "limits takes 20 ms, which only a site with `rate_limit` needs.",

@@ -27,6 +27,7 @@
         ├── PayloadTooLargeError 413
         ├── RateLimitError       429
         ├── StorageError         507  the disk or the permissions of a file refuse it
+        │   └── LogUnavailableError 503  the database with the log of events does not answer
         ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another process has been writing for too long, or too many ask for much
             ├── GitBusyError     503  a git command is changing the site's files
@@ -256,6 +257,14 @@ class StorageError(ApiError):
     """The files could not be written; what they held is still there."""
 
     status, name, default = 507, "InsufficientStorageError", "The files could not be written"
+
+
+class LogUnavailableError(StorageError):
+    """The log of events is in a database elsewhere, which does not answer."""
+
+    status, name = 503, "ServiceUnavailableError"
+    default = "The log of events can't be used; try again later"
+    retry_s = 5
 
 
 class UnavailableError(ApiError):

@@ -8,8 +8,10 @@ from argon2 import PasswordHasher
 from hypothesis import settings
 
 from server.auth import passwords
+from server.events.database import EventDatabase
 from server.site.site import Site
 from tests.ci import IN_CI
+from tests.postgres import Postgres, postgres
 from tests.sites import Api, Files, load
 
 # A busy machine is no failure.
@@ -47,6 +49,26 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 MakeSite = Callable[[Files], Site]
 MakeApi = Callable[[Files], Api]
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[Postgres]:
+    """A PostgreSQL server."""
+    with postgres() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where accounts and events are, as `site.yaml` says it: a test of these is done with each."""
+    if request.param == "sqlite":
+        return ""
+    running: Postgres = request.getfixturevalue("database")
+    running.empty()
+    log = EventDatabase(tmp_path, running.url)
+    log.bounds()  # makes the tables, for which a change of content would not wait on a busy machine
+    log.close()
+    return running.url
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.servers import children
@@ -37,6 +38,15 @@ class Postgres:
         """Run it, on a socket in its folder."""
         listen = f"-k {self.folder} -c listen_addresses="
         self.control("start", "-o", listen, "-l", str(self.folder / "log"), "-w")
+
+    def empty(self) -> None:
+        """Remove all tables, and end what connections others have left."""
+        others = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'quire' AND pid != %s"
+        )
+        with psycopg.connect(self.url) as connection:
+            connection.execute(others, (connection.info.backend_pid,))
+            connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 
     def start_again(self) -> None:
         """End all connections to it."""

@@ -78,6 +78,12 @@ def write(root: Path, files: Files) -> None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
+def with_accounts(files: Files, accounts: str) -> Files:
+    """Files of a site, whose accounts and events are somewhere, "" for beside them."""
+    settings = f"accounts: {accounts}\n" if accounts else ""
+    return {**files, "site.yaml": settings + files.get("site.yaml", "")}
+
+
 def load(root: Path, files: Files) -> Site:
     """The loaded site of some files."""
     write(root, files)

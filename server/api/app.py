@@ -54,7 +54,8 @@ def create_app(site: Site, accounts: "Accounts", database: EventDatabase | None 
     """The app of a loaded site, all of it loaded. `wsgi_app` is where requests come in."""
     identities = Identities(site.root, site.state.settings, accounts)
     past = PastStates(site)
-    app = _make(site, identities, past, database or EventDatabase(site.root))
+    database = database or EventDatabase(site.root, site.state.settings.accounts)
+    app = _make(site, identities, past, database)
     app.wsgi_app = Front(site, identities, partial(_handle, app), past)  # type: ignore[method-assign]
     return app
 

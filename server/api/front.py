@@ -80,6 +80,7 @@ COMMIT_HEADER = "Quire-Commit"
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
 OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its own, to a read of a file
 UPLOADING = "/api/upload"
+OF_EVENTS = "/events"  # how the paths begin that are about the log, which is where the accounts are
 OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
 OF_REPOSITORY = ("/history", "/branches")
 OF_ACCOUNTS = ("auth", "users", "users-permissions")  # below /api
@@ -176,7 +177,7 @@ class Front:
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
-        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or path.startswith(OF_USERS):
+        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or path.startswith((*OF_USERS, OF_EVENTS)):
             return True
         return state.schema.knows_users and content_at(path, state.schema) is not None
 

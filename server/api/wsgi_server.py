@@ -127,7 +127,8 @@ def serve(
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     began, log = time.perf_counter(), shared.log
-    site.report, recorder = report, Recorder(site.root, site.replaced)
+    site.report = report
+    recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
     if not past.held:
         site.observe(recorder)
         site.committer.on_commit = recorder.committed
@@ -198,7 +199,10 @@ def make_app(
     `key` is that of its sessions, and `past` its states at commits, where these are known.
     """
     identities = Identities(site.root, site.state.settings, key=key)
-    past, database = past or PastStates(site), database or EventDatabase(site.root)
+    past, database = (
+        past or PastStates(site),
+        database or EventDatabase(site.root, site.state.settings.accounts),
+    )
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, database))
     return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past)
 

@@ -100,7 +100,8 @@ class _Log:
         check_site(root)
         site = Site(root)
         site.load()
-        recorder = Recorder(site.root, site.replaced, served=False)
+        accounts = site.state.settings.accounts
+        recorder = Recorder(site.root, site.replaced, accounts=accounts, served=False)
         site.observe(recorder)
         site.record()
         bounds = recorder.database.bounds()

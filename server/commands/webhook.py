@@ -5,13 +5,11 @@ All of it works beside a running server, which is the one that delivers; `test` 
 
 import json
 import os
-import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
@@ -21,16 +19,10 @@ from server.config.webhooks import Webhook, resolved
 from server.documents.timestamps import from_seconds, now
 from server.errors import SetupError
 from server.events.database import EventDatabase
+from server.events.engines.engine import Connection
+from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
-from server.events.webhooks.deliveries import (
-    DELIVERED,
-    FAILED,
-    MOST_KEPT,
-    Delivery,
-    newest,
-    prepare,
-    standing,
-)
+from server.events.webhooks.deliveries import MOST_KEPT, Delivery, newest, standing
 from server.events.webhooks.posting import post
 from server.events.webhooks.queue import adopt, enable, replay_one, replay_since
 from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
@@ -39,27 +31,18 @@ from server.events.webhooks.signing import new_id
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
-T = TypeVar("T")
 TEST = "trigger-test"  # the event of Strapi's own button for it
 _PART = 1000  # events that are read at once
 
 
 @contextmanager
-def _log_of(root: Path) -> Iterator[EventDatabase]:
+def _log_of(root: Path, settings: Settings) -> Iterator[EventDatabase]:
     """The log of events of a site while a command uses it."""
-    database = EventDatabase(root)
+    database = EventDatabase(root, settings.accounts)
     try:
         yield database
     finally:
         database.close()
-
-
-def _read(database: EventDatabase, work: Callable[[sqlite3.Connection], T]) -> T:
-    def prepared(connection: sqlite3.Connection) -> T:
-        prepare(connection)
-        return work(connection)
-
-    return database.query(prepared)
 
 
 def _settings(root: Path) -> Settings:
@@ -89,9 +72,9 @@ def webhook() -> None:
 def list_webhooks(root: Path) -> None:
     """List the webhooks: how many deliveries wait, and what came of the last."""
     settings = _settings(root)
-    with _log_of(root) as database:
+    with _log_of(root, settings) as database:
         for one in settings.webhooks:
-            stands = _read(database, lambda c, name=one.name: standing(c, name))  # type: ignore[misc]
+            stands = database.query(lambda c, name=one.name: standing(c, name))  # type: ignore[misc]
             last, state = stands.last, f"{stands.waiting:,} waiting"
             if not one.enabled:
                 state = "off"
@@ -152,8 +135,8 @@ def log(root: Path, name: str | None, limit: int) -> None:
     """Show the last deliveries, the newest last: what was told, and what came of it."""
     settings = _settings(root)
     names = [_named(settings, name).name] if name else [one.name for one in settings.webhooks]
-    with _log_of(root) as database:
-        for one in _read(database, lambda c: newest(c, names, limit)):
+    with _log_of(root, settings) as database:
+        for one in database.query(lambda c: newest(c, names, limit)):
             show([_line(one)])
 
 
@@ -185,12 +168,11 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
     one = _named(settings, name)
     if not one.enabled:
         raise SetupError(name, None, "is switched off", "write enabled: true")
-    with _log_of(root) as database:
+    with _log_of(root, settings) as database:
         last = database.bounds().last
         events = _events(database, since) if since is not None else []
         with database.writing() as transaction:
             connection = transaction.connection
-            prepare(connection)
             adopt(connection, settings.webhooks, last)
             if webhook_id is not None:
                 _replay_one(connection, name, webhook_id)
@@ -207,7 +189,7 @@ def _events(database: EventDatabase, since: int) -> list[Event]:
     return found
 
 
-def _replay_one(connection: sqlite3.Connection, name: str, webhook_id: str) -> None:
+def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
     if replay_one(connection, name, webhook_id, time.time()) is None:
         fix = f"deliveries are kept for 7 days, {MOST_KEPT:,} at most: see quire webhook log {name}"
         raise SetupError(webhook_id, None, f"{name} has no such delivery", fix)
@@ -235,10 +217,10 @@ def secret(root: Path, name: str, wants_another: bool) -> None:
 @one_line_errors
 def enable_webhook(root: Path, name: str) -> None:
     """Tell a webhook again that answered 410, of what changes from now on."""
-    _named(_settings(root), name)
-    with _log_of(root) as database:
+    settings = _settings(root)
+    _named(settings, name)
+    with _log_of(root, settings) as database:
         last = database.bounds().last
         with database.writing() as transaction:
-            prepare(transaction.connection)
             was_disabled = enable(transaction.connection, name, last)
     click.echo(f"{name} is told of what changes from now on" if was_disabled else f"{name} was not disabled")

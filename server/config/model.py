@@ -264,7 +264,7 @@ class Settings:
         "",
         "accounts",
         "url",
-        "The accounts database; several machines can share one at `postgresql://…`.",
+        "The accounts database; at `postgresql://…`, several machines share it, and the log of events.",
         "SQLite in `.quire/accounts.db`",
     )
     search_index: bool = _setting(

@@ -43,7 +43,7 @@ from server.storage.store import Entry
 
 log = logging.getLogger("quire")
 
-WAIT_S = 2.0  # how long a change of content waits for the database, where the one before was recorded
+WAIT_S = 1.0  # how long a change of content waits for the database, where the one before was recorded
 _NO_WAIT_S = 0.02
 _ID_SIZE = 64
 _FORGET_EVERY = 500  # changes after which old events are looked for
@@ -55,15 +55,21 @@ After = Callable[[str], Entry | None]  # the entry of a file now
 class Recorder:
     """Records the events of the site at `root`. It is made before workers are forked, and is theirs together.
 
+    The log is where the `accounts` are, if that is PostgreSQL.
     `replaced` has the documents that changed before it was made, as they had been, by path. Where the site is
     not `served`, nothing is said of a broken file: a server shows the version that it held before.
     """
 
     def __init__(
-        self, root: Path, replaced: Mapping[str, Document] | None = None, *, served: bool = True
+        self,
+        root: Path,
+        replaced: Mapping[str, Document] | None = None,
+        *,
+        accounts: str = "",
+        served: bool = True,
     ) -> None:
         self._served = served
-        self.database = EventDatabase(root)
+        self.database = EventDatabase(root, accounts)
         self._replaced = dict(replaced or {})
         # In memory that all workers share: whether changes were not recorded, and the id of the log whose
         # versions were compared with the files.
@@ -77,7 +83,7 @@ class Recorder:
         """
         try:
             with self.database.writing(_NO_WAIT_S if self.missed else WAIT_S) as transaction:
-                log_id = transaction.value("id").encode().ljust(_ID_SIZE, b"\0")
+                log_id = transaction.bounds().id.encode().ljust(_ID_SIZE, b"\0")
                 compared = not self.missed and self._compared[:] == log_id
                 if not compared:
                     compared = self._compare(transaction, contents)

@@ -1,8 +1,10 @@
 """Has the recorder catch up in the background: once after the start, and after what it could not record."""
 
 import logging
+from contextlib import suppress
 from threading import Event
 
+from server.errors import StorageError
 from server.events.recorder import Recorder
 from server.site.background.thread import Background
 from server.site.site import Site
@@ -22,6 +24,8 @@ def _record(site: Site, recorder: Recorder, stop: Event) -> None:
     while True:
         try:
             if due or recorder.missed:
+                with suppress(StorageError):  # which the recorder meets again, and tells of
+                    recorder.database.bounds()  # A database elsewhere is waited for here, without the lock.
                 site.record()
             due = False
         except Exception:

@@ -1,6 +1,7 @@
 """GET /events: what has changed, to those who may see it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from server.documents.timestamps import now
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.recorder import Recorder
-from tests.conftest import MakeApi
-from tests.sites import STRING, Api, collection
+from tests.conftest import MakeApi, MakeSite
+from tests.sites import STRING, Api, collection, load, with_accounts
 
 FILES = {
     **collection(
@@ -26,10 +27,16 @@ FILES = {
 
 
 @pytest.fixture
+def make_site(tmp_path: Path, accounts: str) -> MakeSite:
+    """Makes sites with either kind of log."""
+    return lambda files: load(tmp_path, with_accounts(files, accounts))
+
+
+@pytest.fixture
 def api(make_api: MakeApi) -> Api:
     """A site whose changes are recorded."""
     made = make_api(FILES)
-    recorder = Recorder(made.root)
+    recorder = Recorder(made.root, accounts=made.site.state.settings.accounts)
     made.site.observe(recorder)
     made.site.record()
     return made
@@ -204,7 +211,7 @@ def test_to_look_for_events_costs_steps_also_where_there_are_none(api: Api) -> N
     (api.root / "site.yaml").write_text(api.read("site.yaml") + "api: {limits: {steps: 600}}\n")
     api.site.refresh()
     one = Event("entry.update", "api::dossier.dossier", "d", "en", "published", ("title",), at=now())
-    with EventDatabase(api.root).writing() as transaction:
+    with EventDatabase(api.root, api.site.state.settings.accounts).writing() as transaction:
         transaction.append([one] * 700)
     assert api.get("/events?since=0", "public").error["details"] == {"limit": "steps"}
     assert told(api, "since=500", "public") == []

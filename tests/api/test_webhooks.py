@@ -202,10 +202,8 @@ class Server:
 
     def until_it_delivers(self) -> None:
         """Wait until the webhook is known, so that it is told of what comes now."""
-        known = "SELECT count(*) FROM sqlite_master JOIN webhooks WHERE webhooks.name = 'all'"
+        known = "SELECT count(*) FROM webhooks WHERE name = 'all'"
         database = EventDatabase(self.root)
-        tables = "SELECT count(*) FROM sqlite_master WHERE name = 'webhooks'"
-        until(lambda: database.query(lambda c: c.execute(tables).fetchone()[0] > 0))
         until(lambda: database.query(lambda c: c.execute(known).fetchone()[0] > 0))
         database.close()
 

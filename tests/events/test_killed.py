@@ -16,11 +16,12 @@ from subprocess import DEVNULL
 
 import pytest
 
+from server.config.reader import read_settings
 from server.events.database import EventDatabase
 from server.events.recorder import Recorder
 from server.site.site import Site
 from tests.servers import free_port, serving, start, stop, wait, workers
-from tests.sites import collection, write
+from tests.sites import collection, with_accounts, write
 from tests.torture import LONG
 from tests.waiting import until
 
@@ -108,7 +109,7 @@ def check(root: Path, writers: list[Writer]) -> None:
     """Hold the log against what was answered, and what is there now."""
     site = Site(root)
     site.load()
-    recorder = Recorder(root)
+    recorder = Recorder(root, accounts=site.state.settings.accounts)
     site.observe(recorder)
     site.record()
     there = {entry.document.document_id for entry in site.basis()[3].values() if entry.document}
@@ -146,20 +147,22 @@ def _check_answers(writer: Writer, kinds: dict[str, list[str]]) -> None:
 
 def until_recording(root: Path) -> None:
     """Wait until a server has begun the log."""
-    until(lambda: (root / ".quire/events.db").exists())
+    database = EventDatabase(root, read_settings(root).accounts)
+    until(lambda: database.query(lambda c: c.execute("SELECT count(*) FROM notes").fetchone()[0]) > 0)
+    database.close()
 
 
 def schema_updates(root: Path) -> int:
     """How many changes of content types are in the log."""
-    database = EventDatabase(root)
+    database = EventDatabase(root, read_settings(root).accounts)
     events = database.read(0, 1_000_000)
     database.close()
     return sum(event.kind == "schema.update" for event in events)
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    write(tmp_path, FILES)
+def root(tmp_path: Path, accounts: str) -> Path:
+    write(tmp_path, with_accounts(FILES, accounts))
     return tmp_path
 
 

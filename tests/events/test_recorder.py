@@ -14,7 +14,7 @@ from server.events.recorder import Recorder
 from server.site.site import Site
 from tests.conftest import MakeApi, MakeSite
 from tests.git import commit_all, git
-from tests.sites import STRING, collection, component, relation
+from tests.sites import STRING, collection, component, load, relation, with_accounts
 
 NOTES = collection("note", {"title": "string", "secret": {**STRING, "private": True}}, drafts=True)
 TAGS = collection("tag", {"name": "string"})
@@ -28,9 +28,15 @@ FILES = {
 Said = tuple[str, str, str, tuple[str, ...] | None]
 
 
+@pytest.fixture
+def make_site(tmp_path: Path, accounts: str) -> MakeSite:
+    """Makes sites with either kind of log."""
+    return lambda files: load(tmp_path, with_accounts(files, accounts))
+
+
 def recorded(site: Site) -> EventDatabase:
     """The log of a site, which is recorded from now on."""
-    recorder = Recorder(site.root, site.replaced)
+    recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
     site.observe(recorder)
     site.record()
     return recorder.database
@@ -245,6 +251,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.parametrize("accounts", [""])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_log_that_is_gone_begins_anew(make_site: MakeSite, damage: Callable[[Path], Any]) -> None:
     site = make_site(FILES)
@@ -264,6 +271,7 @@ def test_a_log_that_is_gone_begins_anew(make_site: MakeSite, damage: Callable[[P
         assert after.first > before.last + 1  # so that nobody goes on from a number of the other log
 
 
+@pytest.mark.parametrize("accounts", [""])
 def test_a_change_that_can_not_be_recorded_is_recorded_later(make_site: MakeSite) -> None:
     site = make_site(FILES)
     database = recorded(site)
@@ -292,7 +300,7 @@ def test_a_write_through_the_api_says_who_made_it(make_api: MakeApi) -> None:
     commit_all(api.site.root)
     api.site.refresh()
     database = recorded(api.site)
-    recorder = Recorder(api.site.root)
+    recorder = Recorder(api.site.root, accounts=api.site.state.settings.accounts)
     api.site.committer.on_commit = recorder.committed
     made = api.post("/api/notes", {"title": "One"})
     head = git(api.site.root, "rev-parse", "HEAD").strip()
@@ -331,7 +339,7 @@ def test_a_server_with_content_types_that_others_have_changed_compares_later(mak
     behind.load()
     edit(ahead.root, dict(collection("note", {"title": "text"}, drafts=True)))
     ahead.refresh()
-    recorder = Recorder(behind.root)
+    recorder = Recorder(behind.root, accounts=behind.state.settings.accounts)
     behind.observe(recorder)
     behind.record()
     assert recorder.missed
@@ -345,16 +353,15 @@ def test_starts_leave_nothing_in_the_database(make_site: MakeSite) -> None:
     site = make_site(FILES)
     for _ in range(4):
         database = recorded(site)
-    assert {name for (name,) in database.query(lambda c: c.execute("SELECT name FROM log").fetchall())} == {
-        "id",
-        "begun",
+    assert {name for (name,) in database.query(lambda c: c.execute("SELECT name FROM notes").fetchall())} == {
+        "begun"
     }
 
 
 def test_what_differs_from_what_was_recorded_and_not_from_what_was_served(make_site: MakeSite) -> None:
     site = make_site(FILES)
     database = recorded(site)
-    late = Recorder(site.root)
+    late = Recorder(site.root, accounts=site.state.settings.accounts)
     edit(site.root, {"content/notes/one.json": '{"title": "Uno", "secret": "S"}'})
     site.observe(lambda *_: None)
     site.refresh()  # which nothing records

@@ -19,12 +19,17 @@ class SilentError(OperationalError, TimeoutError):
 
 
 class BoundedConnection(Connection[Any]):
-    """A connection of psycopg's, on which nothing is waited for longer than SILENT_S."""
+    """A connection of psycopg's, on which nothing is waited for longer than `silent_s`."""
+
+    silent_s = SILENT_S
+
+    def __del__(self, *_: Any) -> None:
+        """It is closed by the process that made it, and not by those that were forked from that."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
         """Do what `gen` does, which says what it waits for. Raises SilentError."""
         try:
-            return super().wait(_bounded(gen), *args, **options)
+            return super().wait(_bounded(gen, self.silent_s), *args, **options)
         except SilentError:
             self.close()
             raise
@@ -35,7 +40,7 @@ def connect(_dialect: Any, _record: Any, args: list[Any], options: dict[str, Any
     return BoundedConnection.connect(*args, **options)
 
 
-def _bounded(gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
     """What `gen` waits for and returns, with a SilentError in place of a wait that takes too long."""
     last = monotonic()
     try:
@@ -44,9 +49,9 @@ def _bounded(gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
             ready = yield wanted
             if ready != NOTHING:
                 last = monotonic()
-            elif monotonic() - last > SILENT_S:
+            elif monotonic() - last > silent_s:
                 gen.close()
-                raise SilentError(f"it has sent nothing for {SILENT_S:.0f} s")
+                raise SilentError(f"it has sent nothing for {silent_s:g} s")
             wanted = gen.send(ready)
     except StopIteration as end:
         return end.value

@@ -4,36 +4,23 @@ Every function takes the connection of a transaction. Times are in seconds since
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from server.events.engines.engine import Connection
+from server.events.engines.tables import (
+    BEHIND,
+    DONE,
+    FAILED,
+    OPEN,
+    TIMED,
+    WAITING,
+)
 from server.events.model import Event
 from server.events.webhooks.signing import new_id
 
 MOST_KEPT, KEPT_S = 1000, 7 * 86_400.0  # what is kept of a webhook's deliveries that are done
-# A delivery gathers events, stands behind another one of its document, waits to be tried, or is done.
-GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
-OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
-_TIMED = f"state IN ('{GATHERING}', '{WAITING}')"
-_DONE = f"state IN ('{DELIVERED}', '{FAILED}')"
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS webhooks (
-    name TEXT PRIMARY KEY, cursor INTEGER NOT NULL, settings TEXT NOT NULL, disabled REAL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS deliveries (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, webhook TEXT NOT NULL, id TEXT NOT NULL UNIQUE,
-    document TEXT NOT NULL, event TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    state TEXT NOT NULL, made REAL NOT NULL, due REAL NOT NULL, wait REAL NOT NULL,
-    tries INTEGER NOT NULL DEFAULT 0, step INTEGER NOT NULL DEFAULT 0, body BLOB, tried REAL,
-    status INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX IF NOT EXISTS deliveries_timed ON deliveries (webhook, due, number) WHERE {_TIMED};
-CREATE INDEX IF NOT EXISTS deliveries_open ON deliveries (webhook, document, number) WHERE {OPEN};
-CREATE INDEX IF NOT EXISTS deliveries_done ON deliveries (webhook, number) WHERE {_DONE};
-CREATE INDEX IF NOT EXISTS deliveries_tried ON deliveries (webhook, tried)
-"""
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -75,14 +62,8 @@ class Standing:
     last: Delivery | None
 
 
-def prepare(connection: sqlite3.Connection) -> None:
-    """Make the tables where they are missing, as in a log that was begun anew."""
-    for statement in _SCHEMA.split(";\n"):
-        connection.execute(statement)
-
-
 def put(
-    connection: sqlite3.Connection, name: str, document: str, event: Event, state: str, at: float, due: float
+    connection: Connection, name: str, document: str, event: Event, state: str, at: float, due: float
 ) -> None:
     """Add a delivery of an event."""
     row = (name, new_id(), document, packed(event), event.seq, event.seq, state, at, due, due - at)
@@ -93,27 +74,25 @@ def put(
     )
 
 
-def has_open(connection: sqlite3.Connection, name: str, document: str) -> bool:
+def has_open(connection: Connection, name: str, document: str) -> bool:
     """Whether a webhook has a delivery of a document that is not done."""
     statement = f"SELECT 1 FROM deliveries WHERE webhook = ? AND document = ? AND {OPEN} LIMIT 1"
     return connection.execute(statement, (name, document)).fetchone() is not None
 
 
-def next_due(
-    connection: sqlite3.Connection, name: str, at: float, most: int, busy: Iterable[int]
-) -> list[Delivery]:
+def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
     """The deliveries of a webhook to be tried at a time, at most so many, without those that are `busy`."""
     statement = (
-        f"{_SELECT} WHERE webhook = ? AND {_TIMED} AND due <= ? AND number NOT IN ({_listed(busy)})"
+        f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_listed(busy)})"
         " ORDER BY due, number LIMIT ?"
     )
     return [delivery_of(row) for row in connection.execute(statement, (name, at, most))]
 
 
-def first_due(connection: sqlite3.Connection, name: str, busy: Iterable[int]) -> float | None:
+def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
     """When the next delivery of a webhook is to be tried, of those that are not `busy`."""
     statement = (
-        f"SELECT due FROM deliveries WHERE webhook = ? AND {_TIMED} AND number NOT IN ({_listed(busy)})"
+        f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_listed(busy)})"
         " ORDER BY due LIMIT 1"
     )
     row = connection.execute(statement, (name,)).fetchone()
@@ -121,28 +100,28 @@ def first_due(connection: sqlite3.Connection, name: str, busy: Iterable[int]) ->
 
 
 def _listed(numbers: Iterable[int]) -> str:
-    return ",".join(map(str, numbers))
+    return ",".join(map(str, (0, *numbers)))  # an empty list is no SQL, and no delivery has the number 0
 
 
-def begin(connection: sqlite3.Connection, delivery: Delivery, body: bytes, at: float) -> None:
+def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
     """Note that a delivery is tried, and what it sends, so that every try sends the same."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
 
-def try_again(connection: sqlite3.Connection, delivery: Delivery, at: float, wait: float, step: int) -> None:
+def try_again(connection: Connection, delivery: Delivery, at: float, wait: float, step: int) -> None:
     """Let a delivery be tried again, so many seconds after a time."""
     statement = "UPDATE deliveries SET due = ?, wait = ?, step = ? WHERE number = ?"
     connection.execute(statement, (at + wait, wait, step, delivery.number))
 
 
-def note(connection: sqlite3.Connection, delivery: Delivery, status: int, error: str) -> None:
+def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
     """Note what came of a try."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
-def finish(connection: sqlite3.Connection, delivery: Delivery, state: str) -> None:
+def finish(connection: Connection, delivery: Delivery, state: str) -> None:
     """Let a delivery be done, and the next one of its document be tried."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
@@ -155,13 +134,13 @@ def finish(connection: sqlite3.Connection, delivery: Delivery, state: str) -> No
         connection.execute(statement, (WAITING, number, BEHIND))
 
 
-def give_up_all(connection: sqlite3.Connection, name: str, why: str) -> None:
+def give_up_all(connection: Connection, name: str, why: str) -> None:
     """Give up every delivery of a webhook that is not done."""
     statement = f"UPDATE deliveries SET state = ?, error = ?, body = NULL WHERE webhook = ? AND {OPEN}"
     connection.execute(statement, (FAILED, why, name))
 
 
-def oldest_open(connection: sqlite3.Connection, name: str, beyond: int) -> list[Delivery]:
+def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
     """The oldest deliveries of a webhook that are not done, as many as there are more than `beyond`."""
     count = standing(connection, name).waiting - beyond
     if count <= 0:
@@ -170,45 +149,45 @@ def oldest_open(connection: sqlite3.Connection, name: str, beyond: int) -> list[
     return [delivery_of(row) for row in connection.execute(statement, (name, count))]
 
 
-def shorten(connection: sqlite3.Connection, at: float) -> None:
+def shorten(connection: Connection, at: float) -> None:
     """Let no delivery wait longer than it was to, where the clock was put back."""
-    statement = f"UPDATE deliveries SET due = ? + wait WHERE {_TIMED} AND due > ? + wait"
+    statement = f"UPDATE deliveries SET due = ? + wait WHERE {TIMED} AND due > ? + wait"
     connection.execute(statement, (at, at))
 
 
-def forget(connection: sqlite3.Connection, at: float) -> None:
+def forget(connection: Connection, at: float) -> None:
     """Remove deliveries that are done and old, or of which there are too many."""
-    connection.execute(f"DELETE FROM deliveries WHERE {_DONE} AND made < ?", (at - KEPT_S,))
+    connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - KEPT_S,))
     newest = (
-        f"SELECT number FROM deliveries WHERE webhook = ? AND {_DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
+        f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
     )
     for (name,) in connection.execute("SELECT DISTINCT webhook FROM deliveries").fetchall():
         row = connection.execute(newest, (name, MOST_KEPT)).fetchone()
         if row:
-            statement = f"DELETE FROM deliveries WHERE webhook = ? AND {_DONE} AND number <= ?"
+            statement = f"DELETE FROM deliveries WHERE webhook = ? AND {DONE} AND number <= ?"
             connection.execute(statement, (name, row[0]))
 
 
-def newest(connection: sqlite3.Connection, names: Sequence[str], most: int) -> list[Delivery]:
+def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
     """The newest deliveries of some webhooks, in order."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]
 
 
-def of_events_after(connection: sqlite3.Connection, name: str, since: int) -> list[Delivery]:
+def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
     """The deliveries of a webhook that tell of events after one, in order."""
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 
 
-def by_id(connection: sqlite3.Connection, name: str, webhook_id: str) -> Delivery | None:
+def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None:
     """The delivery of a webhook with an id."""
     row = connection.execute(f"{_SELECT} WHERE webhook = ? AND id = ?", (name, webhook_id)).fetchone()
     return delivery_of(row) if row else None
 
 
-def standing(connection: sqlite3.Connection, name: str) -> Standing:
+def standing(connection: Connection, name: str) -> Standing:
     """How a webhook stands."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()

@@ -8,7 +8,6 @@ every try sends the same bytes under the same id, and a delivery that nobody kno
 import logging
 import os
 import queue
-import sqlite3
 import threading
 import time
 from collections import Counter
@@ -23,11 +22,11 @@ from server.config.webhooks import Webhook, resolved
 from server.documents.document import DRAFT
 from server.errors import BusyError, SetupError, StorageError
 from server.events.database import EventDatabase
+from server.events.engines.engine import Connection
+from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
 from server.events.webhooks.alone import alone
 from server.events.webhooks.deliveries import (
-    DELIVERED,
-    FAILED,
     Delivery,
     begin,
     finish,
@@ -35,7 +34,6 @@ from server.events.webhooks.deliveries import (
     forget,
     next_due,
     note,
-    prepare,
     shorten,
     try_again,
 )
@@ -85,7 +83,7 @@ class Deliverer:
     ) -> None:
         self._root, self._settings, self._render = root, settings, render
         self._pace = pace or Pace()
-        self._database = EventDatabase(root)
+        self._database = EventDatabase(root, settings().accounts)
         self._busy: dict[int, _Try] = {}  # by number of the delivery
         self._finished: queue.SimpleQueue[tuple[_Try, Outcome]] = queue.SimpleQueue()
         self._outcomes: list[tuple[_Try, Outcome]] = []  # not noted yet
@@ -150,6 +148,9 @@ class Deliverer:
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._seen and not self._outcomes:
             return
+        if not self._database.leads():  # Another machine delivers.
+            self._seen = ()
+            return
         seen = (settings, self._database.mark())
         if (
             seen == self._seen
@@ -182,9 +183,8 @@ class Deliverer:
                     self._tell(str(error), f"{error}; until then webhook {webhook.name} waits")
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[Connection]:
         with self._database.writing() as transaction:
-            prepare(transaction.connection)
             yield transaction.connection
 
     def _take(self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool) -> bool:
@@ -217,7 +217,7 @@ class Deliverer:
             self._note(connection)
         self._outcomes.clear()
 
-    def _note(self, connection: sqlite3.Connection) -> None:
+    def _note(self, connection: Connection) -> None:
         """Note what came of tries."""
         at = self._pace.clock()
         for done, outcome in self._outcomes:
@@ -346,7 +346,7 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: flo
     return uncommitted and 0 <= at - delivery.made < COMMIT_S
 
 
-def _last(connection: sqlite3.Connection) -> int:
+def _last(connection: Connection) -> int:
     """The number of the last event that the log ever had."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-    return row[0] if row else 0
+    number: int = connection.execute("SELECT last FROM log").fetchone()[0]
+    return number

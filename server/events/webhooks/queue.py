@@ -4,19 +4,15 @@ Up to which event a webhook has them in the queue is noted in the transaction th
 none is lost or there twice, whenever a process is killed. Every function takes the connection of one.
 """
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
 from server.config.webhooks import Webhook
+from server.events.engines.engine import Connection
+from server.events.engines.tables import BEHIND, FAILED, GATHERING, OPEN, WAITING
 from server.events.model import Event
 from server.events.webhooks.deliveries import (
-    BEHIND,
-    FAILED,
-    GATHERING,
-    OPEN,
-    WAITING,
     Delivery,
     by_id,
     finish,
@@ -35,7 +31,7 @@ MOST_WAITING = 10_000  # deliveries of one webhook; beyond, the oldest are given
 LONGEST_BURST = 10  # times `debounce`, after which a burst that does not end is told of
 
 
-def adopt(connection: sqlite3.Connection, webhooks: Iterable[Webhook], last: int) -> None:
+def adopt(connection: Connection, webhooks: Iterable[Webhook], last: int) -> None:
     """Note which webhooks there are now. One that is new begins after the event `last`; of one that is gone
     or switched off, nothing waits any more; one that was disabled is not, if its settings are other ones.
     """
@@ -56,24 +52,24 @@ def _digest(webhook: Webhook) -> str:
     return blake2b(repr((webhook, webhook.headers)).encode(), digest_size=16).hexdigest()
 
 
-def enable(connection: sqlite3.Connection, name: str, last: int) -> bool:
+def enable(connection: Connection, name: str, last: int) -> bool:
     """Tell a webhook that was disabled of what comes after the event `last`; whether it was."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
 
-def disable(connection: sqlite3.Connection, name: str, at: float, why: str) -> None:
+def disable(connection: Connection, name: str, at: float, why: str) -> None:
     """Tell a webhook of nothing more, and give up what waits."""
     connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
     give_up_all(connection, name, why)
 
 
-def cursors(connection: sqlite3.Connection) -> dict[str, int]:
+def cursors(connection: Connection) -> dict[str, int]:
     """Of each webhook that is told of events, up to which one they are in the queue."""
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
-def enqueue(connection: sqlite3.Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
+def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
     """Queue what a webhook is to be told of some events, the next ones in the log.
 
     Returns how many deliveries were given up because too many wait.
@@ -92,7 +88,7 @@ def enqueue(connection: sqlite3.Connection, webhook: Webhook, events: Sequence[E
     return len(surplus)
 
 
-def _add(connection: sqlite3.Connection, webhook: Webhook, event: Event, at: float) -> None:
+def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
     """Queue one event: as a part of a burst, or behind those of the same document that are not done."""
     if webhook.debounce:
         _gather(connection, webhook, event, at)
@@ -102,7 +98,7 @@ def _add(connection: sqlite3.Connection, webhook: Webhook, event: Event, at: flo
     put(connection, webhook.name, document, event, state, at, at)
 
 
-def _gather(connection: sqlite3.Connection, webhook: Webhook, event: Event, at: float) -> None:
+def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
     """Let an event be part of the burst that goes on, or begin another one."""
     pause = webhook.debounce.total_seconds()
     statement = "SELECT number, made, event FROM deliveries WHERE webhook = ? AND state = ?"
@@ -140,7 +136,7 @@ def together(burst: Event | None, event: Event) -> Event:
 
 
 def replay_since(
-    connection: sqlite3.Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
+    connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
     """Queue again what a webhook was told after an event, and, of the `events` after it, what it was not.
 
@@ -155,7 +151,7 @@ def replay_since(
     return len(again) + (min(1, len(missing)) if webhook.debounce else len(missing))
 
 
-def replay_one(connection: sqlite3.Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
+def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
     """Queue the delivery with an id again, unless it still waits; None where there is none."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
@@ -163,7 +159,7 @@ def replay_one(connection: sqlite3.Connection, name: str, webhook_id: str, at: f
     return delivery
 
 
-def _queue_again(connection: sqlite3.Connection, delivery: Delivery, at: float) -> bool:
+def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
     """Queue a delivery again, under the id that it has, unless it still waits; whether it did not."""
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False

@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,8 @@ from server.config.model import DEFAULTS
 from server.config.webhooks import Webhook
 from server.errors import SetupError
 from server.events.database import EventDatabase
+from server.events.engines.engine import Connection
+from server.events.engines.sqlite import Sqlite
 from server.events.model import Event
 from server.events.webhooks import deliveries, queue
 from server.events.webhooks.deliveries import Delivery, Standing
@@ -44,9 +45,10 @@ def update(document_id: str = "a", **said: str) -> Event:
 class Site:
     """A log of events and webhooks, and what delivers them, which a test starts and ends."""
 
-    def __init__(self, root: Path, *webhooks: Webhook) -> None:
-        self.root, self.log = root, EventDatabase(root)
-        self.settings = replace(DEFAULTS, webhooks=webhooks, webhooks_allow=("127.0.0.1",))
+    def __init__(self, root: Path, *webhooks: Webhook, accounts: str = "") -> None:
+        self.root, self.log = root, EventDatabase(root, accounts)
+        allowed = ("127.0.0.1",)
+        self.settings = replace(DEFAULTS, webhooks=webhooks, webhooks_allow=allowed, accounts=accounts)
 
     def record(self, *events: Event) -> None:
         with self.log.writing() as transaction:
@@ -66,12 +68,8 @@ class Site:
             thread.join(10)
             assert not thread.is_alive()
 
-    def query(self, work: Callable[[sqlite3.Connection], object]) -> object:
-        def prepared(connection: sqlite3.Connection) -> object:
-            deliveries.prepare(connection)
-            return work(connection)
-
-        return self.log.query(prepared)
+    def query(self, work: Callable[[Connection], object]) -> object:
+        return self.log.query(work)
 
     @property
     def names(self) -> set[str]:
@@ -92,7 +90,7 @@ class Site:
         assert isinstance(found, Standing)
         return found
 
-    def change(self, work: Callable[[sqlite3.Connection], object]) -> None:
+    def change(self, work: Callable[[Connection], object]) -> None:
         with self.log.writing() as transaction:
             work(transaction.connection)
 
@@ -104,8 +102,8 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def site(tmp_path: Path, receiver: Receiver) -> Site:
-    return Site(tmp_path, Webhook("build", receiver.url))
+def site(tmp_path: Path, receiver: Receiver, accounts: str) -> Site:
+    return Site(tmp_path, Webhook("build", receiver.url), accounts=accounts)
 
 
 def seqs(receiver: Receiver) -> list[int]:
@@ -300,6 +298,7 @@ def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver
         assert hanging.most_at_once <= AT_ONCE - 1
 
 
+@pytest.mark.parametrize("accounts", [""])
 def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -> None:
     webhook = Webhook("build", receiver.url, debounce=timedelta(seconds=1))
     site.settings = replace(site.settings, webhooks=(webhook,))
@@ -417,6 +416,7 @@ def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver:
         receiver.until(2, 20)
 
 
+@pytest.mark.parametrize("accounts", [""])
 def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
     site: Site, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -425,7 +425,9 @@ def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
         receiver.until(1)
         until(lambda: site.states() == ["delivered"], 20)
         # A database that may not grow is one on a full disk, as far as SQLite can tell.
-        connection = deliverer._database._connection()
+        engine = deliverer._database._engine
+        assert isinstance(engine, Sqlite)
+        connection = engine._connection()
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         site.change(lambda c: c.execute("CREATE TABLE IF NOT EXISTS filler (b)"))
         connection.execute(f"PRAGMA max_page_count={pages}")

@@ -1,0 +1,64 @@
+"""The tables of the log of events, in the words of SQLite; `engines.postgres` translates them.
+
+`log` is one row: its id, the last number of an event, and how often it was written. Versions, types and notes
+are of one clone of the site each, since it has files of its own.
+"""
+
+from collections.abc import Iterator
+
+from server.events.engines.engine import Connection
+
+LAST_TABLE = "deliveries"  # made after all others
+# A delivery gathers events, stands behind another one of its document, waits to be tried, or is done.
+GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
+OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
+TIMED = f"state IN ('{GATHERING}', '{WAITING}')"
+DONE = f"state IN ('{DELIVERED}', '{FAILED}')"
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS log (
+    one INTEGER PRIMARY KEY, id TEXT NOT NULL, last INTEGER NOT NULL, changes INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS notes (
+    clone TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (clone, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, uid TEXT NOT NULL,
+    document_id TEXT NOT NULL, locale TEXT NOT NULL, status TEXT NOT NULL, changed TEXT, actor TEXT NOT NULL,
+    source TEXT NOT NULL, commit_id TEXT NOT NULL, write_name TEXT NOT NULL, counts TEXT,
+    hidden INTEGER NOT NULL, paths TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS events_by_write ON events (write_name) WHERE write_name != '';
+CREATE TABLE IF NOT EXISTS versions (
+    clone TEXT NOT NULL, path TEXT NOT NULL, mark BLOB NOT NULL, uid TEXT NOT NULL,
+    document_id TEXT NOT NULL, locale TEXT NOT NULL, status TEXT NOT NULL, PRIMARY KEY (clone, path)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS versions_by_key ON versions (clone, document_id);
+CREATE TABLE IF NOT EXISTS types (
+    clone TEXT NOT NULL, uid TEXT NOT NULL, shape TEXT NOT NULL, PRIMARY KEY (clone, uid)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS webhooks (
+    name TEXT PRIMARY KEY, cursor INTEGER NOT NULL, settings TEXT NOT NULL, disabled REAL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS deliveries (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, webhook TEXT NOT NULL, id TEXT NOT NULL UNIQUE,
+    document TEXT NOT NULL, event TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    state TEXT NOT NULL, made REAL NOT NULL, due REAL NOT NULL, wait REAL NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0, step INTEGER NOT NULL DEFAULT 0, body BLOB, tried REAL,
+    status INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS deliveries_timed ON deliveries (webhook, due, number) WHERE {TIMED};
+CREATE INDEX IF NOT EXISTS deliveries_open ON deliveries (webhook, document, number) WHERE {OPEN};
+CREATE INDEX IF NOT EXISTS deliveries_done ON deliveries (webhook, number) WHERE {DONE};
+CREATE INDEX IF NOT EXISTS deliveries_tried ON deliveries (webhook, tried)
+"""
+
+
+def statements() -> Iterator[str]:
+    """What makes the tables that are missing, statement by statement."""
+    return (statement.strip() for statement in _SCHEMA.split(";\n"))
+
+
+def begin_log(connection: Connection, log_id: str, last: int) -> None:
+    """Note the id of a log, and which number its events follow, unless that is noted."""
+    statement = "INSERT INTO log (one, id, last, changes) VALUES (1, ?, ?, 0) ON CONFLICT (one) DO NOTHING"
+    connection.execute(statement, (log_id, last))
