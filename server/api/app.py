@@ -6,7 +6,6 @@ that it needs at the first request that is for a handler.
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flask import Flask, Response
@@ -37,7 +36,6 @@ from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.events import blueprint as events
 from server.api.routes.history import blueprint as history
 from server.api.serving.bodies import MAX_BODY
-from server.api.serving.file_part import FilePart
 from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES
 from server.events.database import EventDatabase
@@ -71,7 +69,6 @@ def _make(site: Site, identities: Identities, past: PastStates, database: EventD
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
-    app.config["USE_X_SENDFILE"] = True  # A file is sent from disk, by the server.
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
     branched = BranchRequests(site, identities, past)
     app.before_request(branched.open)
@@ -117,10 +114,6 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
     status, headers = response.status_code, response.headers
-    if "X-Sendfile" in headers:
-        part = FilePart.of(Path(headers["X-Sendfile"]), headers.get("Content-Range"))
-        kept = without(headers.items(), "Cache-Control", "X-Sendfile")
-        return Answer(part if status in (200, 206) else (), status, "", "", control, vary, kept)
     if response.direct_passthrough or response.is_streamed:
         body, _, sent = response.get_wsgi_response(environ)
         return Answer(body, status, "", "", control, vary, without(sent, "Cache-Control", "Vary"))

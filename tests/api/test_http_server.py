@@ -138,12 +138,12 @@ def test_slow_clients_do_not_keep_others_waiting(server: Server, sent: bytes) ->
 
 def test_a_large_file_is_not_in_memory_for_those_who_read_slowly(server: Server) -> None:
     assert server.ask("GET", "/api/notes")[0] == 200
-    before = server.memory
     with ExitStack() as stack:
         clients = [stack.enter_context(server.connect(head("GET", "/uploads/large.bin"))) for _ in range(10)]
         assert all(client.recv(12) == b"HTTP/1.1 200" for client in clients)
         time.sleep(0.5)
-        assert server.memory - before < 30_000_000
+        assert server.memory < 4 * LARGE
+        assert len(receive(clients[0])) > LARGE  # who reads on gets the rest
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,6 @@ def test_a_large_upload_is_not_in_memory(server: Server) -> None:
 def test_files_are_sent_in_whole_in_part_and_not_again(server: Server) -> None:
     status, body, headers = server.ask("GET", "/uploads/digits.txt")
     assert (status, body, headers["Content-Length"]) == (200, b"0123456789", "10")
-    assert headers["X-Sendfile"] is None
     status, body, part = server.ask("GET", "/uploads/digits.txt", Range="bytes=2-4")
     assert (status, body, part["Content-Range"], part["Content-Length"]) == (206, b"234", "bytes 2-4/10", "3")
     assert server.ask("GET", "/uploads/digits.txt", Range="bytes=20-")[0] == 416

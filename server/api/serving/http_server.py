@@ -4,8 +4,8 @@ A read of content is answered in place, by the thread that granian calls with it
 since threads of Python that compute at once only get in each other's way. What may have to wait is answered
 by a thread of a pool: a read that has turned out costly, and all that is no read of content. What may have to
 wait for a database of accounts that is elsewhere has a pool of its own. A body is received first, on an event
-loop, so that no client, however slowly it sends, holds a thread. granian sends the answer, from memory or
-from a file, as slowly as the client takes it.
+loop, so that no client, however slowly it sends, holds a thread. granian sends the answer as slowly as the
+client takes it; of a large file, it is given no more than that.
 
 granian's own servers run a coroutine for each request, which costs as much again as to answer a read that
 is kept. So this module, and no other, uses what they are made of (docs/architecture.md).
@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from io import BytesIO
@@ -32,9 +32,9 @@ from granian.http import HTTP1Settings, HTTP2Settings
 
 from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, REFUSED, STREAMS
 from server.api.front import Front
-from server.api.response import Environ
+from server.api.response import Environ, Header
 from server.api.serving.bodies import SMALL, Receiver
-from server.api.serving.file_part import FilePart
+from server.api.serving.sending import LARGE, send_body
 from server.api.serving.stream_client import StreamClient, begin
 from server.errors import ApiError, BadRequestError, ClientGone, Postponed, UnauthorizedError
 from server.events.hub import Hub
@@ -204,11 +204,12 @@ class HttpServer:
             status, headers = int(begun[0][:3]), begun[1]
             if self._retiring:
                 headers = [*headers, ("connection", "close")]
-            if isinstance(body, FilePart) and body.start < body.end:
-                protocol.response_file_range(status, headers, str(body.path), body.start, body.end)
-            elif isinstance(body, Stream):
+            if isinstance(body, Stream):
                 client = StreamClient(protocol, status, headers, environ[CLIENT])
                 self._loop.call_soon_threadsafe(begin, self._hub, body, client, protocol)
+            elif not isinstance(body, list | tuple) and (length := _length(headers)) > LARGE:
+                client = StreamClient(protocol, status, headers, environ[CLIENT])
+                self._loop.call_soon_threadsafe(self._begin, send_body(body, length, client))
             else:
                 protocol.response_bytes(status, headers, b"".join(body))
         except Postponed:
@@ -288,6 +289,11 @@ def _refusal(scope: Any, environ: Environ) -> ApiError | None:
     if not host and "HTTP_HOST" not in environ and scope.http_version == "1.1":
         return BadRequestError("A request must have a Host header")
     return None
+
+
+def _length(headers: Iterable[Header]) -> int:
+    """How long a body is, as the headers say; 0 where they do not."""
+    return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)
 
 
 def _has_body(environ: Environ) -> bool:
