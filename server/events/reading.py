@@ -12,6 +12,7 @@ from server.events.visible import visible
 from server.schema.model import UPLOAD, Schema
 from server.schema.spelling import suggestion
 
+LARGEST = 2**53  # of a number that every client can read
 LIMIT, MOST = 100, 1000  # events in an answer: where nothing is said, and at most
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit")
@@ -79,7 +80,7 @@ def _among(parameters: Mapping[str, Any], name: str, known: Any) -> frozenset[st
     return words
 
 
-def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = 2**53) -> int:
+def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = LARGEST) -> int:
     """A whole number that a request says. Raises ValidationError."""
     text = parameters.get(name, "")
     if text == "":

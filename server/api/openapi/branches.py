@@ -32,7 +32,7 @@ _NEW: JsonSchema = {
     "additionalProperties": False,
 }
 _SIDE: JsonSchema = {"enum": ["ours", "theirs"]}
-_VALUE: JsonSchema = {"type": "object", "properties": {"value": {}}, "required": ["value"]}
+_VALUE = closed({"value": {}})
 _OF_DOCUMENT: JsonSchema = {"type": "object", "additionalProperties": {"anyOf": [_SIDE, _VALUE]}}
 _RESOLVE: JsonSchema = {
     "type": "object",

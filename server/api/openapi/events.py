@@ -8,7 +8,7 @@ from server.api.openapi.values import JsonSchema
 from server.auth.permissions import Actor, may_find
 from server.errors import ForbiddenError
 from server.events.model import KINDS, SOURCES
-from server.events.reading import LIMIT, MOST, STATUSES, subjects_of
+from server.events.reading import LARGEST, LIMIT, MOST, STATUSES, subjects_of
 from server.schema.model import UPLOAD, Schema
 
 EVENTS = "Events"
@@ -85,7 +85,11 @@ def _is_open(public: Actor, schema: Schema) -> bool:
 
 def _parameters(subjects: list[str]) -> list[JsonSchema]:
     return [
-        _query("since", {**_NUMBER, "minimum": 0}, "Events after this one; without it, all that are kept."),
+        _query(
+            "since",
+            {**_NUMBER, "minimum": 0, "maximum": LARGEST},
+            "Events after this one; without it, all that are kept.",
+        ),
         _query("limit", {**_NUMBER, "minimum": 1, "maximum": MOST}, f"The most events; {LIMIT} without it."),
         _words("types", subjects),
         _words("events", list(KINDS)),
