@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from server.config.model import Settings
+from server.config.model import FILE, Settings
 from server.config.reader import read_settings
 from server.config.webhooks import Webhook, resolved
 from server.documents.timestamps import from_seconds, now
@@ -72,6 +72,9 @@ def webhook() -> None:
 def list_webhooks(root: Path) -> None:
     """List the webhooks: how many deliveries wait, and what came of the last."""
     settings = _settings(root)
+    if not settings.webhooks:
+        click.echo(f"{FILE} has no webhooks.")
+        return
     with _log_of(root, settings) as database:
         for one in settings.webhooks:
             stands = database.query(lambda c, name=one.name: standing(c, name))  # type: ignore[misc]

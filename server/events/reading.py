@@ -1,6 +1,6 @@
 """Reads the log for somebody: what they ask for, of what they may see."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ LARGEST = 2**53  # of a number that every client can read
 LIMIT, MOST = 100, 1000  # events in an answer: where nothing is said, and at most
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit")
+_NAMES = (*KINDS, *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS))  # that `events` can name
+_LONGEST = 100  # characters of a word that an error repeats
 _PART = 500  # events that are read at once
 MOST_READ = 20_000  # events that one answer looks at
 
@@ -58,11 +60,10 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
     """The events that a request asks for, of some subjects. Raises ValidationError for what can't be."""
     for name in parameters:
         if name not in PARAMETERS:
-            raise ValidationError(f'There is no parameter "{name}"{suggestion(name, PARAMETERS)}')
-    kinds = (*KINDS, *{f"{kind.partition('.')[0]}.*" for kind in KINDS})
+            raise _unknown(f'There is no parameter "{name[:_LONGEST]}"', name, PARAMETERS)
     return Selection(
         _among(parameters, "types", subjects),
-        _among(parameters, "events", kinds),
+        _among(parameters, "events", _NAMES),
         _among(parameters, "locales", None),
         _among(parameters, "status", STATUSES),
     )
@@ -76,8 +77,13 @@ def _among(parameters: Mapping[str, Any], name: str, known: Any) -> frozenset[st
     words = frozenset(word.strip() for text in texts for word in text.split(",") if word.strip())
     for word in sorted(words):
         if known is not None and word not in known:
-            raise ValidationError(f'"{name}" names "{word}", which there is not{suggestion(word, known)}')
+            raise _unknown(f'"{name}" names "{word[:_LONGEST]}", which there is not', word, known)
     return words
+
+
+def _unknown(message: str, word: str, known: Iterable[str]) -> ValidationError:
+    hint = suggestion(word[:_LONGEST], known)
+    return ValidationError(f"{message}: {hint}" if hint else message)
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = LARGEST) -> int:

@@ -159,3 +159,9 @@ def test_what_can_not_be_done_is_told(root: Path, arguments: list[str], error: s
     done = webhook(root, *arguments)
     assert done.exit_code != 0
     assert error in done.output
+
+
+def test_a_site_without_webhooks_says_so(tmp_path: Path) -> None:
+    write(tmp_path, {"site.yaml": "name: Site\n"})
+    done = webhook(tmp_path, "list")
+    assert (done.exit_code, done.output) == (0, "site.yaml has no webhooks.\n")
