@@ -115,7 +115,8 @@ def write_signed(
     `addressed` says which documents were asked to be written (`Authorship`), `message` what the commit says
     where the request has no header for it. The answer names the commit.
     """
-    by = authorship(identities, request, addressed, message)
+    commits = state_of(request).settings.commit is not None
+    by = authorship(identities, request, addressed, message, signed=commits)
     state, result, commit = site.write_as(by, prepare, wanted)
     tell_commit(commit)
     return state, result
@@ -126,13 +127,16 @@ def authorship(
     request: Request,
     addressed: Callable[[Result], Collection[Key]] | None = None,
     message: str = "",
+    *,
+    signed: bool = True,
 ) -> Authorship:
     """Who a write is by, with the message in the header of the request, or else `message`.
 
-    Raises ValidationError for one that is too long.
+    Where it is not `signed`, since it becomes no commit, the name and address of users are not looked up.
+    Raises ValidationError for a message that is too long.
     """
     actor = identities.actor(request)
-    name, email = identities.signature(actor)
+    name, email = identities.signature(actor) if signed else (actor.name, "")
     said = wsgi_text(request.environ.get("HTTP_QUIRE_MESSAGE", "")) or message
     if len(said) > LONGEST_MESSAGE:
         raise ValidationError(f"{MESSAGE} must have at most {LONGEST_MESSAGE:,} characters")

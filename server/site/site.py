@@ -25,10 +25,10 @@ from server.site.commits.message import Authorship
 from server.site.compare import is_stale
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
-from server.site.contested import all_problems
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
+from server.site.problems import all_problems
 from server.site.record import Record
 from server.site.replica import Replica, State
 from server.storage.changeset import Changeset

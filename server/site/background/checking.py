@@ -25,7 +25,7 @@ from server.problems import Problem
 from server.site.background.thread import Background
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
-from server.site.contested import contested
+from server.site.problems import contested
 from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
