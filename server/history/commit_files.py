@@ -78,7 +78,7 @@ def read_entries(store: Store, blobs: Blobs, known: Known, on_disk: Blobs) -> tu
             if entry is not None:
                 size += len(data or b"")
                 entries[path] = _kept(entry, known.entries.get(path))
-    for path in [path for path in blobs if upload_path(path)]:
+    for path in [path for path in blobs if upload_path(path) and path not in entries]:
         if _is_content(path) and store.owner(path, blobs.__contains__) == path:
             media = _media_entry(store, path, blobs, known, on_disk)
             entries[path] = _kept(media, known.entries.get(path))
@@ -86,10 +86,12 @@ def read_entries(store: Store, blobs: Blobs, known: Known, on_disk: Blobs) -> tu
 
 
 def _paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    """The documents among the files of a commit."""
+    """The documents among the files of a commit, and the descriptions of media that may be in a bucket."""
     for path, blob in blobs.items():
-        if blob.size <= MAX_BYTES and _is_content(path) and not upload_path(path) and store.claimed(path):
-            yield path
+        if blob.size <= MAX_BYTES and _is_content(path) and store.claimed(path):
+            alone = path.endswith(DESCRIPTION) and store.owner(path, blobs.__contains__) == path
+            if alone or not upload_path(path):
+                yield path
 
 
 def _is_content(path: str) -> bool:
@@ -99,7 +101,7 @@ def _is_content(path: str) -> bool:
 def _taken_over(store: Store, path: str, blobs: Blobs, known: Known) -> Entry | None:
     """What is known of a file, if that is what it would be read as now."""
     entry = known.entries.get(path)
-    if entry is None or known.blobs.get(path) != blobs[path]:
+    if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
         return None
     if entry.document is None or any(problem.severity == "error" for problem in entry.problems):
         return None  # It may have the document of an earlier version, which was sound.

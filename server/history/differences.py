@@ -12,14 +12,14 @@ from typing import Any
 from server.documents.decode import Reading, read_attributes, read_own_id
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.encode import encode
-from server.documents.keys import gather, with_name
+from server.documents.keys import gather, taken_keys, with_name
 from server.documents.values import Component, components_in, is_empty, same_values
-from server.formats.tree import SyntaxProblem
+from server.formats.tree import SyntaxProblem, Tree
 from server.history.lines import unified_lines
 from server.history.versions import Version
 from server.history.viewer import Viewer
 from server.index.budget import Budget
-from server.schema.model import Attribute
+from server.schema.model import Attribute, Type
 from server.storage.git.tree import read_blobs, read_named, read_tree
 from server.storage.read import MAX_BYTES, decode, parse, read_bytes
 from server.storage.store import Store
@@ -27,6 +27,17 @@ from server.storage.store import Store
 Values = Mapping[str, Any]
 LONG = 200_000  # characters: of longer texts no lines are compared
 _BYTES = 1000  # of a file, whose reading is one step
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file said: its values by attribute, and what of it the schema of today can't hold.
+
+    `unread` has keys that are no attributes, in a component as `quote.source`, and attributes of other types.
+    """
+
+    values: Values
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +49,8 @@ class Difference:
     lines: list[str] | None = None
 
 
-def read_values(store: Store, path: str, data: bytes) -> Values | None:
-    """The values of a document in a file's bytes, by attribute; None where they can't be read."""
+def read_content(store: Store, path: str, data: bytes) -> Content | None:
+    """What a document's file says in its bytes; None where they can't be read."""
     claim = store.layout.claim(path)
     if claim is None:
         return None
@@ -51,7 +62,15 @@ def read_values(store: Store, path: str, data: bytes) -> Values | None:
     reading = Reading(store.schema.types)
     reading.seed = "\0".join((claim.type.uid, read_own_id(tree, claim.document_id, reading), claim.locale))
     values = read_attributes(claim.type, tree, (), reading)
-    return dict(zip(claim.type.attributes, values, strict=True))
+    return Content(dict(zip(claim.type.attributes, values, strict=True)), _unread(claim.type, tree, reading))
+
+
+def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[str, ...]:
+    """What of a file is no attribute, and what a reading found that is no value of its attribute."""
+    known = {*type_.attributes, *taken_keys(type_)}
+    wrong = (one.path for one in reading.wrong if one.rule == "unknown-key" or not one.warning)
+    inside = (".".join(key for key in path if isinstance(key, str)) for path in wrong)
+    return tuple(dict.fromkeys([*(key for key in tree if key not in known), *inside]))
 
 
 def values_of(
@@ -86,7 +105,8 @@ def _read_files(store: Store, files: Iterable[tuple[str, str]], budget: Budget) 
     for path, name in files:
         data = next(committed) if name else _on_disk(store.root, path)
         budget.spend(1 + len(data or b"") // _BYTES)
-        yield None if data is None else read_values(store, path, data)
+        content = None if data is None else read_content(store, path, data)
+        yield content.values if content else None
 
 
 def _name(commit: str, path: str) -> str:
@@ -101,10 +121,10 @@ def _on_disk(root: Path, path: str) -> bytes | None:
         return None
 
 
-def values_at(
+def content_at(
     store: Store, versions: Iterable[Version], current: Document | None, where: tuple[str, str], commit: str
-) -> Values | None:
-    """The values that a document had at a commit, or, without one, has in its file now.
+) -> Content | None:
+    """What the file of a document said at a commit, or, without one, says now; None where there was none.
 
     `versions` are all of the document, `current` is the one in the index; `where` are locale and status.
     """
@@ -120,7 +140,7 @@ def values_at(
     else:
         blobs = read_tree(store.root, commit, fitting) if fitting else {}
         read = ((path, next(read_blobs(store.root, [blob.id]))) for path, blob in blobs.items())
-    return next((read_values(store, path, data) for path, data in read if data is not None), None)
+    return next((read_content(store, path, data) for path, data in read if data is not None), None)
 
 
 def changed_attributes(
@@ -150,12 +170,17 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def shown(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """A value as JSON: relations as documentIds, media as paths, and of components what may be seen."""
+    """A value as JSON: relations as documentIds, media as paths, and of components what may be seen.
+
+    A biginteger is a text, as in any answer, since many a client can't hold its digits as a number.
+    """
     if is_empty(value):
         return None
     if attribute.holds_components:
         made = [_component(component, viewer) for component in components_in(value)]
         return made if attribute.to_many else made[0]
+    if attribute.type == "biginteger":
+        return str(value)
     value = viewer.related(attribute, value)
     return None if is_empty(value) else plain(encode(attribute, value))
 

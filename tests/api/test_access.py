@@ -19,6 +19,7 @@ def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable
     assert public["permissions"] == {"auth": ["callback"]}
     assert (public["contentTypes"], public["components"]) == ([], [])
     assert public["site"]["locales"] == [{"code": "en", "name": "English (en)", "isDefault": True}]
+    assert public["site"]["servedAt"] is None
     writer = api.get("/access", "writer").data
     assert writer["caller"] == {"kind": "token", "name": "writer"}
     [note] = writer["contentTypes"]
@@ -28,7 +29,7 @@ def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable
     assert [t["uid"] for t in full["contentTypes"]] == ["api::author.author", "api::note.note"]
     assert [c["uid"] for c in full["components"]] == ["shared.seo"]
     assert "readDraft" not in full["permissions"]["author"]  # It has no drafts.
-    assert full["permissions"]["history"] == ["read", "restore"]
+    assert full["permissions"]["history"] == ["read", "restore", "commit"]
 
 
 def test_access_says_of_users_who_they_are(make_api: Callable[[Files], Api]) -> None:
@@ -62,3 +63,19 @@ def test_private_attributes_are_told_to_those_who_write_them(make_api: Callable[
         assert names(action) == [["text", "secret", "key", "seo"], ["about", "rank"]]
     api.token("reader", "read-only")
     assert names("public") == names("reader") == [["text", "seo"], ["about"]]
+
+
+def test_the_address_of_a_preview_is_told_to_editors_alone(make_api: Callable[[Files], Api]) -> None:
+    preview = "preview: {note: 'https://example.org/draft?secret=s&id={documentId}'}\n"
+    public = "roles: {public: {note: [find], author: [find]}, editor: {note: [find, readDraft]}}"
+    api = make_api({**FILES, "site.yaml": preview + public})
+    api.token("writer", may=["note.find", "note.updateDraft"])
+    api.token("reader", may=["note.find", "note.readDraft"])
+
+    def told(who: str) -> list[str | None]:
+        return [t.get("preview") for t in api.get("/access", who).data["contentTypes"] if "note" in t["uid"]]
+
+    assert told("public") == [None]
+    for who in ("writer", "reader", "full"):
+        assert told(who) == ["https://example.org/draft?secret=s&id={documentId}"], who
+    assert "example.org" not in api.get("/access", "public").text

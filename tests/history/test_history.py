@@ -36,6 +36,7 @@ SCHEMA = {
             "cover": {"type": "media"},
             "quote": {"type": "component", "component": "page.quote"},
             "day": {"type": "date"},
+            "big": {"type": "biginteger"},
         },
         drafts=True,
         localized=True,
@@ -168,6 +169,54 @@ def test_versions_differ_by_attribute_and_line(api: Api) -> None:
     assert api.get("/history/notes/one/diff?locale=fr&from=main").data == {}
 
 
+def test_what_a_version_changed_is_told_without_the_one_before(api: Api) -> None:
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    write(api.root, {"content/notes/one.md": text(api).replace("Last", "Another")})
+    second = commit(api.root, 1, "Change the body")
+    write(api.root, {"content/tags/sea.yaml": "name: Ocean\n"})
+    other = commit(api.root, 2, "Another document")
+    write(api.root, {"content/notes/one.md": text(api).replace("One", "Two")})
+    commit(api.root, 3, "Change the title")
+    changed = {to: api.get(f"/history/notes/one/diff?to={to}") for to in (first, second, other, "main")}
+    assert list(changed[first].data) == ["title", "body", "tags", "cover", "quote", "day"]
+    assert list(changed[second].data) == list(changed[other].data) == ["body"]
+    assert (changed[second].body["meta"]["from"], changed[first].body["meta"]["from"]) == (first, None)
+    assert list(changed["main"].data) == ["title"]
+
+
+def test_a_draft_is_compared_with_what_is_published(api: Api) -> None:
+    assert api.put("/api/notes/one?status=draft", {"title": "Draft"}).status == 200
+    change = {"title": {"from": "One", "to": "Draft"}}
+    assert api.get("/history/notes/one/diff?status=draft").data == change
+    begun = commit(api.root, 1, "Begin a draft")
+    assert api.get(f"/history/notes/one/diff?to={begun}&status=draft").data == change
+    assert api.get("/history/notes/one/diff?from=main&fromStatus=published&status=draft").data == change
+    assert api.put("/api/notes/one", {"day": "2024-06-01"}).status == 200
+    assert api.put("/api/notes/one?status=draft", {"title": "Other"}).status == 200
+    other = {"title": {"from": "Draft", "to": "Other"}}
+    assert api.get("/history/notes/one/diff?fromStatus=published&status=draft").data == other
+    assert api.get("/history/notes/one/diff?to=main&fromStatus=published&status=draft").data == change
+    assert api.get("/history/notes/one/diff?from=main&fromStatus=some&status=draft").status == 400
+
+
+def test_integers_of_any_size_are_exact(api: Api) -> None:
+    assert api.put("/api/notes/one", {"big": "12345678901234567890"}).status == 200
+    assert api.get("/history/notes/one/diff").data == {"big": {"from": None, "to": "12345678901234567890"}}
+
+
+def test_what_no_attribute_of_today_holds_is_named(api: Api) -> None:
+    old = (
+        text(api)
+        .replace("day: 2024-05-01", "day: [soon]\nsubtitle: Sub\nhidden2: x")
+        .replace("hidden: no", "hidden: [1]")
+    )
+    write(api.root, {"content/notes/one.md": old.replace("  text: Said", "  text: Said\n  source: Me")})
+    commit(api.root, 1, "With a subtitle")
+    write(api.root, {"content/notes/one.md": "---\ntitle: Two\n---\n"})
+    meta = api.get("/history/notes/one/diff?from=main").body["meta"]
+    assert meta["unread"] == {"from": ["subtitle", "hidden2", "quote.source", "day"], "to": []}
+
+
 def test_every_attribute_and_line_has_its_commit(api: Api) -> None:
     first = git(api.root, "rev-parse", "HEAD").strip()
     write(api.root, {"content/notes/one.md": text(api).replace("Last", "Another").replace("One", "Two")})
@@ -288,6 +337,30 @@ def test_a_version_is_restored_whole_or_in_some_attributes(api: Api) -> None:
     assert api.get("/api/notes/one?fields=title").data["title"] == "One"
 
 
+def test_what_was_published_is_restored_as_a_draft(api: Api) -> None:
+    before = text(api)
+    body = {"at": "main", "status": "published", "fields": ["title"]}
+    assert api.put("/api/notes/one?status=draft", {"title": "Draft"}).status == 200
+    answer = api.ask("POST", "/history/notes/one/restore?status=draft", json=body)
+    assert (answer.status, answer.data["title"]) == (200, "One")
+    assert text(api) == before
+    assert "title: One" in api.read("content/notes/one.draft.md")
+    assert api.put("/api/notes/one", {"title": "Two"}).status == 200
+    del body["status"]
+    answer = api.ask("POST", "/history/notes/one/restore?status=draft", json=body)
+    assert (answer.data["title"], "title: Two" in text(api)) == ("One", True)
+
+
+def test_a_version_is_restored_over_the_one_that_was_read_alone(api: Api) -> None:
+    before = text(api)
+    body, path = {"at": "main", "fields": ["title"]}, "/history/notes/one/restore"
+    etag = api.get("/api/notes/one").headers["ETag"]
+    assert api.put("/api/notes/one", {"title": "Two"}).status == 200
+    assert api.ask("POST", path, json=body, headers={"If-Match": etag}).status == 412
+    assert text(api) != before
+    assert api.ask("POST", path, json=body).status == 200
+
+
 def test_the_hash_of_a_password_is_not_restored_as_a_password(api: Api) -> None:
     said = text(api).replace("  secret: s\n", "  secret: s\n  code: $argon2id$hash\n")
     write(api.root, {"content/notes/one.md": said})
@@ -305,6 +378,56 @@ def test_a_deleted_document_is_restored_under_its_id(api: Api) -> None:
     commit(api.root, 1, "Delete")
     answer = api.ask("POST", "/history/notes/one/restore", json={"at": "2030-05-01T00:30Z"})
     assert (answer.status, answer.data["documentId"], answer.data["title"]) == (201, "one", "One")
+
+
+def test_deleted_documents_are_found_and_restored(api: Api) -> None:
+    first = git(api.root, "rev-parse", "HEAD").strip()
+    assert api.get("/history/notes?deleted=true").data == []
+    assert api.ask("DELETE", "/api/notes/one?locale=*").status == 204
+    versions = [{"locale": locale, "status": "published", "at": first} for locale in ("en", "fr")]
+    [gone] = api.get("/history/notes?deleted=true").data
+    assert (gone["documentId"], gone["commit"], gone["author"]) == ("one", None, None)
+    second = commit(api.root, 1, "Delete it", "Bo <bo@x.org>")
+    write(api.root, {"content/tags/sky.yaml": "name: Sky\n"})
+    commit(api.root, 2, "A tag")
+    git(api.root, "mv", "content/tags/sea.yaml", "content/tags/ocean.yaml")
+    commit(api.root, 3, "Rename a tag")
+    answer = api.get("/history/notes?deleted=true")
+    assert answer.data == [
+        {
+            "documentId": "one",
+            "title": "One",
+            "commit": second,
+            "author": {"name": "Bo", "email": "bo@x.org"},
+            "date": "2030-05-01T01:00:00.000Z",
+            "message": "Delete it",
+            "versions": versions,
+        }
+    ]
+    assert answer.body["meta"]["pagination"]["total"] == 1
+    assert api.get("/history/tags?deleted=true").data == []  # What was renamed is there.
+    for one in versions:
+        restored = api.ask(
+            "POST", f"/history/notes/one/restore?locale={one['locale']}", json={"at": one["at"]}
+        )
+        assert restored.status in (200, 201)
+    assert api.get("/history/notes?deleted=true").data == []
+    assert api.get("/api/notes/one?locale=fr").data["title"] == "Un"
+    assert api.get("/history/notes?deleted=yes").status == 400
+    assert api.get("/history/notes").status == api.get("/history/nothing?deleted=true").status == 404
+
+
+def test_deleted_drafts_are_named_to_those_who_may_read_drafts(api: Api) -> None:
+    write(api.root, {"content/notes/two.draft.md": "---\ntitle: Two\n---\n"})
+    commit(api.root, 1, "Begin another")
+    (api.root / "content/notes/two.draft.md").unlink()
+    [gone] = api.get("/history/notes?deleted=true").data
+    assert (gone["title"], gone["versions"][0]["status"]) == ("Two", "draft")
+    api.token("reader", may=["note.find", "history.read"])
+    assert api.get("/history/notes?deleted=true", "reader").data == []
+    api.token("other", may=["tag.find", "history.read"])
+    assert api.get("/history/notes?deleted=true", "other").status == 403
+    assert api.get("/history/notes?deleted=true", "public").status == 403
 
 
 def test_a_restored_version_is_validated_as_any_write(api: Api) -> None:
@@ -330,6 +453,7 @@ NOTHING_TO_RESTORE: list[Any] = [
     {"at": "main", "fields": ["none"]},
     {"at": "main", "fields": ["hidden"]},
     {"at": "main", "fields": "title"},
+    {"at": "main", "status": "modified"},
 ]
 
 

@@ -16,7 +16,9 @@ from server.api.reading import Params, Reader, Shown
 from server.api.render import dumps
 from server.api.request import answer, budget_of, read_body, state_of
 from server.api.routes.branches.writing import BranchRequests
-from server.api.routes.operation import WRITES, Operation, Sent, hashed, permit, read_operation
+from server.api.routes.operation import ACTIONS, WRITES, Operation, Sent, hashed, permit, read_operation
+from server.api.routes.source.dry_run import PARAMETER, dry_run, is_dry_run, is_like_dry_run
+from server.api.routes.undo.offer import described, keeper_of, tell_undo
 from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import may_write
 from server.documents.ids import composed, new_document_id
@@ -44,6 +46,7 @@ MERGE = "merge"  # what an operation may prefer, as requests do in the header `P
 LONGEST_PATH = 40_000  # characters, with its query
 _LONGEST_NAME = 100  # characters of a word for which a similar one is looked for
 _KEYS = ("method", "path", "body", "ifMatch", "prefer")
+_ACTION = re.compile(rf"(.+)/actions/({'|'.join(ACTIONS)})/?")
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 # What is written in another way, by the part of a path behind /api/.
 _OTHERS = {
@@ -70,18 +73,23 @@ def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
 
         wanted, message = _read_batch(read_body(request, MAX_BODY))
         operations = hashed(_Operations(state, reader_of).read(wanted))
-        writes = tuple((operation.prepare, operation.request) for operation in operations)
+        batch_request = BatchRequest(
+            tuple((operation.prepare, operation.request) for operation in operations), message
+        )
+        if is_dry_run():
+            return dry_run(identities, branches, prepare.batch, batch_request)
 
         def addressed(results: Iterable[tuple[str, bool]]) -> list[Key]:
             pairs = zip(operations, results, strict=True)
             return [key for operation, (written, _) in pairs for key in operation.addressed(written)]
 
-        after, written = branches.write(prepare.batch, BatchRequest(writes, message), addressed, message)
+        keeper = keeper_of(request, branches.site.root, operations)
+        after, written = branches.write(prepare.batch, batch_request, addressed, message, keeper)
         results = [
             _result(operation, document_id, after, merged=merged)
             for operation, (document_id, merged) in zip(operations, written, strict=True)
         ]
-        return answer(dumps({"data": results}))
+        return tell_undo(answer(dumps({"data": results, **described(keeper)})), keeper)
 
     return bp
 
@@ -147,15 +155,20 @@ class _Operations:
         if wanted.get("prefer") not in (None, MERGE):
             raise ValidationError(f'prefer must be "{MERGE}"')
         place, _, query = path.partition("?")
-        type_, document_id = self._addressed(composed(self._filled(unquote(place))), method)
+        place = composed(self._filled(unquote(place)))
+        if (acted := _ACTION.fullmatch(place)) and method == "POST":
+            place, method = acted.groups()
+        type_, document_id = self._addressed(place, method)
         reader = self.reader_of(type_)
         params = self._filled(qs.parse(query))
         permit(reader, method, params)
         body = self._filled(wanted.get("body"))
         if "branch" in params:
             raise ValidationError("A batch is written to one branch; name it in /batch?branch=NAME")
+        if any(map(is_like_dry_run, params)):
+            raise ValidationError(f"A batch is tried as a whole, with /batch?{PARAMETER}=true")
         if method != "DELETE":
-            document_id = document_id or self._id_of(type_, params)
+            document_id = document_id or self._id_of(type_, {} if acted else params)
         merge = wanted.get("prefer") == MERGE
         return read_operation(reader, Sent(method, document_id, params, body, if_match, merge=merge))
 
@@ -172,6 +185,9 @@ class _Operations:
         type_, document_id = found
         single = type_.kind == "singleType"
         methods = [m for k, m in WRITES if k == type_.kind and (single or (m == "POST") != bool(document_id))]
+        if method in ACTIONS and method not in methods:
+            raise ValidationError(f"{path} can't be written by actions/{method}: it names no document")
+        methods = [m for m in methods if m == method or m not in ACTIONS]
         if method not in methods:
             raise ValidationError(f"{path} can't be written by {method}; use {' or '.join(methods)}")
         return type_, document_id or None

@@ -9,7 +9,7 @@ from typing import Any
 from server.api.reading import Params, Reader, Shown
 from server.api.render import Renderer
 from server.auth.permissions import may_draft, may_read_drafts, require
-from server.documents.document import DRAFT, Document
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ValidationError
 from server.index.dangling import Key
 from server.index.fragments import Fragments
@@ -25,20 +25,24 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
-# By the kind of a type and the method: the permission that a write takes, what it does, and the status of its
-# answer. A new document of a collection has no id in its path, all others have one.
+UNPUBLISH, DISCARD = "unpublish", "discard"
+ACTIONS = (UNPUBLISH, DISCARD)  # of POST /api/…/actions/ACTION
+# By the kind of a type and the method or action: the permission that a write takes, what it does, and the
+# status of its answer. A new document of a collection has no id in its path, all others have one.
 WRITES: Mapping[tuple[str, str], tuple[str, Prepare, int]] = {
     ("collectionType", "POST"): ("create", prepare.create, 201),
     ("collectionType", "PUT"): ("update", prepare.update, 200),
     ("collectionType", "DELETE"): ("delete", prepare.delete, 204),
     ("singleType", "PUT"): ("update", prepare.put_single, 200),
     ("singleType", "DELETE"): ("delete", prepare.delete, 204),
+    **{(kind, UNPUBLISH): ("update", prepare.unpublish, 200) for kind in ("collectionType", "singleType")},
+    **{(kind, DISCARD): ("update", prepare.discard, 200) for kind in ("collectionType", "singleType")},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a client sends to write a document: a method of WRITES, where to, and what."""
+    """What a client sends to write a document: a method or action of WRITES, where to, and what."""
 
     method: str
     document_id: str | None
@@ -71,9 +75,14 @@ class Operation:
         address, reader = self.request.address, replace(self.reader, state=state)
         if self.query is None:
             return Shown(b"", "")
-        document = state.snapshot.get(address.type, document_id, address.locale, address.status)
+        draft = self.query.draft and address.type.draft_publish
+        versions = (
+            state.snapshot.get(address.type, document_id, locale, DRAFT if draft else PUBLISHED)
+            for locale in (address.locale, *self.request.locales)
+        )
+        document = next(filter(None, versions), None)
         shown = reader.show(reader.view(self.query), self.query, document, self.sent.params)
-        if address.draft and not may_read_drafts(reader.actor, address.type):
+        if draft and not may_read_drafts(reader.actor, address.type):
             return replace(shown, etag="")
         return shown
 
@@ -81,7 +90,8 @@ class Operation:
 def permit(reader: Reader, method: str, params: Params) -> None:
     """Raise ForbiddenError where the actor of a reader may not write documents of its type in that way."""
     action = WRITES[reader.type.kind, method][0]
-    if params.get("status") != DRAFT or not may_draft(reader.actor, reader.type, action):
+    drafts_alone = method == DISCARD or params.get("status") == DRAFT
+    if not drafts_alone or not may_draft(reader.actor, reader.type, action):
         require(reader.actor, reader.type, action)
 
 
@@ -90,6 +100,8 @@ def read_operation(reader: Reader, sent: Sent) -> Operation:
     _, act, status = WRITES[reader.type.kind, sent.method]
     if sent.method == "DELETE":
         return Operation(sent, reader, act, _deletion(reader, sent), None, status)
+    if sent.method in ACTIONS:
+        return Operation(sent, reader, act, _action(reader, sent), _shown_draft(reader, sent), status)
     query = reader.query(sent.params, own_draft=True)
     return Operation(sent, reader, act, _change(reader, sent), query, status)
 
@@ -130,6 +142,29 @@ def _deletion(reader: Reader, sent: Sent) -> WriteRequest:
     locales = deleted_locales(params.get("locale"), reader.type, reader.state.settings)
     address = Address(reader.type, sent.document_id, locales[0], draft=False)
     return WriteRequest(address, reader.actor, if_match=sent.if_match, locales=locales)
+
+
+def _action(reader: Reader, sent: Sent) -> WriteRequest:
+    """The locales of a document in which it is to be unpublished, or its draft to be discarded."""
+    type_, action, params = reader.type, sent.method, sent.params
+    if not type_.draft_publish:
+        raise ValidationError(f"{type_.singular} has no drafts, so that there is nothing to {action}")
+    if "status" in params:
+        raise ValidationError(f"{action} takes no status: it is about what is published and the draft")
+    settings = reader.state.settings
+    named = deleted_locales(params.get("locale"), type_, settings)
+    locales = tuple(written_locale(locale, type_, settings) for locale in named)
+    address = Address(type_, sent.document_id, locales[0], draft=action == DISCARD)
+    drafts_only = not reader.actor.may(type_.singular, WRITES[type_.kind, action][0])
+    return WriteRequest(
+        address, reader.actor, if_match=sent.if_match, locales=locales, drafts_only=drafts_only
+    )
+
+
+def _shown_draft(reader: Reader, sent: Sent) -> Query:
+    """How the answer to an action shows the draft that is left."""
+    params = {name: value for name, value in sent.params.items() if name != "locale"}
+    return reader.query({**params, "status": DRAFT}, own_draft=True)
 
 
 def _shown_values(

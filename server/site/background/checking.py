@@ -6,14 +6,9 @@ points to a document that has come or gone is looked for in all documents, which
 that they take: that is done in a process of its own, whose copy is gone when it ends.
 """
 
-import gc
 import logging
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
 
@@ -22,6 +17,7 @@ from server.index.dangling import MEDIA, Key, dangling, exists, pointing, withou
 from server.index.snapshot import Snapshot
 from server.index.tables import Table, difference
 from server.problems import Problem
+from server.site.background.process import in_process
 from server.site.background.thread import Background
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
@@ -36,7 +32,6 @@ QUIET_S = 0.5  # A change is looked at when none has followed for so long.
 FEW = 200  # documents that are looked at in this process
 MOST = 50_000  # versions; in larger sites, only the documents that changed are looked at
 LONGEST_S = 60.0
-NICE = 10
 
 Found = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # the problems that are new, and those that are gone
 
@@ -71,7 +66,7 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:
         moved = set()
         removed, added = (removed, added) if few else ([], [])
     elif moved or not few:
-        return _in_process(partial(_look, root, (before, removed), (after, added), moved))
+        return in_process(partial(_look, root, (before, removed), (after, added), moved), LONGEST_S)
     return _look(root, (before, removed), (after, added), moved)
 
 
@@ -116,30 +111,3 @@ def _once(snapshot: Snapshot, documents: Iterable[Document], keys: set[Key]) -> 
     """Some documents and those that point to some keys, each once."""
     found = [*documents, *(pointing(snapshot, keys) if keys else ())]
     return list({id(document): document for document in found}.values())
-
-
-def _in_process(work: Callable[[], Found]) -> Found:
-    """What some work comes to in a process forked from this one, which lets those that answer go first."""
-    forking = multiprocessing.get_context("fork")
-    receiver, sender = forking.Pipe(duplex=False)
-    process = forking.Process(target=_send, args=(work, sender), daemon=True)
-    process.start()
-    sender.close()
-    try:
-        if not receiver.poll(LONGEST_S):
-            raise TimeoutError(f"no answer within {LONGEST_S:.0f} s")
-        found: Found = receiver.recv()
-        return found
-    finally:
-        receiver.close()
-        process.kill()
-        process.join()
-
-
-def _send(work: Callable[[], Found], sender: Connection) -> None:
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(NICE)
-    gc.disable()  # A collection would touch, and so copy, everything.
-    sender.send(work())

@@ -1,1 +1,1 @@
-"""`quire check`: everything that is wrong with a site, and fixing what is safe to fix."""
+"""What `quire check` found, as people and programs read it."""

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from server import __version__
 from server.problems import RULES, Problem
-from server.tools.check.fixes import Fix
-from server.tools.check.key_fixes import KeyFix
-from server.tools.check.survey import Survey
+from server.site.check.fixes import Fix
+from server.site.check.key_fixes import KeyFix
+from server.site.check.survey import Survey
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 # Rules whose problems are warnings, as SARIF wants to know beforehand.
@@ -24,21 +24,9 @@ def as_json(found: Survey, prefix: str) -> str:
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
         "fixed": [_as_fixed(fix) for fix in found.fixed],
-        "problems": [_as_object(problem) for problem in found.problems],
+        "problems": [problem.as_json() for problem in found.problems],
     }
     return json.dumps(made, indent=2, ensure_ascii=False)
-
-
-def _as_object(problem: Problem) -> Mapping[str, Any]:
-    return {
-        "path": problem.path,
-        "line": problem.line,
-        "column": problem.column,
-        "severity": problem.severity,
-        "rule": problem.rule,
-        "message": problem.message,
-        "fix": problem.fix,
-    }
 
 
 def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from server.problems import Problem
-from server.tools.check.fixes import Fix, FixResult
-from server.tools.check.key_fixes import KeyFix
-from server.tools.check.survey import Survey
+from server.site.check.fixes import Fix, FixResult
+from server.site.check.key_fixes import KeyFix
+from server.site.check.survey import Survey
 from server.tools.terminal import Part, Style, printable
 
 _SIGNS: Mapping[str, tuple[str, Style]] = {

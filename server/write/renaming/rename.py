@@ -80,7 +80,9 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
         raise ValidationError(f"{new} is not below {UPLOADS}, where media files are")
     if mime_type(new) != mime_type(old):
         raise ValidationError(f"{new} would be {mime_type(new)}, and {old} is {mime_type(old)}")
-    files = {old: new}
+    files = {old: new} if context.changeset.exists(old) else {}  # Its content may be in a bucket.
+    if context.changeset.exists(new):
+        raise ConflictError(f"{new} is there already")
     if context.changeset.exists(old + DESCRIPTION):
         files[old + DESCRIPTION] = new + DESCRIPTION
     references = Retarget(context.snapshot.schema, (MEDIA, before), after).apply(context)

@@ -11,30 +11,51 @@ from flask import Blueprint, Response, request
 
 from server.api.identities import Identities
 from server.api.request import answer_within, state_of
-from server.auth.permissions import BRANCH, Actor, may_branch, may_find, may_write
-from server.config.model import ACTIONS, Settings, known_actions
+from server.auth.permissions import OF_SITE, Actor, may_find, may_of_site, may_read_drafts, may_write
+from server.config.actions import ACTIONS, known_actions
+from server.config.model import Settings
 from server.documents.locales import name_of
+from server.documents.timestamps import from_seconds
+from server.history.past import PastStates
 from server.schema.describe import describe_component, describe_type
 from server.schema.model import Attribute, Schema, Type
 from server.schema.naming import title_of
 
+# What changes content or the repository: nobody may do that where the site is served as it was at a commit.
+CHANGES = {
+    "create",
+    "update",
+    "updateDraft",
+    "delete",
+    "write",
+    "upload",
+    "destroy",
+    "restore",
+    "commit",
+    "merge",
+    "fix",
+}
+OF_ACCOUNTS = {"auth", "user"}  # the subjects whose actions change neither
 
-def blueprint(identities: Identities) -> Blueprint:
+
+def blueprint(identities: Identities, past: PastStates) -> Blueprint:
     """The route of `/access`."""
     bp = Blueprint("access", __name__, url_prefix="/access")
 
     @bp.get("", strict_slashes=False)
     def access() -> Response:
         state, actor = state_of(request), identities.actor(request)
-        permissions = dict(_permissions(actor, state.schema))
+        permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
         types = [t for t in state.schema.content_types if t.singular in permissions]
-        written = [t for t in types if may_write(actor, [t])]
+        written = [] if past.held else [t for t in types if may_write(actor, [t])]
         whole = {t.uid for t in (*written, *_components(written, state.schema))}
         data = {
-            "site": _site(state.settings),
+            "site": {**_site(state.settings), "servedAt": _held(past)},
             "caller": _caller(identities, actor),
             "permissions": permissions,
-            "contentTypes": [_content_type(t, actor, whole) for t in types],
+            "contentTypes": [
+                {**_content_type(t, actor, whole), **_preview(t, actor, state.settings)} for t in types
+            ],
             "components": [_component(t, actor, whole) for t in _components(types, state.schema)],
         }
         return answer_within(request, {"data": data})
@@ -51,28 +72,38 @@ def _site(settings: Settings) -> Mapping[str, Any]:
     return {"name": settings.name, "locales": locales, "pageSize": pages}
 
 
+def _held(past: PastStates) -> Mapping[str, Any] | None:
+    """The commit that the whole site is served at, to read alone; None where its files are served."""
+    if past.held is None:
+        return None
+    commit = past.log.commits[past.held.commit]
+    return {"commit": commit.id, "date": from_seconds(commit.committed)}
+
+
 def _caller(identities: Identities, actor: Actor) -> Mapping[str, Any]:
     """Whom the server takes a caller for: the public, a user, a token, or the owner of the machine."""
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
         return {"kind": kind, "name": name}
-    user = identities.users.get(actor.user_id)
+    user = identities.users.known(actor.user_id)
     told = {"name": user.username, "email": user.email, "role": user.role} if user else {"name": ""}
     return {"kind": "user", **told}
 
 
-def _permissions(actor: Actor, schema: Schema) -> Iterator[tuple[str, list[str]]]:
+def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
     """The actions that a caller may do, by subject; nothing of a subject of which there is none."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
-        may = [action for action in known_actions(subject) if _may(actor, subject, action, type_, schema)]
+        refused = CHANGES if read_only and subject not in OF_ACCOUNTS else ()
+        actions = (action for action in known_actions(subject) if action not in refused)
+        may = [action for action in actions if _may(actor, subject, action, type_, schema)]
         if may:
             yield subject, may
 
 
 def _may(actor: Actor, subject: str, action: str, type_: Type | None, schema: Schema) -> bool:
-    if subject == BRANCH and not may_branch(actor, action, schema) and type_ is None:
-        return False
+    if subject in OF_SITE and type_ is None:
+        return may_of_site(actor, subject, action, schema)
     if type_ is not None and not type_.draft_publish and action in ("readDraft", "updateDraft"):
         return False
     return actor.may(subject, action)
@@ -82,6 +113,14 @@ def _content_type(type_: Type, actor: Actor, whole: Collection[str]) -> Mapping[
     path = type_.plural if type_.kind == "collectionType" else type_.singular
     told = {"path": f"/api/{path}", "localized": type_.localized, "titleAttribute": title_of(type_)}
     return {**_seen(describe_type(type_), type_, actor, whole), **told}
+
+
+def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
+    """Where documents of a type are previewed, for those who edit them: the address may have a secret."""
+    preview = settings.previews.get(type_.singular)
+    if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
+        return {}
+    return {"preview": preview.url}
 
 
 def _component(type_: Type, actor: Actor, whole: Collection[str]) -> Mapping[str, Any]:

@@ -11,16 +11,21 @@ from server.api.reading import Reader
 from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of
 from server.api.response import CALLER
 from server.api.routes.branches.writing import BranchRequests
+from server.api.routes.history import uncommitted
+from server.api.routes.history.deleted import asks_deleted, shown_deleted
 from server.api.routes.history.document import READS, Asked, entry
 from server.api.routes.history.whole_site import documents_of, of_site, wanted_by
 from server.api.routes.operation import Sent, hashed, permit, read_operation
+from server.api.routes.source.dry_run import dry_run, is_dry_run
 from server.auth.permissions import may_read_drafts, require
-from server.documents.document import DRAFT
+from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ForbiddenError, NotFoundError, ValidationError
+from server.history.deleted import deleted_documents
 from server.history.differences import values_of
 from server.history.past import PastStates
 from server.history.restore import restored
 from server.history.versions import Version, Versions
+from server.history.viewer import Viewer
 from server.query.pagination import pagination, read_page
 from server.schema.model import Attribute
 from server.site.site import Site, State
@@ -68,9 +73,38 @@ def blueprint(site: Site, identities: Identities, past: PastStates, branches: Br
         )
         return _page(list(commits), params, state, lambda part: [of_site(*each) for each in part])
 
+    @bp.get("/uncommitted", strict_slashes=False)
+    def not_committed() -> Response:
+        return uncommitted.listed(site, past, identities.permit(request, "history", "read"))
+
+    @bp.get("/uncommitted/diff", strict_slashes=False)
+    def not_committed_diff() -> Response:
+        return uncommitted.diff(site, past, identities.permit(request, "history", "read"))
+
+    @bp.post("/commit", strict_slashes=False)
+    def commit() -> Response:
+        identities.permit(request, "history", "read")
+        return uncommitted.commit(site, identities, past, identities.permit(request, "history", "commit"))
+
     @bp.get("/<api_id>", strict_slashes=False)
     def single(api_id: str) -> Response:
-        return listed(asked(api_id, ""))
+        params = parameters(request)
+        return deleted(api_id, params) if asks_deleted(params) else listed(asked(api_id, ""))
+
+    def deleted(api_id: str, params: Mapping[str, Any]) -> Response:
+        actor, state = identities.permit(request, "history", "read"), state_of(request)
+        type_ = state.schema.endpoints.get(api_id)
+        if type_ is None:
+            raise NotFoundError()
+        require(actor, type_, "find")
+        past.require_commits()
+        drafts = may_read_drafts(actor, type_)
+        if type_.draft_key and not drafts:  # Only what a file says tells whether that version was a draft.
+            raise ForbiddenError()
+        found = deleted_documents(state, type_, known.timeline(state), site.root, drafts=drafts)
+        store = Store(site.root, state.schema, state.settings, CommitTimes().timestamps)
+        viewer, budget = Viewer(actor, state), budget_of(request)
+        return _page(found, params, state, lambda part: shown_deleted(type_, part, store, viewer, budget))
 
     @bp.get("/<api_id>/<document_id>", strict_slashes=False)
     def collection(api_id: str, document_id: str) -> Response:
@@ -102,13 +136,17 @@ def blueprint(site: Site, identities: Identities, past: PastStates, branches: Br
         method = "PUT" if exists else "POST"
         permit(reader, method, one.params)
         body = read_body(request)
-        at, fields = _restoring(body, one.attributes)
-        values = one.values_at(past.resolve(at))
-        if values is None:
+        at, status, fields = _restoring(body, one.attributes)
+        content = one.content_at(past.resolve(at), status)
+        if content is None:
             raise NotFoundError(f'There is no such version at "{at}"')
-        data = restored(one.attributes, values, fields, one.viewer)
+        data = restored(one.attributes, content.values, fields, one.viewer)
         document_id = one.document_id if one.type.kind != "singleType" else None
-        [operation] = hashed([read_operation(reader, Sent(method, document_id, one.params, {"data": data}))])
+        if_match = request.headers.get("If-Match") if exists else None
+        sent = Sent(method, document_id, one.params, {"data": data}, if_match)
+        [operation] = hashed([read_operation(reader, sent)])
+        if is_dry_run():
+            return dry_run(identities, branches, operation.prepare, operation.request)
         state, written = branches.write(operation.prepare, operation.request, operation.addressed)
         shown = operation.shown(state, written)
         response = answer(shown.body, operation.status)
@@ -148,16 +186,22 @@ def _page(
     return answer_within(request, {"data": rendered(part), "meta": meta}, CALLER)
 
 
-def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, list[str]]:
-    """The commit that a body names, and the attributes to restore. Raises ValidationError."""
+def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
+    """The commit that a body names, the status there, if it says one, and the attributes to restore.
+
+    Raises ValidationError.
+    """
     names = [attribute.name for attribute in attributes]
     at = body.get("at") if isinstance(body, dict) else None
     if not isinstance(at, str) or not at:
         raise ValidationError('The body must be {"at": "a commit, tag, branch or time", "fields": ["title"]}')
+    status = body.get("status", "")
+    if status not in ("", PUBLISHED, DRAFT):
+        raise ValidationError('status must be "draft" or "published"')
     fields = body.get("fields", names)
     if not isinstance(fields, list) or not fields or not all(isinstance(name, str) for name in fields):
         raise ValidationError("fields must be a list of attributes")
     unknown = [name for name in fields if name not in names]
     if unknown:
         raise ValidationError(f'There is no attribute "{unknown[0][:100]}" that could be restored')
-    return at, fields
+    return at, status, fields

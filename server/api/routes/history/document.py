@@ -10,16 +10,17 @@ from server.api.render import dumps
 from server.api.request import answer, answer_within, budget_of
 from server.api.response import CALLER
 from server.auth.permissions import Actor, may_read_drafts
-from server.documents.document import DRAFT
+from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ForbiddenError, ValidationError
 from server.history.blame import MOST_VERSIONS, Blame, blame
 from server.history.differences import (
+    Content,
     Difference,
     Values,
     changed_attributes,
+    content_at,
     differences,
     values_after,
-    values_at,
 )
 from server.history.past import PastStates
 from server.history.versions import Version, date_of
@@ -54,20 +55,30 @@ class Asked:
         """The attributes whose past the actor may see."""
         return self.viewer.attributes(self.type)
 
-    def of_one_file(self) -> tuple[str, str, list[Version]]:
-        """The locale and status that one version is asked for in, and the versions of those."""
+    def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
+        """The locale and status that one version is asked for in, and the versions of those.
+
+        `status` counts before that of the parameters. Raises ForbiddenError and ValidationError.
+        """
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
-        status = read_status(self.params.get("status"))
+        status = read_status(status or self.params.get("status"))
         if status == DRAFT and not may_read_drafts(self.actor, self.type):
             raise ForbiddenError()
         found = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
         return locale, status, found
 
-    def values_at(self, commit: str) -> Values | None:
-        """The values of the version that is asked for at a commit; without one, as its file says them now."""
-        locale, status, _ = self.of_one_file()
-        current = self.state.snapshot.get(self.type, self.document_id, locale, status)
-        return values_at(self.store, self.versions, current, (locale, status), commit)
+    def content_at(self, commit: str, status: str = "") -> Content | None:
+        """The version that is asked for at a commit; without one, as its file is now. See `of_one_file`.
+
+        As in a read, what is published stands for a draft where there was none.
+        """
+        locale, status, _ = self.of_one_file(status)
+        for one in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
+            current = self.state.snapshot.get(self.type, self.document_id, locale, one)
+            content = content_at(self.store, self.versions, current, (locale, one), commit)
+            if content is not None:
+                return content
+        return None
 
 
 def entry(
@@ -97,16 +108,30 @@ def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
 def _diff(one: Asked, past: PastStates) -> Response:
     """How the version at one commit differs from that at another, or from the files as they are now."""
     locale, status, versions = one.of_one_file()
-    names = {name: one.params.get(name) for name in ("from", "to")}
+    names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
-        raise ValidationError("from and to must be a commit, tag, branch or time")
+        raise ValidationError("from and to must be a commit, tag, branch or time, fromStatus a status")
     to = past.resolve(str(names["to"])) if names["to"] else ""
-    since = past.resolve(str(names["from"])) if names["from"] else _before_last(versions, past)
-    before, after = one.values_at(since) if since else None, one.values_at(to)
-    found = differences(one.attributes, before, after, one.viewer)
-    data = shown_differences(found)
-    meta = {"from": since or None, "to": to or None, "locale": locale, "status": status}
+    other = names["fromStatus"] or ""
+    if names["from"] or other:
+        since = past.resolve(str(names["from"])) if names["from"] else to
+        before = one.content_at(since, other)
+    else:
+        since = _before_last(versions, to, past)
+        before = one.content_at(since) if since else None
+    after = one.content_at(to)
+    old, new = (content.values if content else None for content in (before, after))
+    data = shown_differences(differences(one.attributes, old, new, one.viewer))
+    unread = {"from": _unread(before, one), "to": _unread(after, one)}
+    meta = {"from": since or None, "to": to or None, "locale": locale, "status": status, "unread": unread}
     return answer_within(request, {"data": data, "meta": meta}, CALLER)
+
+
+def _unread(content: Content | None, one: Asked) -> list[str]:
+    """What a version said that nothing holds today, but what is about attributes that may not be seen."""
+    seen = {attribute.name for attribute in one.attributes}
+    names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
+    return [name for name, first in names if first in seen or first not in one.type.attributes]
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
@@ -117,9 +142,13 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
     }
 
 
-def _before_last(versions: list[Version], past: PastStates) -> str:
-    """The commit before the last change of a file; "" where it was its first."""
-    return versions[0].parent if versions else past.require_commits()
+def _before_last(versions: list[Version], to: str, past: PastStates) -> str:
+    """The commit before the last change of a file, up to a commit if one is given; "" for its first."""
+    if to:
+        past.log.update(to)
+        earlier = {commit.id for commit in past.log.before(to)}
+        versions = [version for version in versions if version.commit and version.commit.id in earlier]
+    return versions[0].parent if versions else to or past.require_commits()
 
 
 def _blame(one: Asked, past: PastStates) -> Response:

@@ -1,6 +1,6 @@
 """Checks a whole site: its configuration, its files, and what only shows in all of them together."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -17,18 +17,18 @@ from server.problems import Problem, in_order
 from server.schema.load import survey_content_types
 from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import BUILT_IN, Schema
+from server.site.check.audit import Audit
+from server.site.check.duplicates import duplicate_values
+from server.site.check.fixes import FIXABLE, Fix, possible_fixes
+from server.site.check.key_fixes import KeyFix, find_key_fixes
+from server.site.check.shared_values import unequal_locales
+from server.site.check.unclaimed import unclaimed
+from server.site.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
 from server.site.configure import check_state_folder, configuration_links, wrong_populates
 from server.site.loading import Progress
 from server.site.site import Site
 from server.storage.journal import Journal
 from server.storage.read import parsed
-from server.tools.check.audit import Audit
-from server.tools.check.duplicates import duplicate_values
-from server.tools.check.fixes import FIXABLE, Fix, possible_fixes
-from server.tools.check.key_fixes import KeyFix, find_key_fixes
-from server.tools.check.shared_values import unequal_locales
-from server.tools.check.unclaimed import unclaimed
-from server.tools.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
 
 # Each yields the problems of one kind that no single file shows.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
@@ -46,7 +46,8 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 class Survey:
     """What a check found: the problems, the number of files, how many values can be fixed, those fixed.
 
-    `key_fixes` are the fixes of the configuration, which `fixable` counts as well.
+    `key_fixes` are the fixes of the configuration, which `fixable` counts as well. `fixes` are those of
+    documents that are safe, by problem.
     `unseen` says what could not be looked at, if there is something.
     `site` and `audit` are None if site.yaml or a schema is broken, so that no document could be read.
     """
@@ -56,6 +57,7 @@ class Survey:
     fixable: int = 0
     fixed: tuple[Fix | KeyFix, ...] = ()
     key_fixes: tuple[KeyFix, ...] = ()
+    fixes: Mapping[Problem, Fix] = field(default_factory=dict)
     site: Site | None = field(default=None, compare=False)
     audit: Audit | None = field(default=None, compare=False)
     unseen: str = ""
@@ -97,29 +99,36 @@ def _with_key_fixes(root: Path, found: Survey) -> Survey:
     return replace(found, problems=tuple(told), fixable=found.fixable + len(fixes), key_fixes=fixes)
 
 
-def look(site: Site, *, translations: bool = False) -> Survey:
-    """Check a site that has been loaded."""
+def look(site: Site, *, translations: bool = False, joined: Snapshot | None = None) -> Survey:
+    """Check a site that has been loaded; `joined` is its snapshot with the users, where that is known."""
     state = site.state
     audit = Audit(site.root, state.settings, state.snapshot)
     found = {_with_position(site.root, problem): None for problem in site.problems}
     for find in (*AUDITS, *((untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
-    snapshot, unseen = _join_users(site)
+    snapshot, unseen = (joined, "") if joined else _join_users(site)
     for documents in (list(audit.broken), None if snapshot.users is not None else []):
         found.update(dict.fromkeys(dangling(snapshot, partial(parsed, site.root), documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     shown = (p for p in found if not state.settings.ignores(p) and not p.message.endswith(lost))
-    fixes = _fixes(audit, found)
-    told = (_with_fix(p, fixes.get((p.path, p.line, p.column, p.rule))) for p in shown)
-    fixable = sum(fix.certain for fix in fixes.values())
-    return Survey(in_order(told), len(audit.files), fixable, site=site, audit=audit, unseen=unseen)
+    possible = _fixes(audit, found)
+    fixable = sum(fix.certain for fix in possible.values())
+    told: list[Problem] = []
+    fixes: dict[Problem, Fix] = {}
+    for problem in shown:
+        fix = possible.get((problem.path, problem.line, problem.column, problem.rule))
+        told.append(_with_fix(problem, fix))
+        if fix is not None and fix.certain:
+            fixes[told[-1]] = fix
+    files = len(audit.files)
+    return Survey(in_order(told), files, fixable, fixes=fixes, site=site, audit=audit, unseen=unseen)
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:
-    """See `server.tools.check.users`, which is loaded where content can relate to users."""
+    """See `server.site.check.users`, which is loaded where content can relate to users."""
     if not site.state.schema.knows_users:
         return site.state.snapshot, ""
-    found = import_module("server.tools.check.users").join_users(site)
+    found = import_module("server.site.check.users").join_users(site)
     return cast(tuple[Snapshot, str], found)
 
 

@@ -14,7 +14,7 @@ from server.formats.positions import line_and_column
 from server.problems import Problem
 from server.schema.model import Type
 from server.schema.spelling import Suggestions
-from server.tools.check.audit import Audit
+from server.site.check.audit import Audit
 
 # Without a timestamp in the file, that of its commit or of the copy counts. Copying a site can set
 # times up to this far apart.
@@ -41,7 +41,8 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
     """Locales and drafts without a documentId, where another file of the same name has one."""
     for path, (written, other) in written_ids(audit).items():
         what = f'says no documentId, and {other} has "{written}": they are two documents'
-        yield Problem(path, None, what, f"write documentId: {written}", "warning", None, "missing-id")
+        fix = f"write documentId: {written}"
+        yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:

@@ -7,8 +7,8 @@ from typing import Any
 from server.documents.document import Document
 from server.formats.positions import KeyPath, Position, line_and_column
 from server.problems import Problem
+from server.site.check.audit import Audit
 from server.storage.read import parsed
-from server.tools.check.audit import Audit
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
@@ -31,7 +31,8 @@ def _shared(
         what = f'{name}: "{shown}" must be unique, and {min(owner)} has it'
         position = _position_of_value(audit, path, name, value)
         line, column = line_and_column(position)
-        yield Problem(path, line, what, "give it another value", "warning", column, "duplicate-value")
+        fix, at = "give it another value", tuple(name.split("."))
+        yield Problem(path, line, what, fix, "warning", column, "duplicate-value", at)
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:

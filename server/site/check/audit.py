@@ -12,16 +12,17 @@ from server.documents.document import Document, make
 from server.documents.keys import gather
 from server.documents.layout import Claim, Layout
 from server.formats.positions import KeyPath, Position, nearest
-from server.history.renames import MOST_COMMITS, Rename, find_renames
-from server.index.dangling import Key
+from server.index.dangling import MEDIA, Key
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
+from server.schema.spelling import KnownWords
 from server.storage.files import walk
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import staged_renames
 from server.storage.read import parsed
+from server.write.renaming.renames import MOST_COMMITS, Rename, find_renames
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Audit:
         """By path: the type, name, locale and status of each file that a type claims."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
+
+    @cached_property
+    def claimed(self) -> frozenset[Key]:
+        """The documents that files are named after, whether or not these can be read."""
+        return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
     def documents(self) -> Mapping[str, Document]:
@@ -76,6 +82,13 @@ class Audit:
         commits = islice(log.before(head), MOST_COMMITS)
         changes = chain([("", staged_renames(self.root))], ((one.id, one.changes) for one in commits))
         return find_renames(changes, self.layout)
+
+    @cached_property
+    def names(self) -> Mapping[str, KnownWords]:
+        """What relations can call the documents of each type, by uid, and media files."""
+        tables = self.snapshot.tables.items()
+        ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
+        return {**ids, MEDIA: KnownWords(self.snapshot.media)}
 
     @property
     def types(self) -> tuple[Type, ...]:

@@ -8,7 +8,7 @@ from server.documents.values import is_empty, same_values
 from server.formats.positions import line_and_column
 from server.problems import Problem
 from server.schema.model import Type
-from server.tools.check.audit import Audit
+from server.site.check.audit import Audit
 from server.write.context import values_of
 
 
@@ -46,4 +46,4 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
     what = "no value here, but one" if missing else "another value here than"
     message = f"{name}: has {what} in {first.path}, and all locales share it"
     fix = f"write the same value, or set pluginOptions.i18n.localized of {name} in {other.type.path}"
-    return Problem(other.path, line, message, fix, "warning", column, "shared")
+    return Problem(other.path, line, message, fix, "warning", column, "shared", (name,))

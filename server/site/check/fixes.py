@@ -24,13 +24,14 @@ from server.index.dangling import MEDIA, Key, exists
 from server.paths import CONTENT, UPLOADS
 from server.schema.model import Attribute, Type
 from server.schema.spelling import certain_suggestion
+from server.site.check.audit import Audit
+from server.site.check.key_fixes import KeyFix
+from server.site.check.versions import written_ids
 from server.storage.git.log import ALIKE
 from server.storage.read import parse, read_text
-from server.tools.check.audit import Audit
-from server.tools.check.key_fixes import KeyFix
-from server.tools.check.versions import written_ids
 from server.write.context import Context
 
+CHANGED = "it was changed meanwhile"
 FIXABLE = frozenset({"dangling", "missing-id", "value"})  # the rules of problems that can be fixed
 
 
@@ -129,7 +130,7 @@ def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tr
     if attribute.type == "media":
         new = read if read in audit.snapshot.media else _media(audit, document, str(entry))
         meant = _Meant(new) if new else _renamed(audit, attribute.name, (MEDIA, read))
-        meant = meant or _suggested(read, audit.snapshot.media)
+        meant = meant or _suggested(audit, (MEDIA, read))
     else:
         target = audit.snapshot.schema.types.get(attribute.target or "")
         if target is None or target.files or target.uid not in audit.snapshot.tables:
@@ -179,10 +180,9 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Meant | None:
     """The id that a document has now which was renamed, or that a mistyped one certainly stands for."""
-    if any(claim.type is type_ and claim.document_id == text for claim in audit.claims.values()):
+    if (type_.uid, text) in audit.claimed:
         return None  # It is right, and its file can't be read.
-    ids = {key[0] for key in audit.snapshot.tables[type_.uid].versions}
-    return _renamed(audit, name, (type_.uid, text)) or _suggested(text, ids)
+    return _renamed(audit, name, (type_.uid, text)) or _suggested(audit, (type_.uid, text))
 
 
 def _renamed(audit: Audit, name: str, key: Key) -> _Meant | None:
@@ -195,8 +195,8 @@ def _renamed(audit: Audit, name: str, key: Key) -> _Meant | None:
     return _Meant(rename.name, what, rename.alike >= ALIKE)
 
 
-def _suggested(text: str, names: Collection[str]) -> _Meant | None:
-    new = certain_suggestion(text, names)
+def _suggested(audit: Audit, key: Key) -> _Meant | None:
+    new = audit.names[key[0]].meant(key[1])
     return _Meant(new) if new else None
 
 
@@ -228,13 +228,23 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
         try:
             changes: dict[str, Tree] = {}
             for fix in of_file:
+                _refuse_changed(tree, fix)
                 key = str(fix.at[0])
                 changes[key] = _with(changes.get(key, tree.get(key)), fix.at[1:], fix.new)
             context.changeset.put(path, context.changed(of_file[0].document, changes))
             made.extend(of_file)
         except (ConflictError, LookupError, TypeError) as error:
-            refused[path] = getattr(error, "message", "") or "it was changed meanwhile"
+            refused[path] = getattr(error, "message", "") or CHANGED
     return FixResult(tuple(made), refused)
+
+
+def _refuse_changed(tree: Tree, fix: Fix) -> None:
+    """Raise LookupError where a file does not say what is to be fixed."""
+    for key in fix.at[:-1]:
+        tree = tree[key]
+    said = fix.at[-1] in tree if isinstance(tree, dict) else True
+    if str(tree[fix.at[-1]] if said else "") != fix.old:
+        raise LookupError
 
 
 def _with(tree: Tree, at: KeyPath, value: str) -> Any:

@@ -7,16 +7,18 @@ from server.documents.layout import ENDINGS, MARKDOWN, is_partial
 from server.paths import CONTENT, UPLOADS
 from server.problems import Problem
 from server.schema.spelling import suggestion
+from server.site.check.audit import Audit, is_upload
 from server.storage.media import DESCRIPTION
-from server.tools.check.audit import Audit, is_upload
 
 
 def unclaimed(audit: Audit) -> Iterator[Problem]:
     """Files in the content folders that no type claims, and descriptions of missing media files."""
+    in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):
             described = path.removesuffix(DESCRIPTION)
-            if path.endswith(DESCRIPTION) and os.path.splitext(described)[1] and described not in audit.files:
+            lost = described not in audit.files and described not in in_bucket
+            if lost and path.endswith(DESCRIPTION) and os.path.splitext(described)[1]:
                 yield _lost_description(audit, path, described)
         elif _should_be_claimed(audit, path):
             message, fix = _why_unclaimed(audit, path)

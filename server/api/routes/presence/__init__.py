@@ -1,0 +1,1 @@
+"""/presence: who is at which document, and in which field."""

@@ -1,0 +1,156 @@
+"""What is in no commit yet: the files that differ from the last one, and commits of some of them."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from server.auth.permissions import Actor, may_find, may_see_all
+from server.config.remote import BEFORE
+from server.documents.document import DRAFT, PUBLISHED
+from server.documents.layout import Layout
+from server.errors import CommitError, ConflictError, ValidationError
+from server.history.versions import ACTIONS, Version
+from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS, cache_folder
+from server.schema.model import UPLOAD, Type
+from server.site.commits.message import Authorship, cleaned
+from server.site.site import Site, State
+from server.storage.files import MISSING, is_utf_8
+from server.storage.git.log import FileChange
+from server.storage.git.uncommitted import uncommitted_changes
+
+MOST_FILES = 5000  # of one commit
+_SMALL = 16_384  # bytes: of larger files, the commit is made from the file itself
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that differs from the last commit, and the document in it; `type` is None for one of no type."""
+
+    change: FileChange
+    type: Type | None
+    document_id: str = ""
+    locale: str = ""
+    status: str = ""
+
+    @property
+    def action(self) -> str:
+        """What was done to it."""
+        return ACTIONS.get(self.change.status, "update")
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths at which a commit of it changes something."""
+        return tuple(path for path in (self.change.before, self.change.path) if path)
+
+    def version(self, head: str) -> Version:
+        """It as a version of its document, whose last commit is `head`."""
+        change = self.change
+        after = "" if change.status == "D" else change.path
+        before = "" if change.status == "A" else change.before or change.path
+        return Version(None, head, after, before, self.locale, self.status, self.action)
+
+
+def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
+    """The files that are not committed as they are, by path, of what the actor may see all of.
+
+    What belongs to no type, such as schemas, is for full access. Raises ConflictError where git can't tell.
+    """
+    roots = {root or "." for root in site.roots}
+    try:
+        changes = uncommitted_changes(
+            site.root, sorted({*roots, CONTENT, TYPES, SETTINGS}), cache_folder(site.root)
+        )
+    except CommitError as error:
+        raise ConflictError(str(error)) from error
+    found = _with_documents(site, state, changes)
+    return [changed for changed in found if _sees(actor, state, changed)]
+
+
+def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -> Iterator[ChangedFile]:
+    layout = Layout(state.schema, state.settings)
+    _, _, _, entries = site.basis()
+    for change in changes:
+        path = change.path
+        if not all(is_utf_8(name) for name in (path, change.before)):
+            continue
+        entry, claim = entries.get(path), layout.claim(path)
+        document = entry.document if entry else None
+        if path.startswith(f"{UPLOADS}/"):
+            yield ChangedFile(change, state.schema.types[UPLOAD])
+        elif document is not None:
+            key = (document.document_id, document.locale, document.status)
+            yield ChangedFile(change, document.type, *key)
+        elif claim is not None:
+            status = DRAFT if claim.draft else PUBLISHED
+            yield ChangedFile(change, claim.type, claim.document_id, claim.locale, status)
+        else:
+            yield ChangedFile(change, None)
+
+
+def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
+    """Whether an actor may see all of a file, and of the one that it was before it was renamed."""
+    before = changed.change.before
+    types = (changed.type, *((_owner(state, before),) if before else ()))
+    return actor.everything or all(type_ is not None and _sees_type(actor, type_) for type_ in types)
+
+
+def _sees_type(actor: Actor, type_: Type) -> bool:
+    return may_find(actor, UPLOAD) if type_.uid == UPLOAD else may_see_all(actor, type_)
+
+
+def _owner(state: State, path: str) -> Type | None:
+    """The type that a file belongs to by its path."""
+    if path.startswith(f"{UPLOADS}/"):
+        return state.schema.types[UPLOAD]
+    claim = Layout(state.schema, state.settings).claim(path)
+    return claim.type if claim else None
+
+
+def commit_changes(
+    site: Site, changed: Collection[ChangedFile], wanted: Collection[str], message: str, by: Authorship
+) -> str:
+    """Commit some of the files that differ from the last commit, as they are now. Returns the commit's id.
+
+    Raises ValidationError for a path that is none of them, and ConflictError with git's words where there is
+    no commit of it.
+    """
+    known = {one.change.path: one for one in changed}
+    unknown = next((path for path in wanted if path not in known), None)
+    if unknown is not None:
+        raise ValidationError(
+            f'"{unknown[:200]}" does not differ from the last commit, or is not for you to see'
+        )
+    said = cleaned(message)
+    if not said:
+        raise ValidationError("The message of the commit is empty")
+    chosen = [known[path] for path in dict.fromkeys(wanted)]
+    paths = [path for one in chosen for path in one.paths]
+    documents = [f"{c.type.singular}/{c.document_id}" for c in chosen if c.type and c.document_id]
+    try:
+        if site.arbiter and site.state.settings.push == BEFORE:
+            commit = site.arbiter.commit(partial(_contents, site.root, paths), said, documents, by)
+        else:
+            commit = site.committer.commit_files(_contents(site.root, paths), said, documents, by)
+    except (CommitError, OSError) as error:
+        raise ConflictError(f"Not committed: {error}") from error
+    if not commit:
+        raise ConflictError("Not committed: nothing of this differs from the last commit")
+    return commit
+
+
+def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None]:
+    return {path: _content(root, path) for path in paths}
+
+
+def _content(root: Path, path: str) -> bytes | Path | None:
+    """What a commit of a file is made from; None where it is gone. Raises ConflictError for a link."""
+    file = root / path
+    if file.is_symlink():
+        raise ConflictError(f"{path} is a link; commit it with git")
+    try:
+        return file if file.stat().st_size > _SMALL else file.read_bytes()
+    except MISSING:
+        return None
+    except OSError as error:
+        raise ConflictError(f"{path} can't be read: {error.strerror}") from error

@@ -1,0 +1,170 @@
+"""Checks of a site that is served: made when somebody asks, beside the requests, and kept for a while.
+
+A check of a large site takes seconds of computing. It is made in a process forked from this one, so that
+requests are answered meanwhile; there is one at a time, and they take a small part of a processor's time.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from server.documents.document import DRAFT, PUBLISHED
+from server.documents.timestamps import now
+from server.errors import BusyError
+from server.index.snapshot import Snapshot
+from server.problems import Problem
+from server.schema.model import UPLOAD
+from server.schema.naming import title_of
+from server.site.background.process import in_process
+from server.site.check.audit import Audit, is_upload
+from server.site.check.fixes import Fix
+from server.site.check.survey import look
+from server.site.site import Site
+
+log = logging.getLogger("quire")
+
+FEW = 300  # documents: a site of so many is checked in this process
+MOST = 20_000  # problems that are kept
+LONGEST_S = 60.0
+AGAIN_S = (
+    2.0  # after so long a site is checked again where nobody has told of a change: a file of no type, say
+)
+SHORT_S = 0.5  # A check that takes no longer is made whenever the site has changed; others rest in between.
+PART = 20  # that part of the time is for checks, at most, where no change is known
+RETRY_S = 15.0  # after a check that failed
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value that a fix writes, as `quire check --format json` names it."""
+
+    path: str
+    key: str
+    before: str | None
+    after: str
+
+    @classmethod
+    def of(cls, fix: Fix) -> "Change":
+        """What a fix changes."""
+        return cls(fix.path, ".".join(map(str, fix.at)), fix.old or None, fix.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A problem, the document that its file holds or should hold, and what fixes it, where that is safe.
+
+    Of a file that belongs to no type, `uid` is "".
+    """
+
+    problem: Problem
+    uid: str = ""
+    document_id: str = ""
+    locale: str = ""
+    status: str = ""
+    title: str = ""
+    fix: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check found; `applied` is that of the site which was checked, `more` how many are not kept."""
+
+    found: tuple[Found, ...]
+    at: str
+    applied: int
+    more: int = 0
+
+
+class Checks:
+    """The checks of a served site; the last one is kept. Safe to use from many threads.
+
+    `join` gives the snapshot of the site with its users, for relations to them.
+    """
+
+    def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
+        self.site, self._join = site, join
+        self._kept: Check | None = None
+        self._running = False
+        self._began = self._ended = self._took = 0.0
+        self._failed_at: float | None = None
+        self._changed = threading.Condition()
+
+    def current(self, seconds: float) -> tuple[Check, bool]:
+        """The last check, and whether it is of the site as it is now; one that is due is waited for.
+
+        It is waited for so many seconds. Raises BusyError where there is none by then.
+        """
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            began = self._begin_if_due()
+            while self._running and (left := deadline - time.monotonic()) > 0 and (began or not self._kept):
+                self._changed.wait(left)
+            kept = self._kept
+        if kept is None:
+            raise BusyError("The site is being checked for the first time; ask again")
+        return kept, kept.applied == self.site.applied
+
+    def _begin_if_due(self) -> bool:
+        """Whether a check has begun that whoever asks now should wait for; call it with the lock."""
+        if self._running:
+            return True
+        at = time.monotonic()
+        if self._failed_at is not None and at - self._failed_at < RETRY_S:
+            return False
+        if self._kept is not None:
+            same = self._kept.applied == self.site.applied
+            rest = max(AGAIN_S, PART * self._took) if same else self._took
+            if at - self._ended < rest and (same or self._took > SHORT_S):
+                return False
+        self._running, self._began = True, at
+        threading.Thread(target=self._run, name="check", daemon=True).start()
+        return True
+
+    def _run(self) -> None:
+        """Make a check, and keep it."""
+        kept, failed = None, True
+        try:
+            applied, at = self.site.applied, now()
+            work = partial(check, self.site, self._join())
+            few = sum(len(table.versions) for table in self.site.state.snapshot.tables.values()) <= FEW
+            found, more = work() if few else in_process(work, LONGEST_S)
+            kept, failed = Check(found, at, applied, more), False
+        except Exception:
+            log.exception("the site could not be checked")
+        with self._changed:
+            self._kept, self._running = kept or self._kept, False
+            self._ended = time.monotonic()
+            self._took = self._ended - self._began
+            self._failed_at = self._ended if failed else None
+            self._changed.notify_all()
+
+
+def check(site: Site, joined: Snapshot) -> tuple[tuple[Found, ...], int]:
+    """The problems of a site, and how many more there are than are told."""
+    survey = look(site, joined=joined)
+    assert survey.audit is not None
+    told = survey.problems[:MOST]
+    fixes = survey.fixes
+    found = tuple(_found(survey.audit, problem, fixes.get(problem)) for problem in told)
+    return found, len(survey.problems) - len(told)
+
+
+def _found(audit: Audit, problem: Problem, fix: Fix | None) -> Found:
+    """A problem with the document that it is of."""
+    change = Change.of(fix) if fix else None
+    if is_upload(problem.path):
+        return Found(problem, UPLOAD, fix=change)
+    document = audit.documents.get(problem.path)
+    if document is not None:
+        type_ = document.type
+        title = document.get(name) if (name := title_of(type_)) else None
+        key = (type_.uid, document.document_id, document.locale, document.status)
+        return Found(problem, *key, str(title or ""), change)
+    claim = audit.claims.get(problem.path) or audit.layout.claim(problem.path)
+    if claim is None:
+        return Found(problem, fix=change)
+    status = DRAFT if claim.draft else PUBLISHED
+    return Found(problem, claim.type.uid, claim.document_id, claim.locale, status, fix=change)

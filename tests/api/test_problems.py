@@ -1,0 +1,249 @@
+"""/problems: what is wrong with the files of a site, for whom, and the fixes that are safe."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.site.check.served import Checks
+from tests.conftest import MakeApi
+from tests.git import commit_all, git
+from tests.sites import STRING, Api, collection, component, relation, write
+
+FILES = {
+    **collection(
+        "note",
+        {
+            "title": STRING,
+            "count": "integer",
+            "salary": {"type": "integer", "private": True},
+            "author": relation("manyToOne", "author"),
+            "parts": {"type": "component", "component": "shared.part", "repeatable": True},
+        },
+        drafts=True,
+    ),
+    **collection("author", {"name": STRING}),
+    **component(
+        "shared.part", {"by": relation("manyToOne", "author"), "code": {"type": "integer", "private": True}}
+    ),
+    "site.yaml": "roles: {public: {note: [find]}}\n",
+    "content/authors/nell-trevanion.yaml": "name: Nell\n",
+    "content/notes/good.yaml": "title: Good\nauthor: nell-trevanion\n",
+}
+BROKEN = {
+    "content/notes/colon.yaml": "title: Lights: and lamps\n",
+    "content/notes/count.yaml": "title: Count\ncount: ten\n",
+    "content/notes/mistyped.yaml": "title: Odd   # kept\nauthor: nell-trevanoin\n",
+    "content/notes/part.yaml": "title: Part\nparts:\n- by: Nell_Trevanion\n",
+    "content/notes/plan.draft.yaml": "title: Plan\nauthor: nobody-at-all\n",
+    "content/notes/secret.yaml": "title: Secret\nsalary: lots\n",
+    "content/elsewhere/odd.yaml": "name: Odd\n",
+}
+
+
+def brief(answer: Any) -> list[tuple[str, str, str | None]]:
+    return [(one["path"].removeprefix("content/"), one["rule"], one["attribute"]) for one in answer.data]
+
+
+@pytest.fixture
+def api(make_api: MakeApi) -> Api:
+    return make_api({**FILES, **BROKEN})
+
+
+def test_problems_say_where_they_are_and_of_what(api: Api) -> None:
+    answer = api.get("/problems")
+    assert brief(answer) == [
+        ("elsewhere/odd.yaml", "unclaimed", None),
+        ("notes/colon.yaml", "syntax", None),
+        ("notes/count.yaml", "value", "count"),
+        ("notes/mistyped.yaml", "dangling", "author"),
+        ("notes/part.yaml", "dangling", "parts.0.by"),
+        ("notes/plan.draft.yaml", "dangling", "author"),
+        ("notes/secret.yaml", "value", "salary"),
+    ]
+    meta = answer.body["meta"]
+    assert (meta["errors"], meta["warnings"], meta["fixable"], meta["current"]) == (3, 4, 2, True)
+    assert meta["pagination"]["total"] == 7
+    mistyped = answer.data[3]
+    assert mistyped == {
+        "path": "content/notes/mistyped.yaml",
+        "line": 2,
+        "column": 9,
+        "severity": "warning",
+        "rule": "dangling",
+        "message": 'author: there is no document "nell-trevanoin" of api::author.author',
+        "fix": "--fix writes author: nell-trevanion",
+        "type": "note",
+        "documentId": "mistyped",
+        "locale": "en",
+        "status": "published",
+        "title": "Odd",
+        "attribute": "author",
+        "change": {
+            "path": "content/notes/mistyped.yaml",
+            "key": "author",
+            "before": "nell-trevanoin",
+            "after": "nell-trevanion",
+        },
+    }
+    broken = answer.data[1]
+    assert (broken["type"], broken["documentId"], broken["title"]) == ("note", "colon", None)
+    assert (broken["line"], broken["fix"]) == (1, "put text that has a colon in quotes")
+    assert answer.data[5]["status"] == "draft"
+
+
+def test_problems_are_chosen_and_paged(api: Api) -> None:
+    assert len(api.get("/problems?severity=error").data) == 3
+    assert brief(api.get("/problems?fixable=true")) == [
+        ("notes/mistyped.yaml", "dangling", "author"),
+        ("notes/part.yaml", "dangling", "parts.0.by"),
+    ]
+    assert brief(api.get("/problems?type=note&documentId=count")) == [("notes/count.yaml", "value", "count")]
+    page = api.get("/problems?page=2&pageSize=3")
+    assert [one["path"] for one in page.data] == [
+        f"content/notes/{name}.yaml" for name in ("mistyped", "part", "plan.draft")
+    ]
+    assert page.body["meta"]["pagination"] == {"page": 2, "pageSize": 3, "pageCount": 3, "total": 7}
+    for wrong in ("severity=bad", "fixable=perhaps", "type[a]=b"):
+        assert api.get(f"/problems?{wrong}").error["status"] == 400
+
+
+def test_nobody_is_told_of_what_they_may_not_see(api: Api) -> None:
+    assert api.get("/problems", "public").status == 403
+    find = ["problems.find", "note.find"]
+    api.token("bare", may=["problems.find"])
+    api.token("published", may=find)
+    api.token("drafts", may=[*find, "note.readDraft"])
+    api.token("authors", may=[*find, "note.readDraft", "author.find"])
+    assert brief(api.get("/problems", "bare")) == brief(api.get("/problems", "published")) == []
+    assert brief(api.get("/problems", "drafts")) == [
+        ("notes/colon.yaml", "syntax", None),
+        ("notes/count.yaml", "value", "count"),
+    ]
+    told = api.get("/problems", "authors")
+    names = [path for path, _, _ in brief(told)]
+    assert names == [f"notes/{n}.yaml" for n in ("colon", "count", "mistyped", "part", "plan.draft")]
+    assert told.body["meta"]["errors"] + told.body["meta"]["warnings"] == 5
+    assert told.body["meta"]["fixable"] == 0  # It may fix nothing.
+    assert "lots" not in told.text
+    assert "elsewhere" not in told.text
+
+
+def test_a_change_of_the_files_shows_in_the_next_answer(api: Api) -> None:
+    assert len(api.get("/problems").data) == 7
+    write(api.root, {"content/notes/good.yaml": "title: [\n"})
+    api.site.refresh()
+    found = {one["path"]: one for one in api.get("/problems").data}
+    good = found["content/notes/good.yaml"]  # whose last good version is served
+    assert (good["severity"], good["documentId"], good["title"]) == ("error", "good", "Good")
+    write(api.root, {"content/notes/good.yaml": "title: Good\n"})
+    api.site.refresh()
+    assert len(api.get("/problems").data) == 7
+
+
+def fixes(api: Api, who: str = "full") -> list[Any]:
+    return [one["change"] for one in api.get("/problems?fixable=true", who).data]
+
+
+def fix(api: Api, chosen: Any, who: str = "full", **options: Any) -> Any:
+    return api.ask("POST", "/problems/fix", who, json={"fixes": chosen}, **options)
+
+
+def test_fixes_change_what_they_say_and_nothing_else(api: Api) -> None:
+    first, second = fixes(api)
+    assert fix(api, [first]).data == {"fixed": [first], "refused": []}
+    assert api.read("content/notes/mistyped.yaml") == "title: Odd   # kept\nauthor: nell-trevanion\n"
+    assert "Nell_Trevanion" in api.read("content/notes/part.yaml")
+    assert fixes(api) == [second]
+    again = fix(api, [first, second]).data
+    assert (again["fixed"], [one["key"] for one in again["refused"]]) == ([second], ["author"])
+    assert api.get("/api/notes/part?populate[parts][populate]=by").data["parts"][0]["by"]["name"] == "Nell"
+    assert fixes(api) == []
+
+
+def test_a_file_that_is_no_longer_as_it_was_looked_at_is_left_alone(api: Api) -> None:
+    first, _ = fixes(api)
+    write(api.root, {"content/notes/mistyped.yaml": "title: Odd\nauthor: nell-trevanion\n"})
+    assert [one["path"] for one in fix(api, [first]).data["refused"]] == [first["path"]]
+    write(api.root, {"content/notes/mistyped.yaml": "title: Odd\nauthor: [\n"})
+    assert fix(api, [first]).data["fixed"] == []
+    assert api.read("content/notes/mistyped.yaml") == "title: Odd\nauthor: [\n"
+
+
+def test_fixes_take_the_right_to_write_the_document(api: Api) -> None:
+    see = ["problems.find", "note.find", "note.readDraft", "author.find"]
+    api.token("sees", may=[*see, "note.update"])
+    api.token("fixes", may=[*see, "problems.fix"])
+    api.token("drafts", may=[*see, "problems.fix", "note.updateDraft"])
+    api.token("writes", may=[*see, "problems.fix", "note.update"])
+    chosen = fixes(api)
+    assert fix(api, chosen, "sees").status == fix(api, chosen, "public").status == 403
+    for who in ("fixes", "drafts"):
+        assert fixes(api, who) == []
+        assert fix(api, chosen, who).data["fixed"] == []
+    assert fixes(api, "writes") == chosen
+    assert fix(api, chosen, "writes").data["fixed"] == chosen
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        [],
+        {},
+        {"fixes": []},
+        {"fixes": [1]},
+        {"fixes": [{"path": "a"}]},
+        {"fixes": [{}] * 1001},
+        {"fixes": "all"},
+        {"fixes": [{"path": "", "key": "", "before": None, "after": ""}], "dryRun": True},
+    ],
+)
+def test_bodies_that_name_no_fix_are_refused(api: Api, body: Any) -> None:
+    assert api.ask("POST", "/problems/fix", json=body).error["status"] == 400
+
+
+def test_a_path_out_of_the_site_is_no_fix(api: Api) -> None:
+    made = {"path": "../../etc/passwd", "key": "a", "before": None, "after": "b"}
+    assert fix(api, [made]).data == {
+        "fixed": [],
+        "refused": [{**made, "reason": "what is there is not what was to be fixed"}],
+    }
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_fixes_are_committed_where_writes_are(make_api: MakeApi, tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, **BROKEN, "site.yaml": "git: {commit: each}\n"})
+    commit_all(tmp_path)
+    api = make_api({})
+    assert fix(api, fixes(api)).headers["Quire-Commit"]
+    told = git(tmp_path, "log", "-1", "--format=%an: %s", "--name-only").split()
+    assert told[:4] == ["full:", "Fix", "2", "problems"]
+    assert told[4:] == ["content/notes/mistyped.yaml", "content/notes/part.yaml"]
+
+
+def test_a_large_site_is_checked_beside_the_requests(
+    make_api: MakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = {f"content/notes/n{i}.yaml": f"title: N {i}\ncount: x\n" for i in range(400)}
+    api = make_api({**FILES, **many, **{f"content/authors/a{i}.yaml": "name: A\n" for i in range(400)}})
+    answer = api.get("/problems?pageSize=1")
+    assert answer.body["meta"]["errors"] == 400
+    assert answer.body["meta"]["current"]
+
+
+def test_what_takes_too_long_is_not_waited_for(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: Any) -> Any:
+        time.sleep(0.5)
+        return (), 0
+
+    monkeypatch.setattr("server.site.check.served.check", slow)
+    monkeypatch.setattr("server.api.routes.problems.blueprint.WAIT_S", 0.05)
+    refused = api.get("/problems")
+    assert (refused.status, refused.error["name"]) == (503, "ServiceUnavailableError")
+    checks = Checks(api.site, lambda: api.site.state.snapshot)
+    found, current = checks.current(5.0)
+    assert (json.dumps(found.found), current) == ("[]", True)

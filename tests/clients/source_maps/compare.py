@@ -1,0 +1,98 @@
+"""Marks as the reference implementation makes them, by its own code, and as `@vercel/stega` reads them.
+
+Run by `make test-clients`; it fetches the reference's packages from npm.
+"""
+
+import json
+import subprocess
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.api.source_maps.encoding import encode
+from server.api.source_maps.marking import HEADER, OF_FILES
+from server.schema.model import UPLOAD
+from tests.ci import IN_CI
+from tests.clients.npm import install, missing_node
+from tests.clients.source_maps.site import FILES, POPULATE
+from tests.sites import Api, bracketed, make
+
+HERE = Path(__file__).parent
+VERSION = "5.54.0"
+PACK_S, RUN_S = 120, 60
+
+Run = Callable[[str, Any], Any]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a script of this folder with the folders of the reference's packages, on JSON."""
+    reason = missing_node((20, 0)) or install(HERE)
+    if reason:
+        if IN_CI:
+            pytest.fail(reason)
+        pytest.skip(reason)
+    folders = [_unpacked(name, tmp_path_factory.mktemp(name)) for name in ("core", "utils")]
+
+    def run(script: str, value: Any) -> Any:
+        command, text = ["node", script, *map(str, folders)], json.dumps(value)
+        return json.loads(subprocess.check_output(command, cwd=HERE, input=text, text=True, timeout=RUN_S))
+
+    return run
+
+
+def _unpacked(name: str, folder: Path) -> Path:
+    """A package of the reference, without what it depends on."""
+    command = ["npm", "pack", f"@strapi/{name}@{VERSION}", "--loglevel=error"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=PACK_S)
+    [packed] = folder.glob("*.tgz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "package"
+
+
+def test_the_reference_makes_the_same_marks_of_the_same_documents(tmp_path: Path, run: Run) -> None:
+    api = make(tmp_path, FILES)
+    for asked in ({}, {"status": "draft"}, {"locale": "fr"}):
+        path = "/api/posts?" + bracketed({"populate": POPULATE, **asked})
+        plain = api.get(path).data
+        ours = api.get(path, headers={HEADER: "true"}).data
+        given = {"schemas": schemas(api), "type": "api::post.post", "documents": plain}
+        theirs = run("reference.mjs", given)
+        assert without_authors(ours) == without_authors(theirs)
+        assert ours != plain
+
+
+def test_the_decoder_finds_what_was_encoded(run: Run) -> None:
+    sources: list[dict[str, str]] = [
+        {"documentId": "a", "type": "string", "path": "title", "locale": "pt-BR"},
+        {"documentId": 'été~ *+&=%"\\', "type": "blocks", "path": "x.0.y", "fieldPath": "x.0.y"},
+    ]
+    read = run("decode.mjs", ["Text" + encode(source) for source in sources])
+    assert [found["text"] for found in read] == ["Text", "Text"]
+    assert read[0]["source"] == "documentId=a&type=string&path=title&locale=pt-BR"
+    escaped = "%C3%A9t%C3%A9%7E+*%2B%26%3D%25%22%5C"
+    assert read[1]["source"] == f"documentId={escaped}&type=blocks&path=x.0.y&fieldPath=x.0.y"
+
+
+def schemas(api: Api) -> Mapping[str, Any]:
+    """The schemas of a site as the reference has them; of files, with the texts alone that Quire marks."""
+    described = {}
+    for uid, type_ in api.site.state.schema.types.items():
+        kind = {} if type_.kind == "component" else {"kind": type_.kind}
+        described[uid] = {"uid": uid, **kind, "attributes": type_.raw.get("attributes", {})}
+    of_files = {name: {"type": "string" if name == "name" else "text"} for name in OF_FILES}
+    described[UPLOAD] = {"uid": UPLOAD, "kind": "collectionType", "attributes": of_files}
+    return described
+
+
+def without_authors(value: Any) -> Any:
+    """JSON without the documents that others relate to: the reference names the wrong document for these."""
+    if isinstance(value, list):
+        return [without_authors(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_authors(inner) for name, inner in value.items() if name != "author"}

@@ -1,0 +1,97 @@
+"""The `preview` section of site.yaml, and what in it names nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from server.config.model import Preview, Settings
+from server.config.reader import survey_settings
+from server.errors import SetupError
+from server.site.configure import configure
+from tests.sites import collection, component, write
+
+
+def read(root: Path, text: str) -> tuple[Settings, list[SetupError]]:
+    (root / "site.yaml").write_text(f"preview:\n{text}\n")
+    return survey_settings(root)
+
+
+ADDRESSES = {
+    "https://example.org/preview?slug={slug}&status={status}": "https://example.org",
+    "https://Example.org?s={slug}": "https://example.org",
+    "http://localhost:3000/{locale}/{slug}": "http://localhost:3000",
+    "http://[::1]:80#{documentId}": "http://[::1]:80",
+    "/preview/{slug}": "",
+}
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+def test_an_address_is_read_with_its_origin(tmp_path: Path, url: str) -> None:
+    settings, wrong = read(tmp_path, f"  article: {json.dumps(url)}\n  page: {{url: {json.dumps(url)}}}")
+    assert wrong == []
+    assert settings.previews == {"article": Preview(url), "page": Preview(url)}
+    assert settings.previews["page"].origin == ADDRESSES[url]
+
+
+def test_attributes_can_be_left_without_marks(tmp_path: Path) -> None:
+    settings, wrong = read(tmp_path, "  article:\n    url: /a\n    unmarked: [seo.canonical, kind]")
+    assert wrong == []
+    assert settings.previews["article"].unmarked == {"seo.canonical", "kind"}
+
+
+UNREADABLE = [
+    "javascript:alert(1)", "data:text/html,x", "//evil.example/x", "/\\\\evil.example", "ftp://a.example/",
+    "a/b", "https://{locale}.example.org/", "https://a.example{slug}", "https://user@a.example/",
+    "https://a.example;x/", "https://a b.example/", "https://*.example.org/", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", UNREADABLE)
+def test_what_is_no_address_of_a_page_is_refused_with_its_line(tmp_path: Path, url: str) -> None:
+    settings, [wrong] = read(tmp_path, f'  article: "{url}"')
+    assert (wrong.line, wrong.message) == (2, '"preview.article" must be an address')
+    assert settings.previews == {}
+
+
+WRONG = {
+    '  article: "/x?{slug"': (2, 'the address "preview.article" can\'t be read'),
+    '  article: "/x y"': (2, 'the address "preview.article" can\'t be read'),
+    '  article: "/x?{a b}"': (2, 'the address "preview.article" can\'t be read'),
+    "  article: [a]": (2, '"preview.article" must be a mapping'),
+    "  article:\n    unmarked: [a]": (2, '"preview.article.url" must be an address'),
+    "  article:\n    url: /x\n    unmaked: [a]": (4, 'the key "preview.article.unmaked" is not known'),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str) -> None:
+    _, [wrong] = read(tmp_path, text)
+    assert (wrong.line, wrong.message) == WRONG[text]
+
+
+def test_what_names_nothing_is_a_warning_with_its_line(tmp_path: Path) -> None:
+    seo = {"type": "component", "component": "shared.seo"}
+    zone = {"type": "dynamiczone", "components": ["shared.seo"]}
+    secret = {"type": "string", "private": True}
+    files = {
+        **collection("note", {"slug": "uid", "seo": seo, "parts": zone, "secret": secret}),
+        **component("shared.seo", {"canonical": {"type": "string"}}),
+        "site.yaml": (
+            "preview:\n  note:\n    url: /{slug}/{documentId}/{locale}/{status}/{slugg}?{seo}{secret}\n"
+            "    unmarked: [slug, seo, seo.canonical, parts.canonical, seo.canonicl, slug.x]\n  nothing: /x\n"
+        ),
+    }
+    write(tmp_path, files)
+    told = [(p.severity, p.line, p.message, p.fix) for p in configure(tmp_path).problems]
+    ending = ", which is no attribute with one value"
+    assert [(line, what) for _, line, what, _ in told] == [
+        (3, 'the preview of note has "{slugg}"' + ending),
+        (3, 'the preview of note has "{seo}"' + ending),
+        (3, 'the preview of note has "{secret}"' + ending),
+        (4, 'preview.note.unmarked names "seo.canonicl", which is no attribute'),
+        (4, 'preview.note.unmarked names "slug.x", which is no attribute'),
+        (5, 'preview names "nothing", which is no content type'),
+    ]
+    assert {severity for severity, *_ in told} == {"warning"}
+    assert told[0][3] == 'did you mean "slug"?'
