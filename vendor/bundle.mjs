@@ -9,9 +9,11 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "../server/api/studio/page/vendor");
 
-/** The packages that a bundle is made of, by the paths of its inputs. */
-function packagesOf(inputs) {
-  const names = inputs.map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]).filter(Boolean);
+/** The packages that something of is in a bundle. */
+function packagesOf({ outputs }) {
+  const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs));
+  const used = inputs.filter(([, { bytesInOutput }]) => bytesInOutput).map(([path]) => path);
+  const names = used.map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]).filter(Boolean);
   return [...new Set(names)].sort();
 }
 
@@ -36,7 +38,7 @@ for (const entry of readdirSync(here).filter((name) => name.endsWith(".js")).sor
     legalComments: "none", metafile: true, write: false,
   });
   const text = made.outputFiles[0].contents;
-  const packages = packagesOf(Object.keys(made.metafile.inputs));
+  const packages = packagesOf(made.metafile);
   packages.forEach((name) => used.add(name));
   writeFileSync(join(target, entry), text);
   files[entry] = {

@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 
+from server.api.studio import routes
 from server.auth.owner import KEY_S, make_key
 from tests.sites import Answer, Api, collection, documents, make
 
@@ -54,6 +56,27 @@ def test_the_page_and_its_files_hold_nothing_but_themselves(api: Api) -> None:
     )
     for path in ("/studio/-/x/nothing.js", "/studio/-/x/../routes.py", "/studio/-/", "/studio/-/x"):
         assert api.get(path, "public").status == 404
+
+
+def test_files_are_sent_as_small_as_they_get(api: Api) -> None:
+    plain = api.get("/studio/-/x/vendor/preact.js", "public", headers={"Accept-Encoding": "identity"})
+    small = api.get("/studio/-/x/vendor/preact.js", "public", headers={"Accept-Encoding": "gzip, br"})
+    assert small.headers["Content-Encoding"] == "br"
+    assert "Accept-Encoding" in small.headers["Vary"]
+    assert int(small.headers["Content-Length"]) == len(small.raw) < 6_000
+    assert brotli.decompress(small.raw) == plain.raw
+    assert "Content-Encoding" not in plain.headers
+
+
+def test_the_page_names_all_modules_that_it_begins_with(api: Api) -> None:
+    page = api.get("/studio", "public").text
+    preloaded = re.findall(r'<link rel="modulepreload" href="([^"]+)">', page)
+    assert all(api.get(f"/{path}", "public").status == 200 for path in preloaded)
+    names = {path.partition("/-/")[2].partition("/")[2] for path in preloaded}
+    assert {"app.js", "vendor/preact.js", "form/document-page.js"} <= names
+    assert (
+        not {"main.js", "vendor/codemirror.js"} & names
+    )  # the script itself; and what is loaded when needed
 
 
 @pytest.mark.parametrize(("path", "up"), [("/studio/note", "../"), ("/studio/note/a", "../../")])
@@ -251,3 +274,27 @@ def test_what_the_cookie_holds_is_good_in_the_cookie_alone(
     assert told
     assert told["data"]["caller"]["kind"] == "public"
     assert client.delete("/api/notes/a", headers=headers, environ_base=elsewhere).status_code == 403
+
+
+def test_the_page_frames_what_is_previewed_and_nothing_else(tmp_path: Path) -> None:
+    api = make(tmp_path, {**collection("note", {"text": "string"}), **collection("page", {"text": "string"})})
+    page = api.get("/studio", "public")
+    assert "frame-src" not in page.headers["Content-Security-Policy"]  # default-src 'none' stands.
+    setting = "preview: {note: 'https://Example.org/{documentId}', page: {url: /pages}}\n"
+    (api.root / "site.yaml").write_text(setting)
+    api.site.refresh()
+    page = api.get("/studio", "public", headers={"If-None-Match": page.headers["ETag"]})
+    assert page.status == 200  # A browser may keep the policy of what it has.
+    policy = page.headers["Content-Security-Policy"]
+    assert policy.endswith("frame-ancestors 'none'; frame-src 'self' https://example.org")
+    assert api.get("/studio", "public", headers={"If-None-Match": page.headers["ETag"]}).status == 304
+
+
+def test_modules_are_sent_without_the_comments_of_their_sources(api: Api) -> None:
+    source = (Path(routes.__file__).parent / "page/router.js").read_text()
+    sent = api.get("/studio/-/x/router.js", "public").text
+    assert "/**" in source
+    assert not re.search(r"^\s*/\*\*", sent, re.MULTILINE)
+    kept = [line for line in source.splitlines() if not re.match(r"\s*(/?\*|$)", line)]
+    assert [line for line in sent.splitlines() if line.strip()] == kept
+    assert len(sent.splitlines()) == len(source.splitlines())

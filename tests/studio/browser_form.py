@@ -11,7 +11,7 @@ import pytest
 from tests.servers import stop
 from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user
-from tests.studio.conftest import Page, Studio
+from tests.studio.conftest import HELD_FRAMES, SLOW, Page, Studio, answer_to, expect, sign_in
 from tests.waiting import until
 
 ATTRIBUTES: dict[str, dict[str, Any]] = {
@@ -77,10 +77,14 @@ EDITS = {
     "Summary": ("Another", "summary: Another"),
     "Body": ("The body,\nin **Markdown**.", "in **Markdown**."),
 }
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c63f8cfc0f01f0005000501ae2a3b3b0000000049454e44ae426082"
+)
 ROLES = """
 roles:
   public: {auth: [callback]}
-  writer: {page: [find, findOne, readDraft, updateDraft], tag: [find, findOne]}
+  writer: {page: [find, findOne, readDraft, updateDraft], tag: [find, findOne], author: [find, findOne]}
 """
 
 
@@ -111,19 +115,16 @@ def define(studio: Studio, name: str, attributes: dict[str, Any], **options: Any
 
 
 @pytest.fixture(scope="module")
-def entered(site: Studio, browser: Any) -> Any:
-    """The state of a browser in which the owner of `site` has signed in."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(site.entrance)
-    page.get_by_role("heading", level=1, name="Recently changed").wait_for()
-    state = context.storage_state()
+def answers(site: Studio, entered: Any, browser: Any) -> dict[str, str]:
+    """By path, what the API answers of the documents that tests change, before they do."""
+    context = browser.new_context(storage_state=entered)
+    found = {path: answer_to(context, site, path) for path in ("samples/one", "plains/one")}
     context.close()
-    return state
+    return found
 
 
 @pytest.fixture
-def form(site: Studio, entered: Any, new_page: Callable[..., Page]) -> Page:
+def form(site: Studio, entered: Any, new_page: Callable[..., Page], answers: dict[str, str]) -> Page:
     """A page that has signed in, in the time zone of Paris; the documents of `site` are as they were."""
     for name in ("sample", "plain"):
         folder = site.root / f"content/{name}s"
@@ -132,15 +133,8 @@ def form(site: Studio, entered: Any, new_page: Callable[..., Page]) -> Page:
                 path.unlink()
         (folder / "one.md").write_text(SAMPLE)
     page = new_page(storage_state=entered, timezone_id="Europe/Paris")
-    until(lambda: title_of(page, site, "plains") == title_of(page, site, "samples") == "One")
+    until(lambda: all(answer_to(page, site, path) == answer for path, answer in answers.items()))
     return page
-
-
-def title_of(page: Page, site: Studio, plural: str) -> str:
-    """The title of the document `one`, as the server knows it."""
-    url = f"http://127.0.0.1:{site.port}/api/{plural}/one"
-    answer = page.request.get(url, headers={"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"})
-    return str(answer.json()["data"]["title"]) if answer.ok else ""
 
 
 def open_form(page: Page, site: Studio, path: str) -> None:
@@ -174,22 +168,23 @@ def test_a_save_writes_what_was_edited_and_no_other_line(form: Page, site: Studi
 
 def test_choices_and_passwords_are_written_as_well(form: Page, site: Studio) -> None:
     open_form(form, site, "plain/one")
-    assert form.get_by_label("Secret").input_value() == ""
+    form.get_by_role("group", name="Secret").get_by_role("button", name="Replace").click()
     form.get_by_label("Secret").fill("rope and chain")
     form.get_by_label("Colour").select_option("green")
     form.get_by_role("radio", name="No", exact=True).check()
+    form.get_by_role("button", name="JSON").click()
     form.get_by_label("Rich").fill('[{"type": "paragraph", "children": [{"type": "text", "text": "Hi"}]}]')
     form.get_by_role("button", name="Save").click()
     told(form, "Saved")
+    expect(form.get_by_role("button", name="Save")).to_be_focused()
     after = lines_that_changed(SAMPLE, (site.root / "content/plains/one.md").read_text())
     assert [line.partition(":")[0].strip() for line in after] == ["secret", "colour", "open", "- {type"]
-    assert form.get_by_label("Secret").input_value() == ""
 
 
 def test_a_draft_is_saved_beside_what_is_published_and_published(form: Page, site: Studio) -> None:
     folder = site.root / "content/samples"
     open_form(form, site, "sample/one")
-    assert form.get_by_role("button", name="Publish").is_disabled()
+    expect(form.get_by_role("button", name="Publish")).to_be_disabled()
     form.get_by_label("Title").fill("Draft")
     form.get_by_role("button", name="Save draft").click()
     told(form, "Saved as a draft")
@@ -199,6 +194,7 @@ def test_a_draft_is_saved_beside_what_is_published_and_published(form: Page, sit
     form.get_by_role("button", name="Publish").click()
     told(form, "Published")
     form.locator(".status.is-published").wait_for()
+    expect(form.get_by_role("button", name="Publish")).to_be_focused()
     published = lines_that_changed(SAMPLE, (folder / "one.md").read_text())
     assert published[:2] == ['title:   "Draft"     # in quotes', "count: 9           # of them"]
     assert [path.name for path in folder.iterdir()] == ["one.md"]
@@ -211,17 +207,18 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
     count.fill("many")
     form.keyboard.press("Control+s")
     told(form, "2 fields are not right yet")
-    until(lambda: form.evaluate("document.activeElement.id") == "field-title")
+    expect(title).to_be_focused()
+    expect(title).to_have_attribute("aria-invalid", "true")
     error = form.locator(f"#{title.get_attribute('aria-describedby').split()[-1]}")
-    assert error.inner_text() == "Must be at most 20 characters"
-    assert count.get_attribute("aria-invalid") == "true"
+    expect(error).to_have_text("Must be at most 20 characters")
+    expect(count).to_have_attribute("aria-invalid", "true")
     title.fill("")
     count.fill("3")
     form.keyboard.press("Control+s")
     told(form, "Saved as a draft")  # A draft may be begun.
     form.get_by_role("button", name="Publish").click()
     told(form, "One field is not right yet")
-    assert error.inner_text() == "Is required"
+    expect(error).to_have_text("Is required")
 
 
 def test_what_the_server_refuses_is_told_at_its_field(form: Page, site: Studio) -> None:
@@ -243,7 +240,7 @@ def test_edits_of_different_fields_are_both_kept(form: Page, site: Studio) -> No
         'title:   "Mine"     # in quotes',
         "email: them@example.org",
     ]
-    assert form.get_by_label("Email").input_value() == "them@example.org"
+    expect(form.get_by_label("Email")).to_have_value("them@example.org")
 
 
 @pytest.mark.parametrize("choice", ["Keep mine", "Take theirs"])
@@ -256,7 +253,7 @@ def test_of_one_field_that_both_have_changed_both_are_shown(form: Page, site: St
     form.keyboard.press("Control+s")
     both = form.get_by_role("group", name="Title: changed by somebody else as well")
     both.wait_for()
-    assert both.get_by_role("region").all_inner_texts() == ["Theirs", "Mine"]
+    expect(both.get_by_role("region")).to_have_text(["Theirs", "Mine"], use_inner_text=True)
     assert 'title:   "Theirs"' in path.read_text()
     both.get_by_role("button", name=choice).click()
     form.keyboard.press("Control+s")
@@ -269,6 +266,7 @@ def test_of_one_field_that_both_have_changed_both_are_shown(form: Page, site: St
 def test_unsaved_work_is_offered_again_with_a_comparison(form: Page, site: Studio) -> None:
     open_form(form, site, "plain/one")
     form.get_by_label("Title").fill("Not saved")
+    form.get_by_role("group", name="Secret").get_by_role("button", name="Replace").click()
     form.get_by_label("Secret").fill("never kept")
     until(lambda: "Not saved" in str(form.evaluate("JSON.stringify(localStorage)")))
     assert "never kept" not in form.evaluate("JSON.stringify(localStorage)")
@@ -276,52 +274,80 @@ def test_unsaved_work_is_offered_again_with_a_comparison(form: Page, site: Studi
     form.reload()
     offer = form.get_by_role("region", name="Unsaved work")
     offer.wait_for()
-    assert form.get_by_label("Title").input_value() == "One"
-    assert offer.get_by_role("region").all_inner_texts() == ["One", "Not saved"]
+    expect(form.get_by_label("Title")).to_have_value("One")
+    expect(offer.get_by_role("region")).to_have_text(["One", "Not saved"], use_inner_text=True)
     offer.get_by_role("button", name="Put it back").click()
-    assert form.get_by_label("Title").input_value() == "Not saved"
+    expect(form.get_by_label("Title")).to_have_value("Not saved")
     form.keyboard.press("Control+s")
     told(form, "Saved")
+    until(lambda: "quire-unsaved" not in str(form.evaluate("JSON.stringify(localStorage)")))
     form.reload()
-    form.get_by_label("Title").wait_for()
-    assert not offer.is_visible()
+    expect(form.get_by_label("Title")).to_have_value("Not saved")
+    expect(form.get_by_role("button", name="Save")).to_be_disabled()
+    expect(offer).to_be_hidden()
 
 
 def test_nobody_leaves_unsaved_work_unasked(form: Page, site: Studio) -> None:
-    asked: list[str] = []
-    form.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    dialog = form.get_by_role("dialog", name="Leave the page?")
     form.goto(f"{site.url}/plain")
     form.get_by_role("link", name="One").click()
     form.get_by_label("Title").fill("Not saved")
     form.get_by_role("link", name="Tags").click()
+    dialog.get_by_role("button", name="Cancel").click()
     form.go_back()
-    until(lambda: form.title() != "" and len(asked) == 2)  # Asking for the title, it hears of dialogs.
-    assert form.get_by_label("Title").input_value() == "Not saved"
-    assert form.url == f"{site.url}/plain/one"
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(form.get_by_label("Title")).to_have_value("Not saved")
+    expect(form).to_have_url(f"{site.url}/plain/one")
     form.get_by_label("Title").fill("One")
     form.get_by_role("link", name="Tags").click()
     form.get_by_role("heading", level=1, name="Tags").wait_for()
 
 
+def test_of_a_new_document_nothing_is_edited_before_somebody_does(form: Page, site: Studio) -> None:
+    open_form(form, site, "article/-/new")
+    expect(form.get_by_role("button", name="Save draft")).to_be_enabled()
+    expect(form.locator(".actions-told")).to_have_text("")
+    form.get_by_label("Title").first.fill("Marsh")
+    told(form, "2 fields are not saved")  # its slug as well
+    form.get_by_label("Title").first.fill("")
+    form.get_by_label("Slug").fill("")
+    form.get_by_role("link", name="Tags", exact=False).first.click()
+    form.get_by_role("heading", level=1, name="Tags").wait_for()
+
+
 def test_a_document_is_made_duplicated_and_deleted(form: Page, site: Studio) -> None:
     folder = site.root / "content/samples"
-    form.on("dialog", lambda dialog: dialog.accept())
+    more = form.get_by_role("button", name="More", exact=True)
     open_form(form, site, "sample/-/new")
     form.get_by_label("Title").fill("Là & où")
-    until(lambda: form.get_by_label("Slug").input_value() == "la-and-ou")
+    expect(form.get_by_label("Slug")).to_have_value("la-and-ou")
     form.get_by_role("button", name="Save draft").click()
-    form.get_by_role("link", name="Duplicate").wait_for()
-    assert form.get_by_role("heading", level=1).inner_text() == "Là & où"
+    more.click()
+    form.get_by_role("button", name="Duplicate").wait_for()
+    expect(form.get_by_role("heading", level=1)).to_have_text("Là & où")
     assert (folder / "la-and-ou.draft.md").exists() or (folder / "la-and-ou.md").exists()
-    form.get_by_role("link", name="Duplicate").click()
+    form.get_by_role("button", name="Duplicate").click()
     form.get_by_text("Make from title").wait_for()
     form.get_by_label("Title").fill("Copy")
     form.get_by_role("button", name="Publish").click()
     form.locator(".status.is-published").wait_for()
     assert (folder / "copy.md").exists()
+    more.click()
     form.get_by_role("button", name="Delete").click()
     form.get_by_role("heading", level=1, name="Samples").wait_for()
     assert not (folder / "copy.md").exists()
+
+
+def test_a_slug_that_is_typed_by_hand_before_the_browser_paints_stays(form: Page, site: Studio) -> None:
+    form.add_init_script(HELD_FRAMES)
+    open_form(form, site, "plain/-/new")
+    form.evaluate("holdFrames()")
+    form.get_by_label("Title").fill("Là & où")
+    form.get_by_label("Slug").fill("by-hand")
+    form.evaluate("releaseFrames()")
+    form.get_by_label("Count").fill("3")
+    told(form, "3 fields are not saved")
+    expect(form.get_by_label("Slug")).to_have_value("by-hand")
 
 
 def test_a_role_that_may_only_write_drafts_sees_no_publish(
@@ -335,20 +361,24 @@ def test_a_role_that_may_only_write_drafts_sees_no_publish(
     try:
         page = new_page()
         page.goto(f"{studio.url}/page")
-        page.get_by_label("E-mail address or user name").fill("nell")
-        page.get_by_label("Password").fill("slack water")
-        page.keyboard.press("Enter")
+        sign_in(page, "nell")
         page.get_by_role("heading", level=1, name="Pages").wait_for()
         open_form(page, studio, "page/about")
         shown = page.locator(".actions").get_by_role("button")
-        assert shown.all_inner_texts() == ["Save draft"]
+        expect(shown).to_have_text(["More", "Save draft"], use_inner_text=True)
         page.get_by_label("Title").fill("About them")
         page.keyboard.press("Control+s")
         told(page, "Saved as a draft")
         assert "About them" in (studio.root / "content/pages/about.draft.md").read_text()
         open_form(page, studio, "tag/fog")
-        assert shown.count() == 0
-        assert page.get_by_label("Name").is_disabled()
+        expect(page.get_by_label("Name")).to_be_disabled()
+        expect(shown).to_have_count(0)
+        open_form(page, studio, "author/nell-trevanion")
+        biography = page.locator("#field-bio.cm-content")
+        expect(biography).to_have_attribute("contenteditable", "false")
+        expect(biography).to_have_attribute("aria-readonly", "true")
+        page.locator(".form-field").get_by_role("button", name="Preview").click()
+        page.get_by_role("region", name="Preview").wait_for()
     finally:
         stop(studio.process)
 
@@ -365,42 +395,17 @@ def test_without_a_network_what_was_typed_stays(form: Page, site: Studio) -> Non
     assert '"Typed"' in (site.root / "content/plains/one.md").read_text()
 
 
-def test_relations_are_found_ordered_and_taken_away(form: Page, site: Studio) -> None:
-    path = site.root / "content/articles/2025/goemon.md"
-    before = path.read_text()
-    open_form(form, site, "article/2025--goemon")
-    tags = form.get_by_role("combobox", name="Tags")
-    tags.fill("isl")
-    form.get_by_role("option", name="Islands").wait_for()
-    tags.press("Enter")
-    form.get_by_role("button", name="Move Islands, with the arrow keys").press("ArrowUp")
-    form.get_by_role("button", name="Remove History").click()
-    form.get_by_role("button", name="Remove Ewen Gourvellec").click()
-    author = form.get_by_role("combobox", name="Author")
-    author.fill("winif")
-    form.get_by_role("option", name="Winifred Stannage").click()
-    form.get_by_role("button", name="Publish").click()
-    told(form, "Published")
-    changed = lines_that_changed(before, path.read_text())
-    assert changed[:2] == ["author: winifred-stannage", "tags: [seaweed, islands]"]
-    handles = form.locator("[id^=field-tags-move]")
-    handles.nth(1).drag_to(handles.nth(0))
-    form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    assert "tags: [islands, seaweed]" in path.with_name("goemon.draft.md").read_text()
-
-
 def test_what_others_change_appears_at_once(form: Page, site: Studio) -> None:
     path = site.root / "content/plains/one.md"
     open_form(form, site, "plain/one")
     form.get_by_label("Title").fill("Mine")
     path.write_text(SAMPLE.replace("one@example.org", "them@example.org"))
-    until(lambda: form.get_by_label("Email").input_value() == "them@example.org")
-    assert form.get_by_label("Title").input_value() == "Mine"
+    expect(form.get_by_label("Email")).to_have_value("them@example.org")
+    expect(form.get_by_label("Title")).to_have_value("Mine")
     path.write_text(SAMPLE.replace('"One"', '"Theirs"'))
     both = form.get_by_role("group", name="Title: changed by somebody else as well")
     both.wait_for()
-    assert form.get_by_label("Email").input_value() == "one@example.org"
+    expect(form.get_by_label("Email")).to_have_value("one@example.org")
     form.keyboard.press("Control+s")
     told(form, "Somebody else has changed the same")
     assert '"Theirs"' in path.read_text()
@@ -408,141 +413,6 @@ def test_what_others_change_appears_at_once(form: Page, site: Studio) -> None:
     form.keyboard.press("Control+s")
     told(form, "Saved")
     assert '"Mine"' in path.read_text()
-
-
-def test_locales_are_made_and_what_they_share_says_so(form: Page, site: Studio) -> None:
-    path = site.root / "content/articles/hand-made.draft.md"
-    path.write_text(ZONE)
-    until(lambda: listed(form, site, "hand-made"))
-    open_form(form, site, "article/hand-made")
-    form.get_by_label("Reading minutes").fill("4")
-    form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    form.get_by_role("link", name=re.compile("^French")).click()
-    form.wait_for_url("**/hand-made?locale=fr")
-    title = form.get_by_label("Title", exact=True)
-    until(lambda: title.input_value() == "")
-    minutes = form.get_by_label("Reading minutes")
-    assert minutes.input_value() == "4"
-    assert form.get_by_text("1 to 60 · Shared by all locales").is_visible()
-    title.fill("Fait main")
-    form.get_by_role("button", name="Make from title").click()
-    form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    french = path.with_name("hand-made.fr.draft.md")
-    assert "title: Fait main" in french.read_text()
-    assert "readingMinutes: 4" in french.read_text()
-    form.get_by_role("link", name="English").click()
-    until(lambda: title.input_value() == "Hand made")
-    assert not form.get_by_text("not yet").is_visible()
-
-
-PNG = bytes.fromhex(
-    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
-    "1f15c4890000000d49444154789c63f8cfc0f01f0005000501ae2a3b3b0000000049454e44ae426082"
-)
-GIVE = """([field, how, bytes]) => {
-  const files = new DataTransfer();
-  files.items.add(new File([new Uint8Array(bytes)], `${how}.png`, {type: "image/png"}));
-  const [name, made] = how === "paste"
-    ? ["paste", new ClipboardEvent("paste", {clipboardData: files, bubbles: true, cancelable: true})]
-    : ["drop", new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})];
-  document.querySelector(`#${field} .media`).dispatchEvent(made);
-}"""
-
-
-def test_media_are_chosen_uploaded_dropped_pasted_and_described(form: Page, site: Studio) -> None:
-    path = site.root / "content/articles/hand-made.draft.md"
-    path.write_text(ZONE)
-    until(lambda: listed(form, site, "hand-made"))
-    open_form(form, site, "article/hand-made")
-    cover = form.get_by_role("group", name="Cover", exact=True)
-    cover.get_by_role("button", name="Choose").click()
-    chosen = cover.get_by_role("group", name="Files to choose from").get_by_role("button").first
-    name = chosen.inner_text()
-    chosen.click()
-    cover.locator(".media-card").get_by_text(name).wait_for()
-    with form.expect_file_chooser() as opened:
-        cover.get_by_text("Upload").click()
-    opened.value.set_files({"name": "button.png", "mimeType": "image/png", "buffer": PNG})
-    cover.locator(".media-card").get_by_text("button.png").wait_for()
-    for how in ("drop", "paste"):
-        form.evaluate(GIVE, ["field-cover", how, list(PNG)])
-        cover.locator(".media-card").get_by_text(f"{how}.png").wait_for()
-    cover.get_by_label("Alternative text").fill("One pixel")
-    cover.get_by_label("Alternative text").press("Tab")
-    cover.get_by_text("Saved, for all places that show it").wait_for()
-    form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    [line] = lines_that_changed(ZONE, path.read_text())
-    assert re.fullmatch(r"cover: .*paste_\w+\.png", line)
-    [described] = (site.root / "content/uploads").glob("paste_*.png.yaml")
-    assert "One pixel" in described.read_text()
-
-
-def test_of_a_list_of_relations_what_joins_and_leaves_is_sent(form: Page, site: Studio) -> None:
-    open_form(form, site, "article/what-slack-water-is")
-    before = form.locator("[id^=field-tags-move]").count()
-    form.get_by_role("combobox", name="Tags").fill("isl")
-    form.get_by_role("option", name="Islands").click()
-    with form.expect_request(lambda request: request.method == "PUT") as sent:
-        form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    assert sent.value.post_data_json == {"data": {"tags": {"connect": ["islands"], "disconnect": []}}}
-    assert form.locator("[id^=field-tags-move]").count() == before + 1
-
-
-ZONE = """---
-title: Hand made   # by hand
-slug: hand-made
-createdAt: 2024-01-22T08:00:00.000Z
-updatedAt: 2024-01-22T08:00:00.000Z
-sections:
-  - __component: shared.quote   # the first
-    body: Long foretold, long last.
-  - __component: shared.callout
-    title: "Reading a barometer"   # in quotes
-    link: {label: Subscribe, url: /pages/subscribe}
----
-"""
-
-
-def test_components_are_edited_added_moved_and_removed(form: Page, site: Studio) -> None:
-    path = site.root / "content/articles/hand-made.draft.md"
-    path.write_text(ZONE)
-    until(lambda: listed(form, site, "hand-made"))
-    open_form(form, site, "article/hand-made")
-    zone = form.get_by_role("group", name="Sections")
-    zone.get_by_text("Callout: Reading a barometer").click()
-    zone.get_by_label("Title").fill("A barometer")
-    zone.get_by_label("Url").fill("/subscribe")
-    form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    assert lines_that_changed(ZONE, path.read_text()) == [
-        '    title: "A barometer"   # in quotes',
-        "    link: {label: Subscribe, url: '/subscribe'}",
-    ]
-    zone.get_by_role("button", name="Callout", exact=True).click()
-    form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    assert form.locator("#field-sections-2-title").is_visible()
-    zone.get_by_text("Callout", exact=True).first.click()
-    form.get_by_role("button", name="Publish").click()
-    told(form, "One field is not right yet")
-    until(lambda: form.evaluate("document.activeElement.id") == "field-sections-2-title")
-    form.keyboard.type("New")
-    zone.get_by_role("button", name=re.compile("^Move Callout: New")).press("ArrowUp")
-    zone.get_by_role("button", name=re.compile("^Remove Quote")).click()
-    form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")
-    kept = re.findall(r"(?<=title: )\S.*", path.read_text())
-    assert kept == ["Hand made   # by hand", "New", '"A barometer"   # in quotes']
-
-
-def listed(page: Page, site: Studio, document_id: str) -> bool:
-    """Whether the server knows the draft of an article."""
-    url = f"http://127.0.0.1:{site.port}/api/articles/{document_id}?status=draft"
-    return bool(page.request.get(url, headers={"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"}).ok)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -571,7 +441,7 @@ def test_a_form_of_60_fields_opens_at_once(form: Page, site: Studio) -> None:
         link.wait_for()
         took.append(form.evaluate(OPENING_MS))
         form.go_back()
-    assert min(took) < 200
+    assert min(took) < 200 * SLOW
 
 
 OPENING_MS = """() => new Promise((done) => {
@@ -581,3 +451,37 @@ OPENING_MS = """() => new Promise((done) => {
     ? requestAnimationFrame(() => done(performance.now() - begun)) : setTimeout(look, 1);
   look();
 })"""
+
+
+def test_what_is_typed_while_a_document_is_made_stays(form: Page, site: Studio) -> None:
+    waiting: list[Any] = []
+
+    def hold(route: Any) -> None:
+        waiting.append(route)
+
+    def let_go() -> None:
+        until(lambda: form.evaluate("1") == 1 and bool(waiting))  # which lets playwright hear of the request
+        waiting.pop().continue_()
+
+    open_form(form, site, "plain/-/new")
+    form.get_by_label("Title").fill("Made")
+    form.get_by_label("Email").focus()
+    form.route(re.compile(r"/api/plains\?fields\[0\]=documentId|/api/plains/\w"), hold)
+    form.keyboard.press("Control+s")
+    form.get_by_role("button", name="Saving…").wait_for()
+    form.keyboard.type("ada")
+    let_go()
+    form.wait_for_url(lambda url: not url.endswith("/new"))
+    form.keyboard.type("@example")
+    let_go()
+    form.unroute_all()
+    form.get_by_role("button", name="More", exact=True).wait_for()
+    form.get_by_text("Changed just now").wait_for()
+    form.keyboard.type(".org")
+    told(form, "One field is not saved")
+    expect(form.get_by_label("Email")).to_have_value("ada@example.org")
+    form.keyboard.press("Control+s")
+    told(form, "Saved")
+    written = (site.root / "content/plains/made.md").read_text()
+    assert "title: Made\n" in written
+    assert "email: ada@example.org\n" in written

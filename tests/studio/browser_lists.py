@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.studio.browser_pages import is_shown
-from tests.studio.conftest import Page, Studio
+from tests.studio.conftest import Page, Studio, expect
 
 
 def titles(page: Page) -> list[str]:
@@ -37,10 +37,10 @@ def test_a_search_follows_the_typing_and_survives_reload_and_back(page: Page, st
     assert page.url.endswith("/article?q=corkscrew")
     page.reload()
     assert titles(page) == ["Goémon"]
-    assert page.get_by_role("searchbox").input_value() == "corkscrew"
+    expect(page.get_by_role("searchbox")).to_have_value("corkscrew")
     page.go_back()
     assert titles(page) == everything
-    assert page.get_by_role("searchbox").input_value() == ""
+    expect(page.get_by_role("searchbox")).to_have_value("")
 
 
 def test_an_answer_that_is_late_does_not_replace_a_later_one(page: Page, studio: Studio) -> None:
@@ -62,14 +62,14 @@ def test_a_click_on_a_column_sorts_by_it_and_says_so(page: Page, studio: Studio)
     head.get_by_role("button").click()
     upwards = titles(page)
     assert upwards == sorted(upwards)
-    assert head.get_attribute("aria-sort") == "ascending"
+    expect(head).to_have_attribute("aria-sort", "ascending")
     head.get_by_role("button").click()
     assert titles(page) == upwards[::-1]
     assert page.url.endswith("?sort=name%3Adesc")
     page.goto(f"{studio.url}/article?sort=author.name:asc&status=published")
     is_shown(page)
-    assert page.get_by_role("columnheader", name="Author").get_attribute("aria-sort") == "ascending"
-    assert page.get_by_role("row").nth(1).get_by_text("Ewen Gourvellec").is_visible()
+    expect(page.get_by_role("columnheader", name="Author")).to_have_attribute("aria-sort", "ascending")
+    expect(page.get_by_role("row").nth(1).get_by_text("Ewen Gourvellec")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,64 @@ def test_filters_of_choices_and_several_at_once(page: Page, studio: Studio) -> N
     assert len(titles(page)) == 5
 
 
+def choose_filter(page: Page, attribute: str, condition: str) -> None:
+    page.get_by_label("Attribute").select_option(label=attribute)
+    page.get_by_label("Condition").select_option(label=condition)
+
+
+def test_a_filter_has_several_values(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/category")
+    everything = titles(page)
+    page.get_by_role("button", name="Filter", exact=True).click()
+    choose_filter(page, "Colour", "is one of")
+    page.get_by_role("button", name="Add filter").click()  # nothing is chosen yet
+    page.get_by_label("amber").check()
+    page.get_by_label("rust").check()
+    page.get_by_role("button", name="Add filter").click()
+    some = set(titles(page))
+    assert {"Lights"} < some < set(everything)
+    expect(page.get_by_role("list", name="Filters")).to_have_text(
+        "Colour is one of “amber”, “rust”", use_inner_text=True
+    )
+    page.reload()
+    assert set(titles(page)) == some
+    page.get_by_role("button", name="Remove the filter").click()
+    page.get_by_role("button", name="Filter", exact=True).click()
+    choose_filter(page, "Name", "is none of")
+    page.get_by_label("Values").fill("Lights, Tides")
+    page.get_by_role("button", name="Add filter").click()
+    assert set(titles(page)) == set(everything) - {"Lights", "Tides"}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "ends", "found"),
+    [
+        ("Reading minutes", ("1", "2"), "Corrections and second thoughts"),
+        ("Published on", ("2025-08-01", "2025-12-31"), "The road to Withern"),
+    ],
+)
+def test_a_filter_has_a_range(
+    attribute: str, ends: tuple[str, str], found: str, page: Page, studio: Studio
+) -> None:
+    page.goto(f"{studio.url}/article")
+    everything = titles(page)
+    page.get_by_role("button", name="Filter", exact=True).click()
+    choose_filter(page, attribute, "is between")
+    page.get_by_label("From", exact=True).fill(ends[0])
+    page.get_by_label("To", exact=True).fill(ends[1])
+    page.get_by_role("button", name="Add filter").click()
+    some = titles(page)
+    assert found in some
+    assert len(some) < len(everything)
+    page.reload()
+    assert titles(page) == some
+
+
+def test_a_filter_that_was_written_by_hand_does_no_harm(page: Page, studio: Studio) -> None:
+    page.goto(f"{studio.url}/category?filter=colour:$in:amber&filter=colour:$between:[1]")
+    assert len(titles(page)) == 5
+
+
 def test_locale_and_status_are_chosen(page: Page, studio: Studio) -> None:
     page.goto(f"{studio.url}/article")
     is_shown(page)
@@ -132,7 +190,7 @@ def test_columns_are_chosen_and_remembered(page: Page, studio: Studio) -> None:
     is_shown(page)
     heads = [text.strip() for text in page.get_by_role("columnheader").all_inner_texts()]
     assert heads == ["", "Title", "Status", "Published on", "Reading minutes", "Tags", "Changed"]
-    assert page.get_by_role("row", name="Goémon").get_by_text("Seaweed").is_visible()
+    expect(page.get_by_role("row", name="Goémon").get_by_text("Seaweed")).to_be_visible()
     page.get_by_role("button", name="Columns").click()
     page.get_by_role("button", name="As at first").click()
     page.get_by_role("columnheader", name="Author").wait_for()
@@ -143,9 +201,9 @@ def test_a_panel_is_closed_by_escape_and_leads_back(page: Page, studio: Studio) 
     is_shown(page)
     page.get_by_role("button", name="Filter", exact=True).focus()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.ariaLabel") == "Attribute"
+    page.wait_for_function("document.activeElement.ariaLabel === 'Attribute'")
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.textContent") == "Filter"
+    page.wait_for_function("document.activeElement.textContent === 'Filter'")
 
 
 def test_everybody_can_use_the_panels(

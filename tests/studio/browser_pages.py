@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.studio.conftest import FIGURES, HERE, Page, Studio
+from tests.studio.conftest import FIGURES, HERE, Page, Studio, expect
 
 # What is shown at each address, and the name of its figure; "" for none.
 PAGES = {"": "home", "/article": "list", "/home": "", "/nothing": "", "/tag/there/is/no/such/page": ""}
@@ -74,27 +74,27 @@ def test_a_keyboard_is_enough(page: Page, studio: Studio) -> None:
     page.goto(studio.url)
     is_shown(page)
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.wait_for_function("document.activeElement.textContent === 'Skip to content'")
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    page.wait_for_function("document.activeElement.id === 'main'")
     page.get_by_role("link", name=re.compile("^Articles")).focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="Articles").wait_for()
     # What a screen reader reads next; it has the focus a moment after it is shown.
     page.wait_for_function("document.activeElement.textContent === 'Articles'")
-    assert page.title() == "Articles · Slack Water"
+    expect(page).to_have_title("Articles · Slack Water")
 
 
 def test_a_narrow_screen_has_the_types_behind_a_button(page: Page, studio: Studio) -> None:
     page.set_viewport_size({"width": 320, "height": 640})
     page.goto(studio.url)
     is_shown(page)
-    tags = page.get_by_role("link", name="Tags")
-    assert not tags.is_visible()
+    tags = page.get_by_role("navigation", name="Content").get_by_role("link", name=re.compile("^Tags"))
+    expect(tags).to_be_hidden()
     page.get_by_role("button", name="Open the menu").click()
     tags.click()
     page.get_by_role("heading", level=1, name="Tags").wait_for()
-    assert not tags.is_visible()
+    expect(tags).to_be_hidden()
 
 
 def test_the_modules_fit_their_types(packages: Path) -> None:

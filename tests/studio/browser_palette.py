@@ -1,5 +1,6 @@
 """The palette of the studio, and its themes, with a browser."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,10 +8,8 @@ import pytest
 
 from tests.servers import stop
 from tests.studio.browser_pages import is_shown
-from tests.studio.conftest import Page, Studio
+from tests.studio.conftest import Page, Studio, expect
 from tests.waiting import until
-
-FOCUSED = "document.activeElement.textContent.trim()"
 
 
 def open_palette(page: Page, text: str = "") -> None:
@@ -25,13 +24,13 @@ def test_a_document_is_found_and_opened_by_the_keyboard_alone(page: Page, studio
     open_palette(page, "goemon")
     page.get_by_role("option", name="Goémon Article", exact=True).wait_for()
     options = page.get_by_role("option")
-    assert options.first.get_attribute("aria-selected") == "true"
+    expect(options.first).to_have_attribute("aria-selected", "true")
     wanted = options.all_inner_texts().index("Goémon\nArticle")
     for _ in range(wanted):
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="Goémon").wait_for()
-    assert page.url == f"{studio.url}/article/2025--goemon"
+    expect(page).to_have_url(f"{studio.url}/article/2025--goemon")
 
 
 def test_types_and_commands_are_offered_and_escape_leads_back(page: Page, studio: Studio) -> None:
@@ -41,12 +40,11 @@ def test_types_and_commands_are_offered_and_escape_leads_back(page: Page, studio
     open_palette(page, "cat")
     page.get_by_role("option", name="Categories").wait_for()
     page.keyboard.press("Escape")
-    assert page.evaluate(FOCUSED) == "Columns"
+    expect(page.get_by_role("button", name="Columns")).to_be_focused()
     open_palette(page, "cat")
     page.get_by_role("option", name="Categories").wait_for()
     page.keyboard.press("Enter")
-    page.get_by_role("heading", level=1, name="Categories").wait_for()
-    assert page.evaluate(FOCUSED) == "Categories"
+    expect(page.get_by_role("heading", level=1, name="Categories")).to_be_focused()
     page.get_by_role("button", name="Go to").click()
     page.keyboard.type("no such thing anywhere")
     page.get_by_text("Nothing is found").wait_for()
@@ -58,11 +56,11 @@ def test_the_arrows_go_round(page: Page, studio: Studio) -> None:
     open_palette(page)
     page.keyboard.press("ArrowUp")
     chosen = page.get_by_role("option", selected=True)
-    assert chosen.inner_text().startswith("Sign out")
+    expect(chosen).to_have_text(re.compile("^Sign out"))
     field = page.get_by_role("combobox", name="Find documents and commands")
-    assert field.get_attribute("aria-activedescendant") == chosen.get_attribute("id")
+    expect(field).to_have_attribute("aria-activedescendant", chosen.get_attribute("id") or "")
     page.keyboard.press("ArrowDown")
-    assert chosen.inner_text().startswith("Recently changed")
+    expect(chosen).to_have_text(re.compile("^Recently changed"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -77,7 +75,7 @@ def test_a_theme_is_chosen_and_remembered(scheme: str, page: Page, studio: Studi
     until(lambda: page.evaluate(ground) != by_system)
     page.reload()
     is_shown(page)
-    assert page.evaluate(ground) != by_system
+    until(lambda: page.evaluate(ground) != by_system)
     open_palette(page, "theme of the system")
     page.keyboard.press("Enter")
     until(lambda: page.evaluate(ground) == by_system)

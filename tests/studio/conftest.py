@@ -4,14 +4,16 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.clients.npm import install, missing_node
 from tests.servers import free_port, start, stop, wait
+from tests.sites import Files, write
 from tests.waiting import until
 
 HERE = Path(__file__).parent
@@ -19,22 +21,43 @@ ROOT = HERE.parent.parent
 FIGURES = ROOT / "docs/figures/studio"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ["--no-sandbox", "--force-prefers-reduced-motion", "--font-render-hinting=none"]
+# How many times slower the browser computes than it could: SLOW=10 shows what only a loaded machine shows.
+SLOW = float(os.environ.get("SLOW", "1"))
+LONGEST_MS = 30_000 * max(1, SLOW / 6)  # that something is waited for; a loaded machine takes long
 SERIOUS = ("serious", "critical")
+LAST_REQUESTS = 20  # that are told of a page where a test fails
+# A machine that takes long to paint: what a page does after a frame waits until `releaseFrames`.
+HELD_FRAMES = """
+const held = [];
+const [frame, timer] = [requestAnimationFrame, setTimeout];
+const NEXT_FRAME_MS = 100;
+let holds = false;
+window.requestAnimationFrame = (does) => (holds ? held.push(does) : frame(does));
+window.setTimeout = (does, ms = 0, ...rest) => {
+  return holds && ms < NEXT_FRAME_MS ? held.push(does) : timer(does, ms, ...rest);
+};
+window.holdFrames = () => void (holds = true);
+window.releaseFrames = () => {
+  holds = false;
+  for (const does of held.splice(0)) frame(does);
+};
+"""
 Page = Any
+OPENED = pytest.StashKey[list[tuple[Page, dict[Any, str]]]]()  # a test's pages, and what they have asked
 
 
 class Studio:
     """A running server of a site, and what it takes to come into its studio."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, files: Files | None = None) -> None:
+        """A site of some files, or a copy of the repository's own."""
         self.root, self.log, self.port = folder / "site", folder / "log", free_port()
-        for name in ("content", "content-types", "site.yaml"):
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, self.root / name)
-            else:
-                self.root.mkdir(exist_ok=True)
-                shutil.copy(source, self.root / name)
+        if files is not None:
+            write(self.root, files)
+        else:
+            for name in ("content", "content-types"):
+                shutil.copytree(ROOT / name, self.root / name)
+            shutil.copy(ROOT / "site.yaml", self.root)
         for hours, path in enumerate(sorted(self.root.rglob("*.*"))):
             os.utime(path, (time.time() - 3600 * hours,) * 2)
         self.options = options
@@ -58,6 +81,23 @@ class Studio:
         return found[0]
 
 
+def answer_to(page: Page, studio: Studio, path: str) -> str:
+    """What the API answers at a path to whoever has signed in on a page, "" where that is an error."""
+    url = f"http://127.0.0.1:{studio.port}/api/{path}"
+    answer = page.request.get(url, headers={"Quire-Studio": "1", "Sec-Fetch-Site": "same-origin"})
+    return str(answer.text()) if answer.ok else ""
+
+
+def is_save(request: Any, path: str, method: str = "PUT") -> bool:
+    """Whether a request writes what is at a path of the API; a form also says by PUT who is there."""
+    return bool(request.method == method and urlsplit(request.url).path == f"/api/{path}")
+
+
+def expect(found: Any) -> Any:
+    """Playwright's assertions about a page or a locator, which wait until they hold."""
+    return pytest.importorskip("playwright.sync_api").expect(found)
+
+
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A server that tests share; none of them leaves it changed."""
@@ -75,6 +115,7 @@ def browser() -> Iterator[Any]:
     )
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
+    playwright.expect.set_options(timeout=LONGEST_MS)
     with playwright.sync_playwright() as running:
         launched = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield launched
@@ -84,6 +125,29 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def signed_in(studio: Studio, browser: Any) -> Any:
     """The state of a browser in which the machine's owner has signed in."""
+    return signed_in_at(studio, browser)
+
+
+@pytest.fixture(scope="module")
+def entered(site: Studio, browser: Any) -> Any:
+    """The state of a browser in which the owner of a module's own `site` has signed in."""
+    return signed_in_at(site, browser)
+
+
+def slow_down(page: Page) -> None:
+    """Have a page compute as slowly as on a loaded machine."""
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
+
+
+def sign_in(page: Page, name: str) -> None:
+    """Sign in with a password on a page that asks for it."""
+    page.get_by_label("E-mail address or user name").fill(name)
+    page.get_by_label("Password").fill("slack water")
+    page.keyboard.press("Enter")
+
+
+def signed_in_at(studio: Studio, browser: Any) -> Any:
+    """The state of a browser that has used the key of a studio, which is good once."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(studio.entrance)
@@ -93,16 +157,57 @@ def signed_in(studio: Studio, browser: Any) -> Any:
     return state
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say of a test that fails what its pages show."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for page, asked in item.stash.get(OPENED, []):
+            report.sections.append((f"Page {page.url}", shown_on(page, asked)))
+    return report
+
+
+def shown_on(page: Page, asked: dict[Any, str]) -> str:
+    """What a page shows, what has the focus, and the last requests with their answers."""
+    requests = "\n".join(list(asked.values())[-LAST_REQUESTS:])
+    try:
+        focus = page.evaluate("document.activeElement?.cloneNode().outerHTML")
+        return f"{page.locator('body').aria_snapshot()}\n\nFocus: {focus}\n\n{requests}"
+    except Exception as error:  # A page that is closed, or hangs: the test itself says what has failed.
+        return f"{error}\n\n{requests}"
+
+
+def note_requests(page: Page) -> dict[Any, str]:
+    """By its requests, what a page asks of the server from now on, and the status of each answer."""
+    asked: dict[Any, str] = {}
+
+    def sent(request: Any) -> None:
+        if "/studio/-/" not in request.url:  # the files of the page itself
+            asked[request] = f"{request.method} {request.url} {request.post_data or ''}"
+
+    def answered(response: Any) -> None:
+        if response.request in asked:
+            asked[response.request] += f" {response.status}"
+
+    page.on("request", sent)
+    page.on("response", answered)
+    return asked
+
+
 @pytest.fixture
-def new_page(browser: Any) -> Iterator[Callable[..., Page]]:
+def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
     """Opens pages, none of which may log an error, but that a request was refused or not answered."""
     contexts, errors = [], []
+    opened = request.node.stash[OPENED] = []
 
     def make(**options: Any) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(LONGEST_MS)
         contexts.append(context)
+        if SLOW > 1:
+            context.on("page", slow_down)
         page = context.new_page()
+        opened.append((page, note_requests(page)))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda told: errors.append(told.text) if told.type == "error" else None)
         return page

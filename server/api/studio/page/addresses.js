@@ -10,8 +10,11 @@ import { addressOf } from "./router.js";
 /** @type {Record<string, string>} */
 const PATHS = {
   home: "",
+  problems: "site/-/problems",
+  changes: "site/-/changes",
   list: ":type",
   create: ":type/-/new",
+  deleted: ":type/-/deleted",
   document: ":type/:id",
 };
 

@@ -1,7 +1,11 @@
 /** The server's public REST API, the same that everybody has (GET /openapi.json describes it). */
 
+import { connectionFound, connectionLost } from "./connection/connection.js";
+import { parseJson, writeJson } from "./json.js";
+
 const ROOT = new URL("../../../", import.meta.url);
 const OWN = { "Quire-Studio": "1", "Strapi-Response-Format": "v5" }; // whatever `api.format` of the site is
+const OF_PROXIES = [502, 503, 504]; // what they say of a server that does not answer them
 
 /**
  * What is wrong, as the server says it, or with the connection (status 0).
@@ -39,6 +43,7 @@ export function whenSessionEnds(listener) {
  * @property {any} meta
  * @property {any} body  The whole body.
  * @property {string} etag
+ * @property {string} undo  The id to undo the write by, "" where that can't be done.
  */
 
 /**
@@ -48,6 +53,8 @@ export function whenSessionEnds(listener) {
  * @property {any} [body]  What is sent as JSON; a FormData as it is.
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
+ * @property {boolean} [keepalive]  Whether it is sent though the page is closed.
+ * @property {boolean} [exact]  Whether numbers are `Exact` that JavaScript would change.
  */
 
 /**
@@ -56,33 +63,50 @@ export function whenSessionEnds(listener) {
  * @param {Options} [options]
  * @returns {Promise<Answer>}
  */
-export async function ask(path, { method = "GET", query, body, headers = {}, signal } = {}) {
+export async function ask(path, { method = "GET", query, body, headers = {}, exact = false, ...how } = {}) {
   const url = new URL(path.replace(/^\//, ""), ROOT);
   url.search = query ? queryString(query) : url.search;
   const json = body !== undefined && !(body instanceof FormData);
-  const response = await fetch(url, {
+  const { response, answered } = await send(url, {
     method,
-    signal,
+    ...how,
     headers: { ...OWN, ...(json ? { "Content-Type": "application/json" } : {}), ...headers },
-    body: json ? JSON.stringify(body) : body,
-  }).catch((error) => {
-    if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The server can't be reached");
-  });
-  const answered = await read(response);
+    body: json ? writeJson(body) : body,
+  }, exact ? parseJson : JSON.parse);
   if (response.ok) {
     const etag = response.headers.get("ETag") ?? "";
-    return { data: answered?.data ?? null, meta: answered?.meta ?? {}, body: answered, etag };
+    const undo = response.headers.get("Quire-Undo") ?? "";
+    return { data: answered?.data ?? null, meta: answered?.meta ?? {}, body: answered, etag, undo };
   }
   if (response.status === 401 && !path.startsWith("studio/")) onEnd.forEach((listener) => listener());
   throw new ApiError(response.status, messageOf(response, answered), answered?.error?.details);
 }
 
-/** @param {Response} response */
-async function read(response) {
-  const text = await response.text();
+/**
+ * The response to a request, and its body. Throws ApiError where the server, or the one behind a proxy, is not there.
+ * @param {URL} url
+ * @param {RequestInit} init
+ * @param {(text: string) => any} parse
+ */
+async function send(url, init, parse) {
   try {
-    return text ? JSON.parse(text) : null;
+    const response = await fetch(url, init);
+    const answered = parsed(await response.text(), parse);
+    if (!OF_PROXIES.includes(response.status) || answered?.error) {
+      connectionFound();
+      return { response, answered };
+    }
+  } catch (/** @type {any} */ error) {
+    if (error.name === "AbortError") throw error;
+  }
+  connectionLost();
+  throw new ApiError(0, "The server can't be reached");
+}
+
+/** @param {string} text @param {(text: string) => any} parse */
+function parsed(text, parse) {
+  try {
+    return text ? parse(text) : null;
   } catch {
     return null; // a proxy's page, say
   }

@@ -32,7 +32,8 @@ export function App() {
   // Whoever has lost the session is the public again, whose /access says how to sign in.
   useEffect(() => whenSessionEnds(() => forget().then(() => load("Your session has ended. Sign in again."))), []);
 
-  const leave = useCallback(() => signOut().then(() => load(), (error) => set({ error })), []);
+  const leave = useCallback(() =>
+    signOut().then(() => load(), (error) => error.status !== 0 && set({ error })), []); // The page says so, and stays.
   const { model, error, notice } = state;
   if (error) return html`<main class="alone"><${Failure} error=${error} again=${() => load()} /></main>`;
   if (!model) return html`<${Loading} />`;

@@ -1,66 +1,64 @@
-/** What can be done with the documents that are selected in a list: publish them, delete them; all or none. */
+/** What can be done with the documents that are selected in a list: all or none, at once, and undone at once. */
 
 import { ask } from "./api.js";
-import { Dialog } from "./dialog.js";
 import { pathOf } from "./form/reading.js";
 import { counted, titleOf } from "./text.js";
+import { UNDOABLE, offerUndo } from "./undo/undo.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
 
 /**
  * @typedef {import("./model.js").Type} Type
  * @typedef {import("./documents.js").Row} Row
- * @typedef {"publish" | "delete"} Action
+ * @typedef {"publish" | "unpublish" | "delete"} Action
+ * @typedef {{label: string, done: string, right: "publish" | "remove", concerns: (row: Row) => boolean}} Described
  */
 
-/** @type {Record<Action, {label: string, done: string, warning: string}>} */
+/** @type {Record<Action, Described>} */
 const ACTIONS = {
-  publish: {
-    label: "Publish",
-    done: "published",
-    warning: "Everybody who may read them sees them at once, as their drafts are now. This can't be undone here.",
-  },
-  delete: {
-    label: "Delete",
-    done: "deleted",
-    warning: "They are deleted in all languages, with their drafts. This can't be undone here.",
-  },
+  publish: { label: "Publish", done: "published", right: "publish", concerns: (row) => row.status !== "published" },
+  unpublish: { label: "Unpublish", done: "unpublished", right: "publish", concerns: (row) => row.status !== "draft" },
+  delete: { label: "Delete", done: "deleted", right: "remove", concerns: () => true },
 };
-const TITLES_SHOWN = 5;
+const MOST = 50; // documents in one batch, which takes 100 operations, two of them to publish one
+const NO_VALUE = ["relation", "media", "component", "dynamiczone"];
 
 /**
- * The bar with what can be done. Both are asked about before, since no request takes them back exactly.
+ * The bar with what can be done. Nobody is asked before: the bar below offers to undo it.
  * @param {{type: Type, rows: Row[], rights: import("./form/rights.js").Rights, locale: string,
  *   done: (action: Action) => void, clear: () => void}} props
  */
 export function BulkBar({ type, rows, rights, locale, done, clear }) {
-  const [asking, setAsking] = useState(/** @type {Action | ""} */ (""));
-  const [told, setTold] = useState("");
-  const open = rows.filter((row) => row.status !== "published");
-  useEffect(() => {
-    if (rows.length) setTold("");
-  }, [rows.length]);
-  /** @param {Action} action */
-  const concerned = (action) => (action === "publish" ? open : rows);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState("");
+  useEffect(() => setError(""), [rows.length]);
   /** @param {Action} action */
   const act = async (action) => {
-    const documents = concerned(action);
-    await send(type, documents, action, locale);
-    setAsking("");
-    setTold(`${countOf(documents)} ${ACTIONS[action].done}`);
-    done(action);
+    const documents = rows.filter(ACTIONS[action].concerns);
+    setBusy(true);
+    setError("");
+    try {
+      const ids = await send(type, documents, action, locale);
+      offerUndo({ text: `${countOf(documents)} ${ACTIONS[action].done}`, ids });
+      done(action);
+    } catch (/** @type {any} */ refused) {
+      setError(`${refused.about ? `${titleOf(type, refused.about)}: ` : ""}${refused.message}. Nothing was changed.`);
+    } finally {
+      setBusy(false);
+    }
   };
-  const shown = rows.length || told ? "is-shown" : "";
-  return html`<div class=${`bulk ${shown}`} role="region" aria-label="Selected documents">
-    <span role="status">${told || (rows.length ? `${counted(rows.length)} selected` : "")}</span>
+  const offered = /** @type {Action[]} */ (Object.keys(ACTIONS)).filter((action) => {
+    return rights[ACTIONS[action].right] && rows.some(ACTIONS[action].concerns);
+  });
+  return html`<div class=${`bulk ${rows.length ? "is-shown" : ""}`} role="region" aria-label="Selected documents">
+    <span role="status">${rows.length ? `${counted(rows.length)} selected` : ""}</span>
     ${rows.length > 0 && html`<span class="bulk-actions">
-      ${rights.publish && open.length > 0 && html`<button class="button" type="button"
-        onClick=${() => setAsking("publish")}>Publish ${counted(open.length)}</button>`}
-      ${rights.remove && html`<button class="button" type="button"
-        onClick=${() => setAsking("delete")}>Delete ${counted(rows.length)}</button>`}
+      ${offered.map((action) => html`<button class="button" type="button" key=${action} disabled=${busy}
+        onClick=${() => act(action)}>
+        ${ACTIONS[action].label} ${counted(rows.filter(ACTIONS[action].concerns).length)}
+      </button>`)}
       <button class="button" type="button" onClick=${clear}>Select none</button>
     </span>`}
-    ${asking && html`<${Question} ...${{ type, action: asking, rows: concerned(asking), act }}
-      close=${() => setAsking("")} />`}
+    ${error && html`<p class="field-error bulk-error" role="alert">${error}</p>`}
   </div>`;
 }
 
@@ -68,51 +66,64 @@ export function BulkBar({ type, rows, rights, locale, done, clear }) {
 const countOf = (rows) => `${counted(rows.length)} ${rows.length === 1 ? "document" : "documents"}`;
 
 /**
- * @param {{type: Type, action: Action, rows: Row[], act: (action: Action) => Promise<void>, close: () => void}} props
- */
-function Question({ type, action, rows, act, close }) {
-  const [error, setError] = useState("");
-  const [busy, setBusy] = useState(false);
-  const { label, warning } = ACTIONS[action];
-  const title = `${label} ${countOf(rows)}?`;
-  const send = () => {
-    setBusy(true);
-    act(action).catch((refused) => {
-      const about = rows[refused.details?.operation];
-      setError(`${about ? `${titleOf(type, about.document)}: ` : ""}${refused.message}. Nothing was changed.`);
-      setBusy(false);
-    });
-  };
-  return html`<${Dialog} label=${title} close=${close}>
-    <h2 class="dialog-title">${title}</h2>
-    <ul class="dialog-list">
-      ${rows.slice(0, TITLES_SHOWN).map(
-        ({ document }) => html`<li key=${document.documentId}>${titleOf(type, document)}</li>`,
-      )}
-      ${rows.length > TITLES_SHOWN && html`<li>and ${counted(rows.length - TITLES_SHOWN)} more</li>`}
-    </ul>
-    <p>${warning}</p>
-    <p class="field-error" role="alert">${error}</p>
-    <div class="dialog-actions">
-      <button class="button" type="button" onClick=${close}>Cancel</button>
-      <button class="button primary" type="button" disabled=${busy} onClick=${send}>${label}</button>
-    </div>
-  <//>`;
-}
-
-/**
- * Do it in one request: with all of the documents, or with none. Throws ApiError.
+ * Do it; returns the ids to undo it by. Throws ApiError, with the document that it is `about`, where nothing was done.
  * @param {Type} type
  * @param {Row[]} rows
  * @param {Action} action
  * @param {string} locale  "" for the default one.
  */
 async function send(type, rows, action, locale) {
-  const operations = rows.map(({ document }) => {
-    const path = pathOf(type, document.documentId);
-    if (action === "delete") return { method: "DELETE", path: path + (type.localized ? "?locale=*" : "") };
-    const query = new URLSearchParams({ fields: "documentId", ...(type.localized && locale ? { locale } : {}) });
-    return { method: "PUT", path: `${path}?${query}`, body: { data: {} } };
+  const parts = await Promise.all(rows.map((row) => operationsOf(type, row, action, locale)));
+  /** @type {string[]} */
+  const ids = [];
+  try {
+    for (let at = 0; at < rows.length; at += MOST) {
+      const operations = parts.slice(at, at + MOST).flat();
+      const { undo } = await ask("batch", { method: "POST", body: { operations }, headers: UNDOABLE });
+      if (undo) ids.push(undo);
+    }
+  } catch (/** @type {any} */ error) {
+    for (const id of [...ids].reverse()) await ask(`batch/undo/${id}`, { method: "POST" });
+    const number = error.details?.operation;
+    const each = parts[0]?.length || 1;
+    if (number !== undefined) error.about = rows[ids.length * MOST + Math.floor(number / each)]?.document;
+    throw error;
+  }
+  return ids;
+}
+
+/**
+ * @param {Type} type
+ * @param {Row} row
+ * @param {Action} action
+ * @param {string} locale
+ */
+async function operationsOf(type, row, action, locale) {
+  const path = pathOf(type, row.document.documentId);
+  const localized = /** @type {Record<string, string>} */ (type.localized && locale ? { locale } : {});
+  const to = (/** @type {Record<string, string>} */ query) => new URLSearchParams({ ...localized, ...query });
+  if (action === "delete") return [{ method: "DELETE", path: path + (type.localized ? "?locale=*" : "") }];
+  const fields = "documentId";
+  if (action === "unpublish") return [{ method: "POST", path: `${path}/actions/unpublish?${to({ fields })}` }];
+  const ifMatch = await tagOf(type, row, localized);
+  const draft = { method: "PUT", path: `${path}?${to({ status: "draft", fields })}`, body: { data: {} }, ifMatch };
+  return [draft, { method: "PUT", path: `${path}?${to({ fields })}`, body: { data: {} } }];
+}
+
+/**
+ * The entity tag of a draft as the list shows it, so that no other is published. Throws where it is not so any more.
+ * @param {Type} type
+ * @param {Row} row
+ * @param {Record<string, string>} localized
+ */
+async function tagOf(type, { document }, localized) {
+  const fields = Object.keys(document).filter((name) => {
+    return name === "updatedAt" || (name in type.attributes && !NO_VALUE.includes(type.attributes[name].type));
   });
-  await ask("batch", { method: "POST", body: { operations } });
+  const query = { ...localized, status: "draft", fields };
+  const { data, etag } = await ask(pathOf(type, document.documentId), { query });
+  if (fields.some((name) => JSON.stringify(data[name]) !== JSON.stringify(document[name]))) {
+    throw Object.assign(new Error("It was changed since this list was shown"), { about: document });
+  }
+  return etag;
 }

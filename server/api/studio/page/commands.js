@@ -2,13 +2,17 @@
 
 import { addressTo } from "./addresses.js";
 import { ask } from "./api.js";
+import { useReturns } from "./connection/connection.js";
+import { chooseToLook, looksFirst } from "./file/review.js";
 import { rightsOf } from "./form/rights.js";
 import { navigate } from "./router.js";
+import { sitePages } from "./site/links.js";
 import { THEMES, chooseTheme, chosenTheme } from "./theme.js";
 import { useEffect, useState } from "./vendor/preact.js";
 
 const TYPING_MS = 150;
 const FOUND = 8;
+const UNREACHED = "No connection: this is looked for when the server is back.";
 
 /**
  * @typedef {{id: string, label: string, note: string, run: () => void}} Command
@@ -26,6 +30,12 @@ export function commandsFor({ model, signOut }) {
     note: type.single ? "Single page" : "List",
     run: () => navigate(addressTo("list", { type: type.name })),
   }));
+  const site = sitePages(model).map(({ name, label, note }) => ({
+    id: name,
+    label,
+    note,
+    run: () => navigate(addressTo(name)),
+  }));
   const made = model.listed.filter((type) => rightsOf(model, type, true).create).map((type) => ({
     id: `new-${type.name}`,
     label: `New ${type.label.toLowerCase()}`,
@@ -38,8 +48,16 @@ export function commandsFor({ model, signOut }) {
     note: theme === chosenTheme() ? "In use" : "Appearance",
     run: () => chooseTheme(theme),
   }));
+  const review = {
+    id: "review",
+    label: looksFirst() ? "Save without looking at the change" : "Look at the change before saving",
+    note: "Saving",
+    run: () => chooseToLook(!looksFirst()),
+  };
+  const saving = model.allows("source", "read") ? [review] : [];
   const home = { id: "home", label: "Recently changed", note: "Page", run: () => navigate(addressTo("home")) };
-  return [home, ...pages, ...made, ...themes, { id: "sign-out", label: "Sign out", note: "Session", run: signOut }];
+  const out = { id: "sign-out", label: "Sign out", note: "Session", run: signOut };
+  return [home, ...pages, ...site, ...made, ...saving, ...themes, out];
 }
 
 /**
@@ -49,6 +67,7 @@ export function commandsFor({ model, signOut }) {
  * @returns {{found: Command[], error: string}}
  */
 export function useFound(model, text) {
+  const returns = useReturns();
   const [answer, set] = useState({ found: /** @type {Command[]} */ ([]), error: "" });
   useEffect(() => {
     if (!text) {
@@ -59,16 +78,21 @@ export function useFound(model, text) {
     const timer = setTimeout(() => {
       find(model, text, controller.signal).then(
         (found) => set({ found, error: "" }),
-        (error) => error.name !== "AbortError" && set({ found: [], error: error.message }),
+        (error) => error.name !== "AbortError" && set(({ found }) => {
+          return { found: error.status === 0 ? found : [], error: wordsOf(error) };
+        }),
       );
     }, TYPING_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [model, text]);
+  }, [model, text, returns]);
   return answer;
 }
+
+/** @param {any} error */
+const wordsOf = (error) => (error.status === 0 ? UNREACHED : error.message);
 
 /**
  * @param {import("./model.js").Model} model

@@ -12,8 +12,25 @@ export function Dialog({ label, close, children, class: name = "" }) {
   }, []);
   /** @param {MouseEvent} event */
   const outside = (event) => event.target === dialog.current && close();
-  return html`<dialog class=${`dialog ${name}`} aria-label=${label} ref=${dialog} onClick=${outside}
+  /** @param {KeyboardEvent} event */
+  const press = (event) => event.key === "Escape" && event.stopPropagation(); // It closes nothing else.
+  return html`<dialog class=${`dialog ${name}`} aria-label=${label} ref=${dialog} onClick=${outside} onKeyDown=${press}
     onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
     <div class="dialog-body">${children}</div>
   </dialog>`;
+}
+
+/**
+ * Ask before something is done.
+ * @param {{title: string, text: string, label: string, confirm: () => void, close: () => void}} props
+ */
+export function Question({ title, text, label, confirm, close }) {
+  return html`<${Dialog} label=${title} close=${close}>
+    <h2 class="dialog-title">${title}</h2>
+    <p>${text}</p>
+    <div class="dialog-actions">
+      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button primary" type="button" onClick=${confirm}>${label}</button>
+    </div>
+  <//>`;
 }

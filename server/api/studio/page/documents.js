@@ -1,9 +1,10 @@
 /** The documents that a list shows, as its address wants them. */
 
 import { ApiError, ask } from "./api.js";
+import { useBack } from "./connection/connection.js";
 import { filterables, filtersOf } from "./operators.js";
 import { readStatus } from "./overview.js";
-import { useEffect, useMemo, useState } from "./vendor/preact.js";
+import { useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 
 /**
  * @typedef {"published" | "modified" | "draft"} Status  `modified`: published, with a draft beside it.
@@ -29,6 +30,9 @@ export function useDocuments(model, type, state, columns) {
   const [part, set] = useState(/** @type {Part} */ ({ total: 0, pages: 1 }));
   const [loading, setLoading] = useState(true);
   const [tries, setTries] = useState(0);
+  const waits = useRef(false); // for the server to be back, with the rows before on the page
+  const shown = useRef(part);
+  shown.current = part;
   const query = useMemo(() => queryOf(model, type, state, columns), [model, type, state, columns]);
   const asked = JSON.stringify(query);
   useEffect(() => {
@@ -38,12 +42,17 @@ export function useDocuments(model, type, state, columns) {
       setLoading(false);
     };
     setLoading(true);
+    waits.current = false;
     load(type, query, columns, controller.signal).then(done, (error) => {
-      if (error.name !== "AbortError") done({ total: 0, pages: 1, error });
+      if (error.name === "AbortError") return;
+      waits.current = error.status === 0 && Boolean(shown.current.rows);
+      if (!waits.current) done({ total: 0, pages: 1, error });
     });
     return () => controller.abort();
   }, [model, type, asked, tries]);
-  return { ...part, loading, again: () => setTries((before) => before + 1) };
+  const again = () => setTries((before) => before + 1);
+  useBack(() => waits.current && again());
+  return { ...part, loading, again };
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { useStudio } from "./context.js";
 import { Icon } from "./icons.js";
-import { OPERATORS, filterables, takesValue } from "./operators.js";
+import { OPERATORS, conditionOf, filterables, takes, valuesOf } from "./operators.js";
 import { day, timestamp } from "./text.js";
 import { html, useMemo, useState } from "./vendor/preact.js";
 
@@ -37,11 +37,13 @@ export function Filters({ type, state, change }) {
 }
 
 /** @param {Filterable[]} offered @param {Condition} condition */
-function inWords(offered, { path, operator, value }) {
+function inWords(offered, condition) {
+  const { path, operator } = condition;
   const about = offered.find((each) => each.path === path);
   const words = about && OPERATORS[about.kind][operator];
   if (!words) return `${path}: not possible here`;
-  return `${about.label} ${words}${takesValue(operator) ? ` ${shown(about, value)}` : ""}`;
+  const values = takes(operator) === "none" ? [] : valuesOf(condition).map((value) => shown(about, value));
+  return `${about.label} ${words} ${values.join(takes(operator) === "two" ? " and " : ", ")}`.trim();
 }
 
 /** @param {Filterable} about @param {string} value */
@@ -71,8 +73,11 @@ export function FilterPanel({ type, state, change }) {
   const add = (event) => {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.currentTarget);
-    const value = takesValue(operator) ? String(new FormData(form).get("value")) : "";
-    change({ conditions: [...state.conditions, { path: about.path, operator, value }] });
+    const typed = new FormData(form).getAll("value").map(String);
+    const listed = takes(operator) === "several" && !about.choices;
+    const values = listed ? typed.join().split(",").map((one) => one.trim()).filter(Boolean) : typed;
+    if (takes(operator) === "several" && !values.length) return;
+    change({ conditions: [...state.conditions, conditionOf(about.path, operator, values)] });
     form.reset();
   };
   const operators = Object.entries(OPERATORS[about.kind]);
@@ -85,7 +90,7 @@ export function FilterPanel({ type, state, change }) {
       onChange=${(/** @type {any} */ event) => setOperator(event.target.value)}>
       ${operators.map(([key, label]) => html`<option key=${key} value=${key}>${label}</option>`)}
     </select>
-    ${takesValue(operator) && html`<${Value} about=${about} key=${about.kind + about.path} />`}
+    <${Values} about=${about} how=${takes(operator)} key=${about.kind + about.path + takes(operator)} />
     <button class="button primary">Add filter</button>
   </form>`;
 }
@@ -93,15 +98,31 @@ export function FilterPanel({ type, state, change }) {
 /** @type {Partial<Record<import("./operators.js").Kind, string>>} */
 const INPUTS = { number: "number", date: "date", datetime: "datetime-local", time: "time" };
 
-/** @param {{about: Filterable}} props */
-function Value({ about: { kind, choices } }) {
+/** @param {{about: Filterable, how: ReturnType<typeof takes>}} props */
+function Values({ about, how }) {
+  if (how === "none") return "";
+  if (how === "one") return html`<${Value} about=${about} label="Value" />`;
+  if (how === "two") return html`<${Value} about=${about} label="From" /><${Value} about=${about} label="To" />`;
+  if (!about.choices) {
+    return html`<input class="input" name="value" aria-label="Values" required autocomplete="off"
+      placeholder=${about.kind === "related" ? "Titles, with commas" : "Values, with commas"} />`;
+  }
+  return html`<fieldset class="choices"><legend class="unseen">Values</legend>
+    ${about.choices.map((choice) => html`<label class="choice" key=${choice}>
+      <input type="checkbox" name="value" value=${choice} /> ${choice}
+    </label>`)}
+  </fieldset>`;
+}
+
+/** @param {{about: Filterable, label: string}} props */
+function Value({ about: { kind, choices }, label }) {
   const options = kind === "boolean" ? [["true", "yes"], ["false", "no"]] : choices?.map((each) => [each, each]);
   if (options && kind !== "text") {
-    return html`<select class="select" name="value" aria-label="Value">
+    return html`<select class="select" name="value" aria-label=${label}>
       ${options.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}
     </select>`;
   }
-  return html`<input class="input" name="value" aria-label="Value" required autocomplete="off"
+  return html`<input class="input" name="value" aria-label=${label} required autocomplete="off"
     type=${INPUTS[kind] ?? "text"} step=${kind === "number" ? "any" : undefined}
     placeholder=${kind === "related" ? "Title" : ""} />`;
 }

@@ -72,7 +72,7 @@ function Panel({ name, open, setOpen, children }) {
     setOpen("");
     document.getElementById(`open-${name}`)?.focus();
   };
-  return html`<div class="panel" id=${`panel-${name}`} hidden=${!shown} ref=${place} onKeyDown=${leave}>
+  return html`<div class="list-panel" id=${`panel-${name}`} hidden=${!shown} ref=${place} onKeyDown=${leave}>
     ${shown && children}
   </div>`;
 }

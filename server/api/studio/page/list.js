@@ -4,6 +4,7 @@ import { addressTo } from "./addresses.js";
 import { BulkBar } from "./bulk.js";
 import { columnsOf, useChosen } from "./columns.js";
 import { useStudio } from "./context.js";
+import { mayRestore } from "./deleted/restoring.js";
 import { useDocuments } from "./documents.js";
 import { rightsOf } from "./form/rights.js";
 import { readState, writeState } from "./list-state.js";
@@ -11,20 +12,18 @@ import { ListTools } from "./list-tools.js";
 import { Pages } from "./paging.js";
 import { Link, navigate } from "./router.js";
 import { useSelection } from "./selection.js";
-import { Empty, Failure } from "./states.js";
+import { Empty, Failure, NoContent } from "./states.js";
 import { Table } from "./table.js";
 import { counted } from "./text.js";
-import { html, useMemo } from "./vendor/preact.js";
+import { whenUndone } from "./undo/undo.js";
+import { html, useEffect, useMemo } from "./vendor/preact.js";
 
 /** @param {{type: string, params: URLSearchParams}} props */
 export function List({ type: name, params }) {
   const { model } = useStudio();
   const type = model.typeNamed(name);
   if (type) return html`<${Documents} type=${type} params=${params} />`;
-  return html`<div class="page">
-    <header class="page-head"><h1 tabindex="-1">There is no such content</h1></header>
-    <${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>
-  </div>`;
+  return html`<${NoContent} name=${name} />`;
 }
 
 /** @param {{type: import("./model.js").Type, params: URLSearchParams}} props */
@@ -58,6 +57,7 @@ function Documents({ type, params }) {
     refresh();
     emptied ? change({ page: state.page - 1 }, { replace: true }) : again();
   };
+  useEffect(() => whenUndone(again), [again]);
   const selects = !type.single && (rights.publish || rights.remove);
   return html`<div class="page">
     <header class="page-head">
@@ -76,6 +76,8 @@ function Documents({ type, params }) {
             selection=${selects ? selection : undefined} />`}
     ${rows && !error && html`<${Pages} type=${type} params=${params} pages=${pages}>
       <span role="status">${counted(total)} ${total === 1 ? "document" : "documents"}</span>
+      ${!type.single && mayRestore(model, type) && html`<${Link} class="paging-deleted"
+        to=${addressTo("deleted", { type: type.name })}>Deleted documents<//>`}
     <//>`}
     ${selects && html`<${BulkBar} ...${{ type, rights, done: written }} rows=${selected} locale=${state.locale}
       clear=${() => selection.toggleAll(false)} />`}

@@ -16,9 +16,11 @@
  */
 
 import { App } from "./app.js";
+import { keepFocus } from "./focus.js";
 import { chosenTheme, showTheme } from "./theme.js";
 import { html, render } from "./vendor/preact.js";
 
 showTheme(chosenTheme());
 const place = /** @type {HTMLElement} */ (document.getElementById("studio"));
 render(html`<${App} />`, place);
+keepFocus(place);

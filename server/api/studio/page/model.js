@@ -37,6 +37,7 @@ import { ask } from "./api.js";
  * @property {boolean} drafts  Whether its documents can be drafts.
  * @property {boolean} localized
  * @property {string | null} title  The attribute that names a document.
+ * @property {string} preview  The template of the addresses of previews, "" where there is none.
  * @property {Record<string, Attribute>} attributes
  */
 
@@ -55,6 +56,8 @@ export class Model {
     this.locales = access.site.locales;
     /** @type {{default: number, max: number}} */
     this.pageSize = access.site.pageSize;
+    /** @type {{commit: string, date: string} | null} */
+    this.servedAt = access.site.servedAt;
     /** @type {Caller} */
     this.caller = access.caller;
     /** @type {Record<string, string[]>} */
@@ -124,6 +127,7 @@ function typeOf(described) {
     drafts: schema.draftAndPublish,
     localized: described.localized,
     title: described.titleAttribute,
+    preview: described.preview ?? "",
     attributes: schema.attributes,
   };
 }

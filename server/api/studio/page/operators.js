@@ -3,6 +3,7 @@
 /**
  * @typedef {"text" | "number" | "date" | "datetime" | "time" | "boolean" | "choice" | "related" | "presence"} Kind
  * @typedef {import("./model.js").Attribute} Attribute
+ * @typedef {import("./list-state.js").Condition} Condition
  */
 
 /**
@@ -15,9 +16,11 @@
  */
 
 const PRESENCE = { $notNull: "has a value", $null: "is empty" };
+const SEVERAL = { $in: "is one of", $notIn: "is none of" };
+const BETWEEN = { $between: "is between" };
 const COMPARED = { $eq: "is", $ne: "is not", $lt: "is less than", $lte: "is at most" };
-const MORE = { $gt: "is more than", $gte: "is at least" };
-const DATED = { $eq: "is", $lt: "is before", $gt: "is after", $lte: "is not after", $gte: "is not before" };
+const MORE = { $gt: "is more than", $gte: "is at least", ...BETWEEN };
+const DATED = { $eq: "is", $lt: "is before", $gt: "is after", $lte: "is not after", $gte: "is not before", ...BETWEEN };
 const TEXTUAL = {
   $containsi: "contains",
   $notContainsi: "does not contain",
@@ -29,14 +32,14 @@ const TEXTUAL = {
 
 /** @type {Record<Kind, Record<string, string>>} */
 export const OPERATORS = {
-  text: { ...TEXTUAL, ...PRESENCE },
-  number: { ...COMPARED, ...MORE, ...PRESENCE },
+  text: { ...TEXTUAL, ...SEVERAL, ...PRESENCE },
+  number: { ...COMPARED, ...MORE, ...SEVERAL, ...PRESENCE },
   date: { ...DATED, ...PRESENCE },
   time: { ...DATED, ...PRESENCE },
-  datetime: { $lt: "is before", $gt: "is after", ...PRESENCE },
+  datetime: { $lt: "is before", $gt: "is after", ...BETWEEN, ...PRESENCE },
   boolean: { $eq: "is", ...PRESENCE },
-  choice: { $eq: "is", $ne: "is not", ...PRESENCE },
-  related: { ...TEXTUAL, ...PRESENCE },
+  choice: { $eq: "is", $ne: "is not", ...SEVERAL, ...PRESENCE },
+  related: { ...TEXTUAL, ...SEVERAL, ...PRESENCE },
   presence: PRESENCE,
 };
 
@@ -62,10 +65,46 @@ const KINDS = {
   json: "presence",
   blocks: "presence",
   component: "presence",
+  array: "presence",
 };
 
-/** @param {string} operator */
-export const takesValue = (operator) => !(operator in PRESENCE);
+/**
+ * How many values a condition has: "two" are the ends of a range, of "several" there may be any number.
+ * @param {string} operator
+ * @returns {"none" | "one" | "two" | "several"}
+ */
+export function takes(operator) {
+  if (operator in PRESENCE) return "none";
+  return operator in BETWEEN ? "two" : operator in SEVERAL ? "several" : "one";
+}
+
+/**
+ * The values of a condition, which has one as it is, and more as JSON.
+ * @param {Condition} condition
+ * @returns {string[]}
+ */
+export function valuesOf({ operator, value }) {
+  if (takes(operator) === "one") return [value];
+  try {
+    const values = JSON.parse(value);
+    return Array.isArray(values) ? values.map(String) : [];
+  } catch {
+    return []; // nobody has chosen it here
+  }
+}
+
+/**
+ * A condition with some values.
+ * @param {string} path
+ * @param {string} operator
+ * @param {string[]} values
+ * @returns {Condition}
+ */
+export function conditionOf(path, operator, values) {
+  const alone = { none: "", one: values[0] ?? "" };
+  const how = takes(operator);
+  return { path, operator, value: how === "none" || how === "one" ? alone[how] : JSON.stringify(values) };
+}
 
 /**
  * What the documents of a type can be filtered by, for whoever is here: also what is in their components.
@@ -120,16 +159,19 @@ export function relatedTitle(model, attribute) {
 /**
  * The `filters` of the conditions that can be met; others, of an earlier schema, say, are left out.
  * @param {Filterable[]} offered
- * @param {import("./list-state.js").Condition[]} conditions
+ * @param {Condition[]} conditions
  */
 export function filtersOf(offered, conditions) {
-  const all = conditions.flatMap(({ path, operator, value }) => {
+  const all = conditions.flatMap((condition) => {
+    const { path, operator } = condition;
     const about = offered.find((each) => each.path === path);
     if (!about || !(operator in OPERATORS[about.kind])) return [];
-    const keys = takesValue(operator) ? about.keys : path.split(".");
-    const wanted = takesValue(operator) ? sent(about.kind, value) : "true";
-    if (wanted === "") return [];
-    return [keys.reduceRight((/** @type {any} */ inner, key) => ({ [key]: inner }), { [operator]: wanted })];
+    const how = takes(operator);
+    const keys = how === "none" ? path.split(".") : about.keys;
+    const wanted = how === "none" ? ["true"] : valuesOf(condition).map((value) => sent(about.kind, value));
+    if (!wanted.length || wanted.includes("") || (how === "two" && wanted.length !== 2)) return [];
+    const operand = { [operator]: how === "two" || how === "several" ? wanted : wanted[0] };
+    return [keys.reduceRight((/** @type {any} */ inner, key) => ({ [key]: inner }), operand)];
   });
   return all.length ? { $and: all } : {};
 }

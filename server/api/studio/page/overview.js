@@ -1,6 +1,7 @@
 /** How many documents of each type there are, and which were changed last: one small request for each type. */
 
 import { ask } from "./api.js";
+import { useBack } from "./connection/connection.js";
 import { useCallback, useEffect, useState } from "./vendor/preact.js";
 
 const RECENT = 8;
@@ -18,10 +19,14 @@ export function useOverview(model) {
   const [overviews, set] = useState(/** @type {Record<string, Overview>} */ ({}));
   const refresh = useCallback(() => {
     for (const type of model.listed) {
-      overviewOf(model, type).then((one) => set((before) => ({ ...before, [type.name]: one })));
+      overviewOf(model, type).then((one) => {
+        // What is known stays until the server is back.
+        if (one.error?.status !== 0) set((before) => ({ ...before, [type.name]: one }));
+      });
     }
   }, [model]);
   useEffect(refresh, [refresh]);
+  useBack(refresh);
   return [overviews, refresh];
 }
 

@@ -5,12 +5,16 @@
 
 import { DocumentPage } from "./form/document-page.js";
 import { Home } from "./home.js";
+import { later } from "./later.js";
 import { List } from "./list.js";
 
 /** @type {Record<string, any>} */
 export const PAGES = {
   home: Home,
+  problems: later(() => import("./site/problems-page.js").then((module) => module.ProblemsPage)),
+  changes: later(() => import("./site/changes-page.js").then((module) => module.ChangesPage)),
   list: List,
   create: DocumentPage,
+  deleted: later(() => import("./deleted/deleted-page.js").then((module) => module.DeletedPage)),
   document: DocumentPage,
 };

@@ -8,12 +8,14 @@ const BASE = new URL("../../", import.meta.url).pathname; // such as /studio/
  * @typedef {object} Place
  * @property {string[]} parts  The parts of the path behind /studio, decoded: ["article", "some-id"].
  * @property {URLSearchParams} params
+ * @property {boolean} stays  Whether the page that was shown before goes on here.
  */
 
 /** @returns {Place} */
-export function currentPlace() {
+export function currentPlace(stays = false) {
   const path = location.pathname.slice(BASE.length);
-  return { parts: path.split("/").filter(Boolean).map(decoded), params: new URLSearchParams(location.search) };
+  const parts = path.split("/").filter(Boolean).map(decoded);
+  return { parts, params: new URLSearchParams(location.search), stays };
 }
 
 /** @param {string} part */
@@ -38,23 +40,26 @@ export function addressOf(parts, params) {
 
 /**
  * Go to an address of the studio. `replace` where the browser's Back is not to lead to the one before, `unguarded`
- * where nobody is to be asked, see `guardLeaving`.
+ * where nobody is to be asked, see `guardLeaving`, `stays` where the page that is shown goes on at the address.
  * @param {string} address
- * @param {{replace?: boolean, unguarded?: boolean}} [options]
+ * @param {{replace?: boolean, unguarded?: boolean, stays?: boolean}} [options]
  */
-export function navigate(address, { replace = false, unguarded = false } = {}) {
-  if (!unguarded && !mayLeave()) return;
+export function navigate(address, { replace = false, unguarded = false, stays = false } = {}) {
+  if (!unguarded && !mayLeave(() => navigate(address, { replace, unguarded: true, stays }))) return;
   history[replace ? "replaceState" : "pushState"](null, "", address);
   shown = location.href;
-  dispatchEvent(new PopStateEvent("popstate", { state: GONE }));
+  dispatchEvent(new PopStateEvent("popstate", { state: stays ? STAYED : GONE }));
 }
 
-const GONE = {}; // the state of an event that follows on a `navigate`
-/** @type {Set<() => boolean>} */
+const [GONE, STAYED] = [{}, {}]; // the states of events that follow on a `navigate`
+/** @typedef {(go: () => void) => boolean} Guard  Whether a page may be left; if not, `go` leaves it later. */
+/** @type {Set<Guard>} */
 const guards = new Set();
 let shown = location.href;
 addEventListener("popstate", (event) => {
-  if (event.state !== GONE && shown !== location.href && !mayLeave()) {
+  const target = location.href;
+  const isOurs = event.state === GONE || event.state === STAYED;
+  if (!isOurs && shown !== target && !mayLeave(() => navigate(target, { unguarded: true }))) {
     event.stopImmediatePropagation(); // before any page sees it, since this listener is the first
     history.pushState(null, "", shown);
   }
@@ -63,7 +68,7 @@ addEventListener("popstate", (event) => {
 
 /**
  * Have a function asked before another page is shown: it says whether that may be. Returns what undoes this.
- * @param {() => boolean} guard
+ * @param {Guard} guard
  */
 export function guardLeaving(guard) {
   guards.add(guard);
@@ -72,13 +77,14 @@ export function guardLeaving(guard) {
   };
 }
 
-const mayLeave = () => [...guards].every((guard) => guard());
+/** @param {() => void} go */
+const mayLeave = (go) => [...guards].every((guard) => guard(go));
 
 /** The current place; whoever uses it is rendered again when that changes. */
 export function usePlace() {
-  const [place, set] = useState(currentPlace);
+  const [place, set] = useState(() => currentPlace());
   useEffect(() => {
-    const moved = () => set(currentPlace());
+    const moved = (/** @type {PopStateEvent} */ event) => set(currentPlace(event.state === STAYED));
     addEventListener("popstate", moved);
     return () => removeEventListener("popstate", moved);
   }, []);

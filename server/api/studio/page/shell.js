@@ -2,13 +2,16 @@
 
 import { addressTo, placeAt } from "./addresses.js";
 import { useStudio } from "./context.js";
+import { ConnectionNotice } from "./connection/notice.js";
 import { Icon } from "./icons.js";
 import { PAGES } from "./pages.js";
 import { Palette, usePalette } from "./palette.js";
 import { Link, usePlace } from "./router.js";
+import { SiteLinks } from "./site/links.js";
 import { Empty } from "./states.js";
-import { counted } from "./text.js";
-import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { counted, timestamp } from "./text.js";
+import { UndoBar } from "./undo/undo.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
 export function Shell() {
   const { model } = useStudio();
@@ -18,9 +21,10 @@ export function Shell() {
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const path = place.parts.join("/");
   const found = placeAt(place.parts);
+  const page = usePage(path, place.stays);
 
   useEffect(() => setOpen(false), [path]);
-  useTitle(main, path, model.siteName);
+  useTitle(main, page, path, model.siteName);
   return html`<div class="shell">
     <a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => skipTo(e, main.current)}>Skip to content</a>
     <header class="bar">
@@ -30,19 +34,24 @@ export function Shell() {
       </button>
       <span class="bar-name">${model.siteName}</span>
     </header>
-    <${Side} open=${open} current=${place.parts[0]} close=${() => setOpen(false)}
+    <${Side} open=${open} current=${place.parts[0]} page=${found?.name ?? ""} close=${() => setOpen(false)}
       find=${() => setFinding(true)} />
     <main class="main" id="main" tabindex="-1" ref=${main}>
+      ${model.servedAt && html`<p class="past-notice">This is the site as it was on
+        <time datetime=${model.servedAt.date} title=${model.servedAt.commit}> ${timestamp(model.servedAt.date)}</time>.
+        It can be read, not changed.</p>`}
       ${found
-        ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${path} />`
+        ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${page} />`
         : html`<${NoPage} />`}
     </main>
+    <${UndoBar} />
+    <${ConnectionNotice} />
     ${finding && html`<${Palette} close=${() => setFinding(false)} />`}
   </div>`;
 }
 
-/** @param {{open: boolean, current?: string, close: () => void, find: () => void}} props */
-function Side({ open, current, close, find }) {
+/** @param {{open: boolean, current?: string, page: string, close: () => void, find: () => void}} props */
+function Side({ open, current, page, close, find }) {
   const { model, overview, signOut } = useStudio();
   const many = model.listed.filter((type) => !type.single);
   const one = model.listed.filter((type) => type.single);
@@ -60,6 +69,7 @@ function Side({ open, current, close, find }) {
     <nav class="side-types" aria-label="Content">
       ${many.length > 0 && html`<${Types} types=${many} label="Collections" ...${{ current, overview }} />`}
       ${one.length > 0 && html`<${Types} types=${one} label="Single pages" ...${{ current, overview }} />`}
+      <${SiteLinks} model=${model} current=${page} />
     </nav>
     <div class="side-foot">
       <span class="side-who">
@@ -102,19 +112,32 @@ function NoPage() {
 }
 
 /**
+ * The number of the page that is shown: another one for each path, but where a page goes on, as a form does whose
+ * document was made by it.
+ * @param {string} path
+ * @param {boolean} stays
+ */
+function usePage(path, stays) {
+  const shown = useRef({ path, page: 0 });
+  if (shown.current.path !== path) shown.current = { path, page: shown.current.page + (stays ? 0 : 1) };
+  return shown.current.page;
+}
+
+/**
  * Name the browser's tab after the page, and have a screen reader begin there when another page is shown.
  * @param {{current: HTMLElement | null}} main
+ * @param {number} page
  * @param {string} path
  * @param {string} siteName
  */
-function useTitle(main, path, siteName) {
-  const before = useRef(path);
-  useEffect(() => {
+function useTitle(main, page, path, siteName) {
+  const before = useRef(page);
+  useLayoutEffect(() => {
     const heading = /** @type {HTMLElement | null} */ (main.current?.querySelector("h1"));
     document.title = `${heading?.textContent ?? "Studio"} · ${siteName}`;
-    if (before.current !== path) heading?.focus({ preventScroll: true });
-    before.current = path;
-  }, [path, siteName]);
+    if (before.current !== page) heading?.focus({ preventScroll: true });
+    before.current = page;
+  }, [page, path, siteName]);
 }
 
 /**

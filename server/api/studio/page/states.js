@@ -1,6 +1,8 @@
 /** What a page shows while it waits, when there is nothing, and when something went wrong. */
 
 import { ApiError } from "./api.js";
+import { useBack } from "./connection/connection.js";
+import { PartError, Reload } from "./connection/parts.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
 
 const SOON_MS = 250; // what takes less is shown without a word about waiting
@@ -27,19 +29,34 @@ export function Empty({ title, children }) {
 }
 
 /**
- * What went wrong, in the server's words, and a way to try it again.
+ * The page of a content type that there is not, or that is not to be seen.
+ * @param {{name: string}} props
+ */
+export function NoContent({ name }) {
+  return html`<div class="page">
+    <header class="page-head"><h1 tabindex="-1">There is no such content</h1></header>
+    <${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>
+  </div>`;
+}
+
+/**
+ * What went wrong, in the server's words, and a way to try it again; without the server, that is done when it is back.
  * @param {{error: any, again?: () => void}} props
  */
 export function Failure({ error, again }) {
+  useBack(() => error.status === 0 && again?.());
   return html`<div class="state" role="alert">
     <p class="state-title">${titleOf(error)}</p>
     <p class="state-text">${error.message}</p>
-    ${again && html`<button class="button" type="button" onClick=${again}>Try again</button>`}
+    ${error instanceof PartError
+      ? html`<${Reload} class="button" />`
+      : again && html`<button class="button" type="button" onClick=${again}>Try again</button>`}
   </div>`;
 }
 
 /** @param {any} error */
 function titleOf(error) {
+  if (error instanceof PartError) return "This part of the page could not be loaded";
   if (!(error instanceof ApiError)) return "Something went wrong in this page";
   if (error.status === 0) return "No connection";
   if (error.status === 403) return "Not allowed";

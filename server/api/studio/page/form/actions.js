@@ -1,74 +1,63 @@
 /** The bar of a form: what state it is in, and the buttons. What a role may not do is not shown. */
 
-import { ApiError } from "../api.js";
-import { addressTo } from "../addresses.js";
-import { useStudio } from "../context.js";
-import { Link, navigate } from "../router.js";
 import { StatusMark } from "../status.js";
 import { ago, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";
-import { remove } from "./writing.js";
+import { More } from "./more.js";
+import { openPanel } from "./panels.js";
 
 /**
  * @param {{subject: import("./editing.js").Subject, editing: any, status?: any,
  *   rights: import("./rights.js").Rights, changed: string[],
- *   heard: boolean}} props
+ *   send: (publishes: boolean) => void}} props
  */
-export function Actions({ subject, editing, status, rights, changed, heard }) {
+export function Actions({ subject, editing, status, rights, changed, send }) {
   const { id, drafts } = subject;
-  const { state, send } = editing;
-  const draftAlone = drafts && status !== "published";
+  const { state } = editing;
+  const nothing = Boolean(state.busy) || (id !== "" && !changed.length);
+  const unpublished = drafts && status !== "published" && !state.busy;
   return html`<div class="actions">
     <div class="actions-state">
       ${status && html`<${StatusMark} status=${status} />`}
-      ${state.version && html`<time class="actions-time" datetime=${state.version.document.updatedAt}
-        title=${timestamp(state.version.document.updatedAt)}>Changed ${ago(state.version.document.updatedAt)}</time>`}
-      ${!heard && html`<span class="actions-told is-wrong">No connection. What you type is kept here.</span>`}
-      ${!rights.write && html`<span class="actions-time">Your role may not change this</span>`}
+      ${state.version && html`<${Changed} subject=${subject} at=${state.version.document.updatedAt} />`}
+      ${!rights.write && !subject.model.servedAt && html`<span class="actions-time">
+        Your role may not change this</span>`}
       <span class=${`actions-told ${state.told.wrong ? "is-wrong" : ""}`} role="status">
         ${state.told.text || (changed.length ? countOf(changed.length) : "")}
       </span>
     </div>
     <div class="actions-buttons">
-      ${id && html`<${More} ...${{ subject, editing, rights }} />`}
-      ${rights.write && html`<button class=${`button ${rights.publish ? "" : "primary"}`} type="button"
-        aria-keyshortcuts="Control+S" disabled=${Boolean(state.busy) || (id !== "" && !changed.length)}
-        onClick=${() => send(false)}>
+      ${id && html`<${More} ...${{ subject, editing, status, rights, changed }} />`}
+      ${rights.write && html`<${Action} class=${rights.publish ? "" : "primary"} shortcut="Control+S" off=${nothing}
+        act=${() => send(false)}>
         ${state.busy === "saving" ? "Saving…" : drafts ? "Save draft" : "Save"}
-      </button>`}
-      ${rights.publish && html`<button class="button primary" type="button" onClick=${() => send(true)}
-        disabled=${Boolean(state.busy) || (id !== "" && !changed.length && !draftAlone)}>
+      <//>`}
+      ${rights.publish && html`<${Action} class="primary" off=${nothing && !unpublished} act=${() => send(true)}>
         ${state.busy === "publishing" ? "Publishing…" : "Publish"}
-      </button>`}
+      <//>`}
     </div>
   </div>`;
 }
 
-/** @param {number} count */
-const countOf = (count) => (count === 1 ? "One field is not saved" : `${count} fields are not saved`);
+/**
+ * A button that keeps the focus also while there is nothing for it to do, as after a save.
+ * @param {{class: string, off: boolean, act: () => void, shortcut?: string, children?: any}} props
+ */
+function Action({ class: name, off, act, shortcut, children }) {
+  return html`<button class=${`button ${name}`} type="button" aria-keyshortcuts=${shortcut}
+    aria-disabled=${off ? "true" : undefined} onClick=${() => off || act()}>${children}</button>`;
+}
 
 /**
- * What is done more rarely.
- * @param {{subject: import("./editing.js").Subject, editing: any, rights: import("./rights.js").Rights}} props
+ * When it was changed, which leads to its history.
+ * @param {{subject: import("./editing.js").Subject, at: string}} props
  */
-function More({ subject, editing, rights }) {
-  const { type, id } = subject;
-  const { refresh } = useStudio();
-  const copy = rights.create && addressTo("create", { type: type.name }, { from: id });
-  const drop = async () => {
-    if (!confirm("Delete this document? What is published and its draft are gone then, in all locales.")) return;
-    try {
-      await remove({ type, id, locale: {}, draft: false });
-      editing.update({ base: editing.state.values });
-      refresh();
-      navigate(addressTo("list", { type: type.name }), { replace: true, unguarded: true });
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      editing.update({ told: { text: error.message, wrong: true } });
-    }
-  };
-  return html`
-    ${copy && html`<${Link} class="button quiet" to=${copy}>Duplicate<//>`}
-    ${rights.remove && html`<button class="button quiet" type="button" onClick=${drop}>Delete</button>`}
-  `;
+function Changed({ subject, at }) {
+  const time = html`<time datetime=${at} title=${timestamp(at)}>Changed ${ago(at)}</time>`;
+  if (!subject.model.allows("history", "read")) return html`<span class="actions-time">${time}</span>`;
+  return html`<button class="actions-time actions-link" type="button"
+    onClick=${() => openPanel("history")}>${time}</button>`;
 }
+
+/** @param {number} count */
+const countOf = (count) => (count === 1 ? "One field is not saved" : `${count} fields are not saved`);

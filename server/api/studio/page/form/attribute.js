@@ -3,7 +3,10 @@
 import { html, useMemo } from "../vendor/preact.js";
 import { Field, ariaOf, idOf, labelOf } from "./field.js";
 import { hintOf, kindOf } from "./kinds.js";
+import { FieldPeople } from "../presence/people.js";
 import { Theirs } from "./theirs.js";
+import { isHidden } from "./values.js";
+import { WithheldField } from "./withheld.js";
 
 /**
  * @typedef {object} Props
@@ -19,11 +22,18 @@ import { Theirs } from "./theirs.js";
  * @property {{value: any}} [theirs]
  * @property {(name: string, value: any) => void} change
  * @property {(name: string, mine: boolean) => void} [choose]
+ * @property {string} [note]  What is said below it besides.
+ * @property {any} [more]  What is shown below it besides.
  */
 
 /** @param {Props} props */
-export function AttributeField({ name, path, attribute, value, siblings, isNew, changed, errors, theirs, ...rest }) {
-  const { change, choose, shared } = rest;
+export function AttributeField(props) {
+  return html`<${isHidden(props.attribute) ? WithheldField : OpenField} ...${props} open=${OpenField} />`;
+}
+
+/** A field with its input. @param {Props} props */
+function OpenField({ name, path, attribute, value, siblings, isNew, changed, errors, theirs, ...rest }) {
+  const { change, choose, shared, note, more } = rest;
   const beside = attribute.targetField ? siblings[attribute.targetField] : undefined;
   const dotted = path.join(".");
   const other = theirs ? [theirs.value] : [undefined, true];
@@ -31,15 +41,17 @@ export function AttributeField({ name, path, attribute, value, siblings, isNew, 
     const kind = kindOf(attribute);
     if (!kind) return null;
     const id = idOf(path);
-    const error = errors[dotted] ?? "";
-    const hint = [hintOf(attribute), shared && "Shared by all locales"].filter(Boolean).join(" · ");
+    const within = Object.keys(errors).find((at) => at.startsWith(`${dotted}.`));
+    const error = errors[dotted] ?? (within && !kind.group ? errors[within] : "");
+    const hint = [hintOf(attribute), shared && "Shared by all languages", note].filter(Boolean).join(" · ");
     const set = (/** @type {any} */ made) => change(name, made);
     const aria = ariaOf(id, hint, error, attribute.required);
     const nesting = kind.group ? { path, errors, field: AttributeField } : {};
     const input = { id, attribute, value, change: set, isNew, siblings, aria, ...nesting };
-    const below = theirs && choose && html`<${Theirs} value=${theirs.value} mine=${value} label=${labelOf(name)}
-      choose=${(/** @type {boolean} */ mine) => choose(name, mine)} />`;
-    return html`<${Field} ...${{ id, hint, error, changed, below }} label=${labelOf(name)} group=${kind.group}
-      required=${attribute.required}><${kind.input} ...${input} /><//>`;
-  }, [name, dotted, attribute, value, beside, isNew, changed, errors, other[0], other.length, change, choose]);
+    const below = more ?? (theirs && choose && html`<${Theirs} value=${theirs.value} mine=${value}
+      label=${labelOf(name)} choose=${(/** @type {boolean} */ mine) => choose(name, mine)} />`);
+    const aside = html`<${FieldPeople} path=${dotted} />`;
+    return html`<${Field} ...${{ id, hint, error, changed, below, aside, path: dotted }} label=${labelOf(name)}
+      group=${kind.group} required=${attribute.required}><${kind.input} ...${input} /><//>`;
+  }, [name, dotted, attribute, value, beside, isNew, changed, errors, other[0], other.length, change, choose, note]);
 }

@@ -5,6 +5,7 @@ import { kindOf } from "./kinds.js";
 import { isShared } from "./locales.js";
 import { readDocument, readElsewhere } from "./reading.js";
 import { readValue } from "./shape.js";
+import { UNSEEN, withoutUnseen } from "./values.js";
 
 /** @typedef {import("./values.js").Values} Values */
 
@@ -31,7 +32,7 @@ export function valuesOf(model, type, document) {
 export async function startOfLocale({ model, type, id }) {
   const source = await readElsewhere(model, type, id);
   if (!source) throw new ApiError(404, "There is no such document");
-  const values = valuesOf(model, type, {});
+  const values = withoutUnseen(valuesOf(model, type, {}));
   const there = valuesOf(model, type, source);
   for (const [name, attribute] of Object.entries(type.attributes)) {
     if (isShared(type, attribute) && name in there) values[name] = there[name];
@@ -45,18 +46,20 @@ export function localesOf({ locale, localizations = [] }) {
 }
 
 /**
- * What a new document begins with: what another one has but its uid, or the defaults of the type.
+ * What a new document begins with: what another one has but its uid, or the defaults of the type, which the
+ * server knows as well, so that they are nothing that was edited.
  * @param {import("./editing.js").Subject} subject
- * @returns {Promise<Values>}
+ * @returns {Promise<{base: Values, values: Values}>}
  */
 export async function startOf(subject) {
   const { model, type, from } = subject;
-  const source = from ? (await readDocument(model, type, from, localeParam(subject))).document : {};
-  const values = valuesOf(model, type, source);
+  const base = withoutUnseen(valuesOf(model, type, {}));
+  for (const name of Object.keys(base)) base[name] = type.attributes[name].default ?? base[name];
+  if (!from) return { base, values: base };
+  const values = valuesOf(model, type, (await readDocument(model, type, from, localeParam(subject))).document);
   for (const name of Object.keys(values)) {
-    const attribute = type.attributes[name];
-    if (!from) values[name] = attribute.default ?? values[name];
-    else if (attribute.type === "uid") values[name] = null;
+    if (type.attributes[name].type === "uid") values[name] = null;
+    else if (values[name] === UNSEEN) values[name] = base[name];
   }
-  return values;
+  return { base, values: withoutUnseen(values) };
 }

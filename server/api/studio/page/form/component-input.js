@@ -3,6 +3,7 @@
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
+import { idOf } from "./field.js";
 import { newComponent } from "./shape.js";
 import { Sortable } from "./sortable.js";
 
@@ -76,7 +77,7 @@ function Entry({ name, ...props }) {
     if (wrong) set(true);
   }, [wrong]);
   const toggle = (/** @type {Event} */ e) => set(/** @type {HTMLDetailsElement} */ (e.currentTarget).open);
-  return html`<details class="entry" open=${open} onToggle=${toggle}>
+  return html`<details class="entry" id=${`${idOf(props.path)}-entry`} open=${open} onToggle=${toggle}>
     <summary class="entry-name">${name}</summary>
     ${open && html`<${Inside} ...${props} />`}
   </details>`;

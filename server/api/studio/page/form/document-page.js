@@ -2,44 +2,47 @@
 
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";
+import { Question } from "../dialog.js";
+import { OtherKeys } from "../file/other-keys.js";
+import { Review, useReview } from "../file/review.js";
+import { FieldsOfOthers, People, useFieldsOfOthers } from "../presence/people.js";
+import { usePresence } from "../presence/presence.js";
 import { guardLeaving, navigate } from "../router.js";
-import { Empty, Failure, Loading } from "../states.js";
+import { Failure, Loading, NoContent } from "../states.js";
 import { titleOf } from "../text.js";
-import { html, useCallback, useEffect, useMemo, useState } from "../vendor/preact.js";
+import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "../vendor/preact.js";
 import { Actions } from "./actions.js";
 import { AttributeField } from "./attribute.js";
 import { useEditing } from "./editing.js";
 import { idOf } from "./field.js";
+import { useWantedField } from "./focus.js";
 import { KeptNotice, useKeeping } from "./keeping.js";
 import { kindOf } from "./kinds.js";
 import { Locales, isShared } from "./locales.js";
 import { useChanges } from "./live.js";
+import { PanelAside, PanelButtons, mayReadFiles, panelNamed } from "./panels.js";
 import { statusOf } from "./reading.js";
 import { rightsOf } from "./rights.js";
 import { changedNames } from "./values.js";
 
-const LEAVE = "What you have typed is not saved. It is kept in this browser. Leave the page?";
+const LEAVE = "What you have typed is not saved. It is kept in this browser.";
 
 /** @param {{type: string, id?: string, params: URLSearchParams}} props */
 export function DocumentPage({ type: name, id = "", params }) {
   const { model } = useStudio();
   const type = model.typeNamed(name);
-  if (!type) {
-    return html`<div class="page">
-      <header class="page-head"><h1 tabindex="-1">There is no such content</h1></header>
-      <${Empty} title=${`Nothing is called “${name}”`}>It does not exist, or your role may not see it.<//>
-    </div>`;
-  }
+  if (!type) return html`<${NoContent} name=${name} />`;
   const locale = params.get("locale") ?? model.defaultLocale;
   const from = id ? "" : (params.get("from") ?? "");
-  return html`<${Document} ...${{ model, type, id, locale, from }} key=${locale} />`;
+  const [panel, wanted] = [params.get("panel") ?? "", params.get("field") ?? ""];
+  return html`<${Document} ...${{ model, type, id, locale, from, panel, wanted }} key=${locale} />`;
 }
 
 /**
  * @param {{model: import("../model.js").Model, type: import("../model.js").Type, id: string, locale: string,
- *   from: string}} props
+ *   from: string, panel: string, wanted: string}} props
  */
-function Document({ model, type, id, locale, from }) {
+function Document({ model, type, id, locale, from, panel, wanted }) {
   const { refresh } = useStudio();
   const drafts = model.seesDrafts(type);
   const subject = useMemo(() => ({ model, type, id, locale, drafts, from }), [model, type, id, locale, from]);
@@ -49,12 +52,12 @@ function Document({ model, type, id, locale, from }) {
       /** @type {Record<string, string>} */
       const params = locale === model.defaultLocale ? {} : { locale };
       const address = addressTo("document", { type: type.name, id: made }, params);
-      if (made !== id) navigate(address, { replace: true, unguarded: true });
+      if (made !== id) navigate(address, { replace: true, unguarded: true, stays: true });
     },
     [refresh, type, id],
   );
   const editing = useEditing(subject, done);
-  const { state, send } = editing;
+  const { state } = editing;
   const changed = changedNames(state.base, state.values);
   const keeping = useKeeping(subject, editing);
   const rights = rightsOf(model, type, !id);
@@ -63,10 +66,14 @@ function Document({ model, type, id, locale, from }) {
   useEffect(() => {
     document.title = `${title} · ${model.siteName}`;
   }, [title]);
-  const heard = useChanges(state.version ? type.name : "", id, editing.hear);
-  useGuard(changed.length > 0 && rights.write);
-  useSaveKey(rights.write ? send : undefined);
+  const { people, field, hear } = usePresence(subject, Boolean(state.version));
+  const fieldsOfOthers = useFieldsOfOthers(subject, people);
+  useChanges(state.version ? type.name : "", id, editing.hear, hear);
+  const [leave, stay] = useGuard(changed.length > 0 && rights.write);
+  const review = useReview(subject, editing, mayReadFiles(model));
+  useSaveKey(rights.write ? review.send : undefined);
   useFirstError(state);
+  useWantedField(wanted, state.phase === "ready");
 
   const { version } = state;
   const status = useMemo(() => version && type.drafts ? statusOf(model, type, version) : undefined, [version]);
@@ -76,17 +83,33 @@ function Document({ model, type, id, locale, from }) {
       <${Failure} error=${state.failure} again=${editing.load} />
     </div>`;
   }
-  return html`<div class="page document">
+  const open = state.phase === "ready" ? panelNamed(subject, panel, Boolean(state.version)) : null;
+  const page = html`<div class="page document">
     <header class="page-head">
-      <p class="document-type"><a href=${addressTo("list", { type: type.name })}>${type.plural}</a></p>
+      <div class="document-top">
+        <p class="document-type"><a href=${addressTo("list", { type: type.name })}>${type.plural}</a></p>
+        <${People} ...${{ people, subject, field }} />
+      </div>
       <h1 tabindex="-1">${state.phase === "loading" ? type.label : title}</h1>
       <${Locales} subject=${subject} state=${state} />
+      ${state.phase === "ready" && html`<${PanelButtons} ...${{ subject, open }}
+        isThere=${Boolean(state.version)} />`}
     </header>
     ${state.phase === "loading"
       ? html`<${Loading} />`
-      : html`<${Actions} ...${{ subject, editing, status, rights, changed, heard }} />
+      : html`<${Actions} ...${{ subject, editing, status, rights, changed }} send=${review.send} />
           <${KeptNotice} keeping=${keeping} values=${state.values} />
-          <${Fields} ...${{ type, id, editing, changed }} mayWrite=${rights.write} />`}
+          <${FieldsOfOthers.Provider} value=${fieldsOfOthers}>
+            <${Fields} ...${{ type, id, editing, changed }} mayWrite=${rights.write} />
+            ${state.version && mayReadFiles(model) && html`<${OtherKeys} ...${{ subject, editing }} />`}
+          <//>`}
+  </div>`;
+  return html`<div class=${open ? `beside ${open.wide ? "is-wide" : ""}` : ""}>
+    ${page}
+    ${review.asked !== null && html`<${Review} ...${{ subject, editing }} publishes=${review.asked}
+      close=${review.close} />`}
+    ${open && html`<${PanelAside} panel=${open} subject=${subject} editing=${editing} />`}
+    ${leave && html`<${Question} title="Leave the page?" text=${LEAVE} label="Leave" confirm=${leave} close=${stay} />`}
   </div>`;
 }
 
@@ -113,23 +136,37 @@ function newTitle(type, values) {
   return typeof typed === "string" && typed ? typed : `New ${type.label.toLowerCase()}`;
 }
 
-/** Ask before what was typed is left. @param {boolean} unsaved */
+/**
+ * Ask before what was typed is left: what leaves the page then, null while nobody is about to, and what stays on it.
+ * @param {boolean} unsaved
+ * @returns {[(() => void) | null, () => void]}
+ */
 function useGuard(unsaved) {
-  useEffect(() => {
+  const [asking, set] = useState(/** @type {{go: () => void} | null} */ (null));
+  useLayoutEffect(() => {
     if (!unsaved) return;
     const leaving = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
     addEventListener("beforeunload", leaving);
-    const done = guardLeaving(() => confirm(LEAVE));
+    const done = guardLeaving((go) => {
+      set({ go });
+      return false;
+    });
     return () => {
       removeEventListener("beforeunload", leaving);
       done();
     };
   }, [unsaved]);
+  const stay = () => set(null);
+  const leave = () => {
+    set(null);
+    asking?.go();
+  };
+  return [asking && leave, stay];
 }
 
 /** Ctrl-S saves. @param {((publishes: boolean) => void) | undefined} send */
 function useSaveKey(send) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (/** @type {KeyboardEvent} */ event) => {
       if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
       event.preventDefault();

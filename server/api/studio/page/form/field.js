@@ -21,10 +21,11 @@ import { html } from "../vendor/preact.js";
  */
 
 /**
- * The id of the input of an attribute.
+ * The id of the input of an attribute. What belongs to it has the same id with `-label` and the like behind it, which
+ * is no id of an attribute within.
  * @param {string[]} path
  */
-export const idOf = (path) => `field-${path.join("-")}`;
+export const idOf = (path) => `field-${path.join("--")}`;
 
 /**
  * The name of an attribute as words: "readingMinutes" → "Reading minutes".
@@ -52,11 +53,11 @@ export function ariaOf(id, hint, error, required) {
 /**
  * The frame of a field. `group` for one of several inputs, which a label can't be bound to.
  * @param {{id: string, label: string, hint?: string, error?: string, required?: boolean, changed?: boolean,
- *   group?: boolean, aside?: any, below?: any, children?: any}} props
+ *   group?: boolean, aside?: any, below?: any, children?: any, path?: string}} props
  */
-export function Field({ id, label, hint, error, required, changed, group, aside, below, children }) {
+export function Field({ id, label, hint, error, required, changed, group, aside, below, children, path }) {
   const states = [changed && "is-changed", error && "is-wrong", required && "is-required"].filter(Boolean);
-  return html`<div class=${["form-field", ...states].join(" ")}
+  return html`<div class=${["form-field", ...states].join(" ")} data-field=${path}
     role=${group ? "group" : undefined} aria-labelledby=${group ? `${id}-label` : undefined}
     id=${group ? id : undefined} tabindex=${group ? -1 : undefined}>
     <div class="field-head">

@@ -15,15 +15,27 @@ export const sourceOf = (url) => new URL(url.replace(/^\//, ""), ROOT).href;
 /**
  * The latest files whose names have a text in them. Throws ApiError, and AbortError.
  * @param {string} text
+ * @param {boolean} pictures  Whether no other files are asked for.
  * @param {AbortSignal} signal
  */
-export async function findFiles(text, signal) {
-  const filters = text.trim() ? { name: { $containsi: text.trim() } } : undefined;
+export async function findFiles(text, pictures, signal) {
+  const filters = {
+    ...(text.trim() ? { name: { $containsi: text.trim() } } : {}),
+    ...(pictures ? { mime: { $startsWith: "image/" } } : {}),
+  };
   const { body } = await ask("api/upload/files", {
     query: { fields: FIELDS, filters, sort: "createdAt:desc", limit: MOST },
     signal,
   });
   return body.map(fileOf);
+}
+
+/**
+ * All that the library has of a file. Throws ApiError.
+ * @param {number} id
+ */
+export async function readFile(id) {
+  return (await ask(`api/upload/files/${id}`)).body;
 }
 
 /**
@@ -38,12 +50,12 @@ export async function uploadFiles(files) {
 }
 
 /**
- * Say what a file shows, for those who do not see it. Throws ApiError.
+ * Say what a file is called and shows. Throws ApiError.
  * @param {number} id
- * @param {string} alternativeText
+ * @param {Record<string, any>} info  Of `name`, `alternativeText`, `caption` and `focalPoint`, what changes.
  */
-export async function describeFile(id, alternativeText) {
+export async function describeFile(id, info) {
   const form = new FormData();
-  form.append("fileInfo", JSON.stringify({ alternativeText }));
+  form.append("fileInfo", JSON.stringify(info));
   await ask("api/upload", { method: "POST", query: { id }, body: form });
 }

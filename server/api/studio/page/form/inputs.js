@@ -1,8 +1,11 @@
 /** The inputs of attributes that hold one value. Each is given an attribute's value, and tells of another one. */
 
-import { html, useRef, useState } from "../vendor/preact.js";
+import { SourceInput, rowsOf, typedInto } from "../editor/source-input.js";
+import { faultOf } from "../json-fault.js";
+import { parseJson, writeJson } from "../json.js";
+import { html, useState } from "../vendor/preact.js";
 import { fromLocal, toLocal, wholeTime } from "./times.js";
-import { Unparsed } from "./values.js";
+import { same, Unparsed } from "./values.js";
 
 /** @typedef {import("./field.js").InputProps} InputProps */
 /** @typedef {(text: string) => any} Parse */
@@ -10,36 +13,25 @@ import { Unparsed } from "./values.js";
 /** @param {Event} event */
 const typed = (event) => /** @type {HTMLInputElement} */ (event.target).value;
 
-/** One line of text. @param {InputProps & {type?: string, inputmode?: string}} props */
-export function Line({ id, value, change, aria, type = "text", ...rest }) {
-  return html`<input class="input" id=${id} type=${type} value=${value ?? ""} inputmode=${rest.inputmode} ...${aria}
+/** One line of text. @param {InputProps & {type?: string, autocomplete?: string}} props */
+export function Line({ id, value, change, aria, type = "text", autocomplete }) {
+  return html`<input class="input" id=${id} type=${type} value=${value ?? ""} autocomplete=${autocomplete} ...${aria}
     onInput=${(/** @type {Event} */ e) => change(typed(e) || null)} />`;
 }
 
 /** @param {InputProps} props */
 export const Email = (props) => html`<${Line} ...${props} type="email" />`;
 
-/** What is never shown, and only replaced. @param {InputProps} props */
-export function Secret({ id, attribute, value, change, aria, isNew }) {
-  const set = (/** @type {Event} */ e) => change(typed(e) || undefined);
-  return html`<input class="input" id=${id} type=${attribute.type === "password" ? "password" : "text"}
-    value=${value ?? ""} autocomplete="new-password" placeholder=${isNew ? "" : "Not shown. Type to replace it."}
-    ...${aria} onInput=${set} />`;
-}
-
-/**
- * Text of several lines; its line ends stay those that it has.
- * @param {InputProps & {code?: boolean}} props
- */
-export function Lines({ id, value, change, aria, code = false }) {
-  const ends = useRef(String(value ?? "").includes("\r\n") ? "\r\n" : "\n");
-  const set = (/** @type {Event} */ e) => change(typed(e).replaceAll("\n", ends.current) || null);
-  return html`<textarea class=${`input lines ${code ? "is-code" : ""}`} id=${id} value=${value ?? ""} rows="3"
-    spellcheck=${!code} onInput=${set} ...${aria} />`;
-}
-
 /** @param {InputProps} props */
-export const Source = (props) => html`<${Lines} ...${props} code />`;
+export const Password = (props) => html`<${Line} ...${props} type="password" autocomplete="new-password" />`;
+
+/** Text of several lines. @param {InputProps} props */
+export function Lines({ id, value, change, aria }) {
+  const text = String(value ?? "");
+  const set = (/** @type {Event} */ event) => change(typedInto(text, event) || null);
+  return html`<textarea class="input lines" id=${id} value=${text} rows=${rowsOf(text)} ...${aria}
+    onInput=${set} />`;
+}
 
 /**
  * What is shown of a value while it is typed: the text as it is, for as long as it says that value.
@@ -49,8 +41,8 @@ export const Source = (props) => html`<${Lines} ...${props} code />`;
  * @returns {[string, (text: string) => any]}
  */
 function useText(value, show, parse) {
-  const [last, set] = useState({ text: "", value: /** @type {any} */ (undefined) });
-  const shown = value instanceof Unparsed ? value.text : value === last.value ? last.text : show(value);
+  const [last, set] = useState(/** @type {{text: string, value: any} | null} */ (null));
+  const shown = value instanceof Unparsed ? value.text : last && same(value, last.value) ? last.text : show(value);
   const read = (/** @type {string} */ text) => {
     const made = parse(text);
     set({ text, value: made });
@@ -89,17 +81,17 @@ export function Numeric({ id, attribute, value, change, aria }) {
 /** Any JSON value, as its source. @param {InputProps} props */
 export function Json({ id, attribute, value, change, aria }) {
   const list = attribute.type !== "json";
-  const [text, parse] = useText(value, (shown) => (shown == null ? "" : JSON.stringify(shown, null, 2)), (written) => {
+  const [text, parse] = useText(value, (shown) => (shown == null ? "" : writeJson(shown, 2)), (written) => {
     if (written.trim() === "") return null;
     try {
-      const made = JSON.parse(written);
+      const made = parseJson(written);
       return list && !Array.isArray(made) ? new Unparsed(written, "must be a list: [ … ]") : made;
-    } catch (error) {
-      return new Unparsed(written, `must be JSON: ${/** @type {Error} */ (error).message}`);
+    } catch {
+      return new Unparsed(written, `must be JSON: ${faultOf(written)}`);
     }
   });
-  return html`<textarea class="input lines is-code" id=${id} value=${text} rows="3" spellcheck=${false} ...${aria}
-    onInput=${(/** @type {Event} */ e) => change(parse(typed(e)))} />`;
+  const set = (/** @type {string} */ written) => change(parse(written));
+  return html`<${SourceInput} ...${{ id, aria, text }} language="json" change=${set} />`;
 }
 
 /** @type {Record<string, {type: string, step?: string, show: (value: string) => string, read: Parse}>} */

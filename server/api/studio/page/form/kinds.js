@@ -1,13 +1,15 @@
 /** The table of attribute types: which input each has, and what is said below it. */
 
+import { Blocks } from "../blocks/blocks-input.js";
+import { MarkdownInput } from "../editor/markdown-input.js";
+import { AnyRelation } from "./any-relation.js";
 import { Component, Components, Zone } from "./component-input.js";
-import { Choice, Email, Json, Line, Lines, Numeric, Secret, Source, Temporal, YesNo } from "./inputs.js";
+import { Choice, Email, Json, Line, Lines, Numeric, Password, Temporal, YesNo } from "./inputs.js";
 import { MediaInput } from "./media-input.js";
 import { Relation } from "./relation-input.js";
 import { Slug } from "./slug-input.js";
 import { isList } from "./shape.js";
 import { ZONE } from "./times.js";
-import { isHidden } from "./values.js";
 
 /** @typedef {import("../model.js").Attribute} Attribute */
 
@@ -22,11 +24,11 @@ import { isHidden } from "./values.js";
 const KINDS = {
   string: { input: Line },
   text: { input: Lines },
-  richtext: { input: Source, hint: "Markdown" },
-  blocks: { input: Json, hint: "The blocks of a rich text, as JSON" },
+  richtext: { input: MarkdownInput, hint: "Markdown" },
+  blocks: { input: Blocks },
   enumeration: { input: Choice },
   email: { input: Email },
-  password: { input: Secret },
+  password: { input: Password },
   uid: { input: Slug },
   date: { input: Temporal },
   time: { input: Temporal },
@@ -45,6 +47,8 @@ const KINDS = {
   dynamiczone: { input: Zone, group: true },
 };
 /** @type {Kind} */
+const ANY_TYPE = { input: AnyRelation, group: true };
+/** @type {Kind} */
 const COMPONENTS = { input: Components, group: true };
 
 /**
@@ -53,11 +57,13 @@ const COMPONENTS = { input: Components, group: true };
  * @returns {Kind | undefined}
  */
 export function kindOf(attribute) {
-  if (attribute.type === "relation" && !attribute.target) return undefined; // of any type: kept as it is
-  const kind = attribute.type === "component" && attribute.repeatable ? COMPONENTS : KINDS[attribute.type];
-  if (!kind || !isHidden(attribute)) return kind;
-  const texts = ["string", "text", "richtext", "email", "enumeration", "password", "uid"];
-  return texts.includes(attribute.type) ? { input: Secret, hint: kind.hint } : undefined;
+  return special(attribute) ?? KINDS[attribute.type];
+}
+
+/** The kind of an attribute that its type alone does not tell. @param {Attribute} attribute */
+function special({ type, repeatable, target }) {
+  if (type === "relation" && !target) return ANY_TYPE;
+  return type === "component" && repeatable ? COMPONENTS : undefined;
 }
 
 /**

@@ -2,18 +2,17 @@
 
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { describeFile, findFiles, sourceOf, uploadFiles } from "./files.js";
+import { html, useRef, useState } from "../vendor/preact.js";
+import { describeFile, uploadFiles } from "./files.js";
+import { Library, Picture } from "./library.js";
+import { MediaDetails } from "./media-details.js";
 import { isList } from "./shape.js";
 import { Sortable } from "./sortable.js";
 
-const REST_MS = 150;
 /** @type {Record<string, string>} */
 const ACCEPTED = { images: "image/*", videos: "video/*", audios: "audio/*" };
 
-/**
- * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string}} Media
- */
+/** @typedef {import("./library.js").Media} Media */
 
 /** @param {import("./field.js").InputProps} props */
 export function MediaInput({ id, attribute, value, change, aria }) {
@@ -59,8 +58,8 @@ export function MediaInput({ id, attribute, value, change, aria }) {
     event.preventDefault();
     upload(event.clipboardData.files);
   };
-  const described = (/** @type {Media} */ file, /** @type {string} */ text) => {
-    const made = { ...file, __alt: text };
+  const described = (/** @type {Media} */ file, /** @type {Partial<Media>} */ told) => {
+    const made = { ...file, ...told };
     change(many ? files.map((one) => (one.documentId === file.documentId ? made : one)) : made);
   };
   const set = (/** @type {Media[]} */ left) => change(many ? left : (left[0] ?? null));
@@ -94,16 +93,23 @@ export function MediaInput({ id, attribute, value, change, aria }) {
 
 /**
  * A file: its picture, its name, and what it shows.
- * @param {{id: string, file: Media, mayDescribe: boolean, described: (file: Media, text: string) => void}} props
+ * @param {{id: string, file: Media, mayDescribe: boolean,
+ *   described: (file: Media, told: Partial<Media>) => void}} props
  */
 function Card({ id, file, mayDescribe, described }) {
   const [text, setText] = useState(file.__alt);
   const [told, tell] = useState("");
+  const [open, setOpen] = useState(false);
+  const detailed = (/** @type {Record<string, any>} */ { name, alternativeText }) => {
+    setText(alternativeText ?? "");
+    described(file, { __title: name, __alt: alternativeText ?? "" });
+    tell("Saved, for all places that show it");
+  };
   const save = async () => {
     if (text === file.__alt) return;
     try {
-      await describeFile(file.__id, text);
-      described(file, text);
+      await describeFile(file.__id, { alternativeText: text });
+      described(file, { __alt: text });
       tell("Saved, for all places that show it");
     } catch (error) {
       tell(/** @type {Error} */ (error).message);
@@ -117,50 +123,14 @@ function Card({ id, file, mayDescribe, described }) {
         ? html`<label class="hint" for=${`${id}-alt`}>Alternative text</label>
             <input class="input" id=${`${id}-alt`} value=${text} onChange=${save}
               onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
-            <span class="hint" role="status">${told}</span>`
+            <span class="media-more">
+              <button class="button quiet" type="button" aria-label=${`Details of ${file.__title}`}
+                onClick=${() => setOpen(true)}>Details</button>
+              <span class="hint" role="status">${told}</span>
+            </span>
+            ${open && html`<${MediaDetails} id=${`${id}-details`} file=${file} described=${detailed}
+              close=${() => setOpen(false)} />`}`
         : html`<span class="hint">${file.__alt}</span>`}
     </div>
-  </div>`;
-}
-
-/** @param {{file: Media}} props */
-function Picture({ file }) {
-  const ending = file.__title.split(".").pop();
-  if (!file.__preview) return html`<span class="media-picture" aria-hidden="true">${ending}</span>`;
-  return html`<img class="media-picture" src=${sourceOf(file.__preview)} alt="" loading="lazy" />`;
-}
-
-/**
- * The files of the site, to choose from.
- * @param {{id: string, take: (file: Media) => void}} props
- */
-function Library({ id, take }) {
-  const [text, setText] = useState("");
-  const [{ found, error }, set] = useState({ found: /** @type {Media[]} */ ([]), error: "" });
-  useEffect(() => {
-    const controller = new AbortController();
-    const look = () =>
-      findFiles(text, controller.signal).then(
-        (files) => set({ found: files, error: "" }),
-        (failed) => failed.name !== "AbortError" && set({ found: [], error: failed.message }),
-      );
-    const timer = setTimeout(look, text ? REST_MS : 0);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [text]);
-  return html`<div class="library" role="group" aria-label="Files to choose from">
-    <label class="unseen" for=${`${id}-find`}>Find files</label>
-    <input class="input" id=${`${id}-find`} type="search" placeholder="Find files" value=${text}
-      onInput=${(/** @type {Event} */ e) => setText(/** @type {HTMLInputElement} */ (e.target).value)} />
-    <p class="field-error" role="alert">${error}</p>
-    <ul class="library-files">
-      ${found.map((file) => html`<li key=${file.documentId}>
-        <button class="library-file" type="button" onClick=${() => take(file)}>
-          <${Picture} file=${file} /><span class="media-name">${file.__title}</span>
-        </button>
-      </li>`)}
-    </ul>
   </div>`;
 }

@@ -8,6 +8,7 @@ import { same } from "./values.js";
  * @typedef {object} Version
  * @property {any} document  As the API has shown it.
  * @property {string} etag
+ * @property {string} publishedEtag  "" where nothing is published.
  * @property {any | null} published  What is published, null where nothing is; the document itself without drafts.
  */
 
@@ -19,7 +20,7 @@ import { same } from "./values.js";
 export const pathOf = (type, id) => (type.single ? type.path : `${type.path}/${encodeURIComponent(id)}`);
 
 /**
- * Read a document. Throws ApiError.
+ * Read a document, with `Exact` for the numbers that JavaScript would change. Throws ApiError.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {string} id
@@ -30,17 +31,17 @@ export async function readDocument(model, type, id, locale) {
   const path = pathOf(type, id);
   const query = { ...locale, populate: populated(model, type) };
   if (!model.seesDrafts(type)) {
-    const { data, etag } = await ask(path, { query });
-    return { document: data, etag, published: data };
+    const { data, etag } = await ask(path, { query, exact: true });
+    return { document: data, etag, publishedEtag: etag, published: data };
   }
   const [draft, published] = await Promise.all([
-    ask(path, { query: { ...query, status: "draft" } }),
-    ask(path, { query }).catch((error) => {
-      if (error instanceof ApiError && error.status === 404) return { data: null };
+    ask(path, { query: { ...query, status: "draft" }, exact: true }),
+    ask(path, { query, exact: true }).catch((error) => {
+      if (error instanceof ApiError && error.status === 404) return { data: null, etag: "" };
       throw error;
     }),
   ]);
-  return { document: draft.data, etag: draft.etag, published: published.data };
+  return { document: draft.data, etag: draft.etag, publishedEtag: published.etag, published: published.data };
 }
 
 /**

@@ -7,13 +7,13 @@ import { Icon } from "../icons.js";
 import { readStatus } from "../overview.js";
 import { Link } from "../router.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { isList, titleField } from "./shape.js";
+import { isList } from "./shape.js";
 import { Sortable } from "./sortable.js";
 
 const MOST = 8; // documents that a search shows
 const REST_MS = 150; // it is asked for once typing rests for as long
 
-/** @typedef {{documentId: string, __title: string}} Target */
+/** @typedef {{documentId: string, __title: string, __type?: string}} Target */
 
 /** @param {import("./field.js").InputProps} props */
 export function Relation({ id, attribute, value, change, aria }) {
@@ -36,21 +36,21 @@ export function Relation({ id, attribute, value, change, aria }) {
           <button class="icon-button" type="button" aria-label=${`Remove ${target.__title}`}
             onClick=${() => change(null)}><${Icon} name="close" /></button>
         </p>`)}
-    ${type && html`<${Search} ...${{ id, type, attribute, aria, add, chosen: targets }} />`}
+    ${type && html`<${Search} ...${{ id, type, aria, add, chosen: targets }} />`}
   </div>`;
 }
 
 /**
  * A box that finds documents, as a combobox: arrow keys choose, Enter takes, Escape closes.
- * @param {{id: string, type: import("../model.js").Type, attribute: any, aria: any, add: (target: Target) => void,
+ * @param {{id: string, type: import("../model.js").Type, aria: any, add: (target: Target) => void,
  *   chosen: Target[]}} props
  */
-function Search({ id, type, attribute, aria, add, chosen }) {
+export function Search({ id, type, aria, add, chosen }) {
   const { model } = useStudio();
   const [text, setText] = useState("");
   const [open, setOpen] = useState(false);
   const [active, setActive] = useState(0);
-  const found = useFound(model, type, titleField(model, attribute), text, open);
+  const found = useFound(model, type, type.title, text, open);
   const wanted = text.trim().toLowerCase();
   const options = found.filter(({ documentId, __title: title }) => {
     // What was found for a text before, but is not for this one, must not be taken by Enter.

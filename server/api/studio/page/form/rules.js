@@ -1,7 +1,7 @@
 /** The options of a schema, checked as the server does, before anything is sent. Its own word is the last. */
 
 import { isList } from "./shape.js";
-import { isEmpty, isHidden, Unparsed } from "./values.js";
+import { isEmpty, Unparsed, UNSEEN } from "./values.js";
 
 /**
  * @typedef {import("../model.js").Attribute} Attribute
@@ -17,20 +17,21 @@ const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
  * @param {import("../model.js").Model} model
  * @param {Record<string, Attribute>} attributes
  * @param {Record<string, any>} values
- * @param {{draft: boolean, isNew: boolean}} how
+ * @param {{draft: boolean}} how
  * @param {string[]} [path]
  * @returns {Fault[]}
  */
 export function faultsOf(model, attributes, values, how, path = []) {
   return Object.entries(attributes).flatMap(([name, attribute]) => {
     const value = values[name];
+    if (value === UNSEEN) return [];
     const here = sentencesOf(attribute, value, how).map((message) => ({ path: [...path, name], message }));
     if (attribute.type !== "component" && attribute.type !== "dynamiczone") return here;
     const items = isList(attribute) ? (value ?? []) : value ? [value] : [];
     const inner = items.map((/** @type {any} */ item, /** @type {number} */ index) => {
       const within = model.components[item.__component ?? attribute.component]?.attributes ?? {};
       const at = isList(attribute) ? [...path, name, String(index)] : [...path, name];
-      return faultsOf(model, within, item, { ...how, isNew: how.isNew || item.id === undefined }, at);
+      return faultsOf(model, within, item, how, at);
     });
     return [...here, ...inner.flat()];
   });
@@ -39,16 +40,13 @@ export function faultsOf(model, attributes, values, how, path = []) {
 /**
  * @param {Attribute} attribute
  * @param {any} value
- * @param {{draft: boolean, isNew: boolean}} how
+ * @param {{draft: boolean}} how
  * @returns {string[]}
  */
-function sentencesOf(attribute, value, { draft, isNew }) {
+function sentencesOf(attribute, value, { draft }) {
   if (value instanceof Unparsed) return [value.why];
   const holdsNothing = isEmpty(value) || (isList(attribute) && !value.length);
-  if (holdsNothing) {
-    const unseen = isHidden(attribute) && !isNew;
-    return attribute.required && !attribute.mappedBy && !draft && !unseen ? ["is required"] : [];
-  }
+  if (holdsNothing) return attribute.required && !attribute.mappedBy && !draft ? ["is required"] : [];
   if (isList(attribute)) return draft ? [] : sizes(attribute, value.length);
   if (typeof value === "string") {
     const broken = lengths(attribute, value, draft);
@@ -62,7 +60,7 @@ function lengths(attribute, value, draft) {
   const length = [...value].length;
   const most = attribute.maxLength ?? (attribute.type === "string" ? LONGEST_STRING : Infinity);
   const least = draft ? 0 : (attribute.minLength ?? 0);
-  if (attribute.type === "biginteger") return bounds(attribute, Number(value), draft);
+  if (attribute.type === "biginteger" || attribute.type === "decimal") return bounds(attribute, Number(value), draft);
   if (length > most) return [`must be at most ${most} characters`];
   return length < least ? [`must be at least ${least} characters`] : [];
 }

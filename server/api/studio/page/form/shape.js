@@ -1,6 +1,7 @@
 /** Values as a form holds them: relations and media by their documents alone, components with what is in them. */
 
-import { isEmpty, isHidden, same } from "./values.js";
+import { Exact, withNumbers } from "../json.js";
+import { isEmpty, isHidden, same, UNSEEN } from "./values.js";
 
 /**
  * @typedef {import("../model.js").Attribute} Attribute
@@ -8,7 +9,9 @@ import { isEmpty, isHidden, same } from "./values.js";
  * @typedef {Record<string, Attribute>} Attributes
  */
 
-const TO_ONE = new Set(["oneToOne", "manyToOne"]);
+const TO_ONE = new Set(["oneToOne", "manyToOne", "morphOne", "morphToOne"]);
+/** Types that hold any JSON, whose numbers stay as they are written. */
+const OF_JSON = new Set(["json", "array"]);
 const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
 
 /**
@@ -54,6 +57,9 @@ function populateOne(model, attribute, depth) {
   if (attribute.type === "relation" && attribute.target) {
     return { fields: [titleField(model, attribute) ?? "documentId"] };
   }
+  if (attribute.type === "relation") {
+    return { on: Object.fromEntries(model.listed.map(({ uid, title }) => [uid, { fields: [title ?? "documentId"] }])) };
+  }
   if (attribute.type === "media") return { fields: OF_FILES };
   if (attribute.type === "component") return within(attribute.component ?? "");
   if (attribute.type !== "dynamiczone") return null;
@@ -68,7 +74,7 @@ function populateOne(model, attribute, depth) {
  * @returns {any}
  */
 export function readValue(model, attribute, value) {
-  if (isHidden(attribute)) return undefined;
+  if (isHidden(attribute)) return UNSEEN;
   if (isList(attribute)) return (value ?? []).map((/** @type {any} */ item) => readOne(model, attribute, item));
   return isEmpty(value) ? null : readOne(model, attribute, value);
 }
@@ -76,16 +82,27 @@ export function readValue(model, attribute, value) {
 /** @param {Model} model @param {Attribute} attribute @param {any} item */
 function readOne(model, attribute, item) {
   if (attribute.type === "relation") {
-    const title = titleField(model, attribute);
-    return { documentId: item.documentId, __title: String((title && item[title]) || item.documentId) };
+    const { __type: uid = attribute.target, documentId } = item;
+    const title = titleField(model, { ...attribute, target: uid });
+    const kind = attribute.target ? {} : { __type: uid };
+    return { documentId, ...kind, __title: String((title && item[title]) || documentId) };
   }
   if (attribute.type === "media") return fileOf(item);
   const uid = item?.__component ?? attribute.component;
   const within = uid && model.components[uid];
-  if (!within) return item;
-  const values = Object.entries(within.attributes).map(([name, inner]) => [name, readValue(model, inner, item[name])]);
+  if (!within) return readPlain(attribute, item);
+  const isThere = item.id !== undefined; // else it is put back from the history, which shows no more of it
+  const values = Object.entries(within.attributes).map(([name, inner]) => {
+    return [name, isThere || !isHidden(inner) ? readValue(model, inner, item[name]) : null];
+  });
   const kind = item.__component ? { __component: item.__component } : {};
   return { id: item.id, ...kind, ...Object.fromEntries(values) };
+}
+
+/** @param {Attribute} attribute @param {any} value */
+function readPlain({ type }, value) {
+  if (OF_JSON.has(type)) return value;
+  return type === "decimal" && value instanceof Exact ? value.text : withNumbers(value);
 }
 
 /** A file of the library, as a form holds it. @param {any} file */
@@ -121,6 +138,8 @@ export function keepKeys({ type }, shown, value) {
  * @returns {any}
  */
 export function sentValue(model, attribute, base, value) {
+  if (value === UNSEEN) return undefined;
+  if (base === UNSEEN) return sentValue(model, attribute, null, value);
   if (attribute.type === "relation" && isList(attribute) && base) return sentLinks(base, value ?? []);
   if (isList(attribute)) {
     return (value ?? []).map((/** @type {any} */ item) => sentOne(model, attribute, base ?? [], item));
@@ -135,22 +154,26 @@ export function sentValue(model, attribute, base, value) {
  * @param {any[]} value
  */
 function sentLinks(base, value) {
-  const [before, after] = [base, value].map((list) => list.map(({ documentId }) => documentId));
-  const connect = after.filter((id) => !before.includes(id));
-  const disconnect = before.filter((id) => !after.includes(id));
-  const kept = before.filter((id) => after.includes(id));
+  const [before, after] = [base, value].map((list) => list.map(sentTarget));
+  const has = (/** @type {any[]} */ list, /** @type {any} */ target) => list.some((one) => same(one, target));
+  const connect = after.filter((target) => !has(before, target));
+  const disconnect = before.filter((target) => !has(after, target));
+  const kept = before.filter((target) => has(after, target));
   return same([...kept, ...connect], after) ? { connect, disconnect } : after;
 }
 
+/** What a target of a relation is told by: its type as well, where it may be of any. @param {any} target */
+const sentTarget = ({ __type, documentId }) => (__type ? { __type, documentId } : documentId);
+
 /** @param {Model} model @param {Attribute} attribute @param {any[]} held @param {any} item */
 function sentOne(model, attribute, held, item) {
-  if (attribute.type === "relation" || attribute.type === "media") return item.documentId;
+  if (attribute.type === "relation" || attribute.type === "media") return sentTarget(item);
   const uid = item?.__component ?? attribute.component;
   const within = uid && model.components[uid];
   if (!within) return item;
   const before = held.find(({ id, __component }) => id === item.id && __component === item.__component);
   const names = Object.keys(within.attributes).filter((name) => {
-    return before ? !same(before[name], item[name]) : !isEmpty(item[name]);
+    return before ? !same(before[name], item[name]) : !isEmpty(item[name]) && item[name] !== UNSEEN;
   });
   const values = names.map((name) => [name, sentValue(model, within.attributes[name], before?.[name], item[name])]);
   const kind = item.__component ? { __component: item.__component } : {};

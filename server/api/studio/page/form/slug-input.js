@@ -1,9 +1,10 @@
 /** The input of a uid, which can be made from another attribute. */
 
-import { html, useEffect, useRef } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { Line } from "./inputs.js";
 import { labelOf } from "./field.js";
 import { slugOf } from "./slug.js";
+import { UNSEEN } from "./values.js";
 
 /**
  * A uid. That of a new document follows its target, until it is typed by hand.
@@ -12,9 +13,11 @@ import { slugOf } from "./slug.js";
 export function Slug(props) {
   const { attribute, value, change, isNew, siblings } = props;
   const target = attribute.targetField;
-  const wanted = slugOf(String((target && siblings[target]) ?? ""));
+  const from = target && siblings[target] !== UNSEEN ? siblings[target] : "";
+  const wanted = slugOf(String(from ?? ""));
   const made = useRef(String(value ?? ""));
-  useEffect(() => {
+  // At once: after the next frame, it could take the place of what is typed by hand meanwhile.
+  useLayoutEffect(() => {
     if (isNew && target && wanted !== made.current && (value ?? "") === made.current) change(wanted || null);
     made.current = wanted;
   }, [wanted]);

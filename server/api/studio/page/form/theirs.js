@@ -1,5 +1,6 @@
 /** What somebody else has made of something that was changed here as well, side by side, and the choice. */
 
+import { writeJson } from "../json.js";
 import { html } from "../vendor/preact.js";
 import { isEmpty, Unparsed } from "./values.js";
 
@@ -17,13 +18,13 @@ export function Theirs({ value, mine, label, choose }) {
 
 /**
  * Two values side by side.
- * @param {{left: [string, any], right: [string, any]}} props
+ * @param {{left: [string, any], right: [string, any], show?: (value: any) => any}} props
  */
-export function Sides({ left, right }) {
+export function Sides({ left, right, show = shown }) {
   return html`<div class="sides">
     ${[left, right].map(([title, value]) => html`<div class="side-by" key=${title}>
       <span class="side-by-title">${title}</span>
-      <div class="side-by-value" tabindex="0" role="region" aria-label=${title}>${shown(value)}</div>
+      <div class="side-by-value" tabindex="0" role="region" aria-label=${title}>${show(value)}</div>
     </div>`)}
   </div>`;
 }
@@ -35,5 +36,5 @@ function shown(value) {
   if (Array.isArray(value) && !value.length) return html`<em>nothing</em>`;
   if (value.__title) return value.__title;
   if (Array.isArray(value) && value.every((item) => item?.__title)) return value.map((item) => item.__title).join("\n");
-  return typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
+  return typeof value === "object" ? writeJson(value, 2) : String(value);
 }

@@ -1,5 +1,6 @@
 /** Unsaved work, kept in the browser under the ETag of the version that it was made from. */
 
+import { Exact } from "../json.js";
 import { changedNames, isHidden, pick, Unparsed } from "./values.js";
 
 /** @typedef {import("../model.js").Attribute} Attribute */
@@ -81,8 +82,14 @@ export function forget(place) {
 }
 
 /** @param {string} _ @param {any} value */
-const replace = (_, value) => (value instanceof Unparsed ? { __unparsed: value.text, why: value.why } : value);
+function replace(_, value) {
+  if (value instanceof Unparsed) return { __unparsed: value.text, why: value.why };
+  return value instanceof Exact ? { __exact: value.text } : value;
+}
 
 /** @param {string} _ @param {any} value */
-const revive = (_, value) =>
-  value && typeof value === "object" && "__unparsed" in value ? new Unparsed(value.__unparsed, value.why) : value;
+function revive(_, value) {
+  if (!value || typeof value !== "object") return value;
+  if ("__unparsed" in value) return new Unparsed(value.__unparsed, value.why);
+  return "__exact" in value ? new Exact(value.__exact) : value;
+}

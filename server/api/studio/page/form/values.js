@@ -29,6 +29,21 @@ const HIDDEN = new Set(["password"]);
  */
 export const isHidden = (attribute) => HIDDEN.has(attribute.type) || attribute.private === true;
 
+/** What a form holds of such an attribute, for as long as nobody replaces or clears it. */
+export const UNSEEN = Symbol("not shown");
+
+/**
+ * A value without what is not shown of it, for a document that does not have that.
+ * @param {any} value
+ * @returns {any}
+ */
+export function withoutUnseen(value) {
+  if (value === UNSEEN) return null;
+  if (Array.isArray(value)) return value.map(withoutUnseen);
+  if (!value || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withoutUnseen(inner)]));
+}
+
 /** What a form adds to values, to show them: it counts for nothing where they are compared. */
 const OF_FORM = new Set(["__title", "__alt", "__preview", "__temp_key__", "__id"]);
 

@@ -1,0 +1,51 @@
+/** The dialog of a link: where it leads. */
+
+import { Dialog } from "../dialog.js";
+import { html, useState } from "../vendor/preact.js";
+import { isLink } from "./schema.js";
+
+const WRONG = "Must begin with https://, mailto:, tel: or, on this site, with /";
+
+/**
+ * @param {{id: string, link: import("./links.js").Link | null, close: () => void,
+ *   take: (url: string, text: string) => void}} props
+ */
+export function LinkDialog({ id, link, close, take }) {
+  const [url, setUrl] = useState(link?.url ?? "");
+  const [text, setText] = useState("");
+  const [wrong, tell] = useState("");
+  const bare = !link?.url && link?.from === link?.to;
+  const typed = (/** @type {(text: string) => void} */ set) => (/** @type {any} */ e) => set(e.target.value);
+  const save = () => {
+    const trimmed = url.trim();
+    const whole = /^[\w-]+(\.[\w-]+)+(\/|$)/.test(trimmed) ? `https://${trimmed}` : trimmed;
+    if (!isLink(whole)) return tell(WRONG);
+    take(whole, text);
+    close();
+  };
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Enter" || /** @type {HTMLElement} */ (event.target).tagName !== "INPUT") return;
+    event.preventDefault();
+    save();
+  };
+  return html`<${Dialog} label="Link" close=${close} class="blocks-dialog"><div class="stack" onKeyDown=${press}>
+    <div class="field">
+      <label class="field-label" for=${`${id}-url`}>Address</label>
+      <input class="input" id=${`${id}-url`} value=${url} inputmode="url" autocomplete="off" autofocus
+        onInput=${typed(setUrl)} aria-invalid=${wrong ? "true" : undefined} aria-describedby=${`${id}-url-error`} />
+      <p class="field-error" id=${`${id}-url-error`} role="alert">${wrong}</p>
+    </div>
+    ${bare && html`<div class="field">
+      <label class="field-label" for=${`${id}-words`}>Text</label>
+      <input class="input" id=${`${id}-words`} value=${text} onInput=${typed(setText)} />
+    </div>`}
+    <p class="dialog-actions">
+      <button class="button primary" type="button" onClick=${save}>${link?.url ? "Change" : "Insert"}</button>
+      ${link?.url && html`<button class="button" type="button" onClick=${() => {
+        take("", "");
+        close();
+      }}>Remove the link</button>`}
+      <button class="button quiet" type="button" onClick=${close}>Cancel</button>
+    </p>
+  </div><//>`;
+}

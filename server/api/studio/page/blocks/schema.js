@@ -1,0 +1,220 @@
+/**
+ * The document model of the editor: one kind of node for each of `blocks`, so that the one becomes the other and
+ * back without a loss. `was` is the value that a node was made from: what is not understood of it is kept.
+ */
+
+import { sourceOf } from "../form/files.js";
+import { parseJson, writeJson } from "../json.js";
+import { Schema } from "../vendor/prosemirror.js";
+
+/** @typedef {import("../vendor/prosemirror.js").Node} Node */
+
+const was = { default: null };
+const children = "(list_item | sublist | other)+";
+
+/** What an element says of a node that it was copied from. @param {string} name */
+const carried = (name) => (/** @type {HTMLElement} */ element) => {
+  try {
+    const value = parseJson(element.dataset.node ?? "");
+    return typeof value === "object" && value ? { [name]: value } : false;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * What is not understood, as a piece of source that can be moved and removed.
+ * @param {string} tag
+ * @returns {(node: Node) => any}
+ */
+const source = (tag) => ({ attrs }) => {
+  const text = writeJson(attrs.value, tag === "span" ? 0 : 2);
+  return [tag, { class: "blocks-other", "data-node": writeJson(attrs.value), title: "Kept as it is" }, text];
+};
+
+/**
+ * A picture; of another site, which the page may not load it from, its name.
+ * @param {Node} node
+ * @returns {any}
+ */
+function figure({ attrs: { image } }) {
+  const url = sourceOf(String(image.url ?? ""));
+  const own = new URL(url).origin === location.origin;
+  const alt = String(image.alternativeText ?? "");
+  const shown = own ? ["img", { src: url, alt }] : ["span", { class: "blocks-elsewhere" }, String(image.name ?? url)];
+  return ["figure", { class: "blocks-image", "data-node": writeJson(image) }, shown];
+}
+
+/** @param {string} name */
+const sizes = (name) => [1, 2, 3, 4, 5, 6].map((level) => ({ tag: `${name}${level}`, attrs: { level } }));
+/** @param {string} [context] */
+const lists = (context) => [
+  { tag: "ul", context, attrs: { format: "unordered" } },
+  { tag: "ol", context, attrs: { format: "ordered" } },
+];
+const listAttrs = { format: { default: "unordered" }, indentLevel: { default: undefined }, was };
+/** @param {Node} node */
+const listTag = ({ attrs }) => (attrs.format === "ordered" ? "ol" : "ul");
+
+/** The marks of texts, by the members that say them. */
+export const MARKS = ["bold", "italic", "underline", "strikethrough", "code"];
+
+export const schema = new Schema({
+  nodes: {
+    doc: { content: "block+" },
+    paragraph: { group: "block", content: "inline*", attrs: { was }, parseDOM: [{ tag: "p" }], toDOM: () => ["p", 0] },
+    heading: {
+      group: "block",
+      content: "inline*",
+      attrs: { level: { default: 2 }, was },
+      defining: true,
+      parseDOM: sizes("h"),
+      toDOM: ({ attrs }) => [`h${attrs.level}`, 0],
+    },
+    quote: {
+      group: "block",
+      content: "inline*",
+      attrs: { was },
+      defining: true,
+      parseDOM: [{ tag: "p", context: "quote/", skip: true, priority: 60 }, { tag: "blockquote" }],
+      toDOM: () => ["blockquote", 0],
+    },
+    code_block: {
+      group: "block",
+      content: "text*",
+      marks: [...MARKS, "extra"].join(" "),
+      attrs: { language: { default: undefined }, was },
+      code: true,
+      defining: true,
+      parseDOM: [{ tag: "pre", preserveWhitespace: "full" }],
+      toDOM: () => ["pre", { spellcheck: "false" }, ["code", 0]],
+    },
+    list: {
+      group: "block",
+      content: children,
+      attrs: listAttrs,
+      parseDOM: lists(),
+      toDOM: (node) => [listTag(node), 0],
+    },
+    // A list in a list: an item of that one for the browser, so that screen readers find their way.
+    sublist: {
+      content: children,
+      attrs: listAttrs,
+      parseDOM: ["list/", "sublist/", "list_item/"].flatMap(lists).map((rule) => ({ ...rule, priority: 60 })),
+      toDOM: (node) => ["li", { class: "blocks-nested" }, [listTag(node), 0]],
+    },
+    list_item: {
+      content: "inline*",
+      attrs: { was },
+      defining: true,
+      parseDOM: [
+        { tag: "p", context: "list_item/", skip: true, priority: 60 },
+        { tag: "li.blocks-nested", skip: true, priority: 60 },
+        { tag: "li" },
+      ],
+      toDOM: () => ["li", 0],
+    },
+    image: {
+      group: "block",
+      attrs: { image: { default: {} }, was },
+      draggable: true,
+      parseDOM: [{ tag: "figure[data-node]", getAttrs: carried("image") }],
+      toDOM: figure,
+    },
+    other: {
+      group: "block",
+      attrs: { value: { default: null } },
+      atom: true,
+      draggable: true,
+      parseDOM: [{ tag: "div.blocks-other", getAttrs: carried("value") }],
+      toDOM: source("div"),
+    },
+    text: { group: "inline" },
+    line_break: {
+      group: "inline",
+      inline: true,
+      selectable: false,
+      linebreakReplacement: true,
+      attrs: { text: { default: "\n" } },
+      leafText: () => "\n",
+      parseDOM: [{ tag: "br" }],
+      toDOM: () => ["br"],
+    },
+    other_inline: {
+      group: "inline",
+      inline: true,
+      attrs: { value: { default: null } },
+      atom: true,
+      parseDOM: [{ tag: "span.blocks-other", getAttrs: carried("value") }],
+      toDOM: source("span"),
+    },
+  },
+  marks: {
+    // `nth` tells links apart that stand side by side; `was` is what a link was made from.
+    link: {
+      attrs: { url: { default: "" }, nth: { default: null }, was },
+      inclusive: false,
+      parseDOM: [{ tag: "a[href]", getAttrs: linkOf }],
+      toDOM: ({ attrs: { url } }) => ["a", { href: isLink(url) ? url : null, title: url, rel: "noopener" }, 0],
+    },
+    bold: {
+      parseDOM: [
+        // A word processor says of all of its document that it is not bold.
+        { tag: "b", getAttrs: (element) => !/(^|[;\s])font-weight:\s*(normal|400)/.test(styleOf(element)) && null },
+        { tag: "strong" },
+        styled(/(^|[;\s])font-weight:\s*(bold|[6-9]00)/),
+      ],
+      toDOM: () => ["strong", 0],
+    },
+    italic: { parseDOM: [{ tag: "i" }, { tag: "em" }, styled(/font-style:\s*italic/)], toDOM: () => ["em", 0] },
+    underline: {
+      parseDOM: [{ tag: "u" }, styled(/text-decoration[^;]*:[^;]*underline/)],
+      toDOM: () => ["u", 0],
+    },
+    strikethrough: {
+      parseDOM: [{ tag: "s" }, { tag: "del" }, { tag: "strike" }, styled(/text-decoration[^;]*:[^;]*line-through/)],
+      toDOM: () => ["s", 0],
+    },
+    code: { code: true, parseDOM: [{ tag: "code" }, { tag: "tt" }], toDOM: () => ["code", 0] },
+    // What else a text says of itself.
+    extra: {
+      attrs: { rest: { default: {} } },
+      inclusive: false,
+      parseDOM: [{ tag: "span.blocks-extra", getAttrs: carried("rest") }],
+      toDOM: ({ attrs: { rest } }) => {
+        const said = writeJson(rest);
+        const title = Object.keys(rest).some((key) => !MARKS.includes(key)) ? said : null;
+        return ["span", { class: "blocks-extra", title, "data-node": said }, 0];
+      },
+    },
+  },
+});
+
+/** @param {HTMLElement} element */
+function styleOf(element) {
+  return element.dataset.style ?? "";
+}
+
+/**
+ * A rule for elements whose style says something. Pasted styles come as `data-style`: the page may not apply any.
+ * @param {RegExp} pattern
+ */
+function styled(pattern) {
+  return {
+    tag: "[data-style]",
+    consuming: false,
+    getAttrs: (/** @type {HTMLElement} */ element) => pattern.test(styleOf(element)) && null,
+  };
+}
+
+/** @param {HTMLElement} element */
+function linkOf(element) {
+  const url = element.getAttribute("href") ?? "";
+  return isLink(url) ? { url } : false;
+}
+
+/**
+ * Whether the server takes an address: one with a protocol that does no harm, or a path of the site.
+ * @param {string} url
+ */
+export const isLink = (url) => /^(\/|(https?|ftp|mailto|tel):)/i.test(url);

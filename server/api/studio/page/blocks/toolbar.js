@@ -1,0 +1,154 @@
+/** The toolbar of the editor: one stop of the Tab key, in which the arrow keys lead from one control to the next. */
+
+import { Icon } from "../icons.js";
+import { html, useState } from "../vendor/preact.js";
+import { redo, toggleMark, undo } from "../vendor/prosemirror.js";
+import { command, indent, outdent, selectedItems, toBlock, toList } from "./commands.js";
+import { mayLink } from "./links.js";
+import { schema } from "./schema.js";
+
+/**
+ * @typedef {import("../vendor/prosemirror.js").EditorState} EditorState
+ * @typedef {import("../vendor/prosemirror.js").Command} Command
+ */
+
+const { marks } = schema;
+
+/**
+ * @typedef {object} Tool
+ * @property {keyof typeof import("../icons.js").PATHS} icon
+ * @property {string} label
+ * @property {string} [keys]
+ * @property {Command} run
+ * @property {(state: EditorState) => boolean} [active]
+ */
+
+/** @param {string} name @param {string} label @param {string} keys @returns {Tool} */
+const mark = (name, label, keys) => ({
+  icon: /** @type {Tool["icon"]} */ (name),
+  label,
+  keys,
+  run: toggleMark(marks[name]),
+  active: (state) => hasMark(state, name),
+});
+
+/** @param {"ordered" | "unordered"} format @param {Tool["icon"]} icon @param {string} label @param {string} keys */
+const list = (format, icon, label, keys) => ({
+  icon,
+  label,
+  keys,
+  run: command(toList(format)),
+  active: (/** @type {EditorState} */ state) => selectedItems(state)?.list.attrs.format === format,
+});
+
+/** @type {Tool[][]} */
+const TOOLS = [
+  [
+    mark("bold", "Bold", "Ctrl+B"),
+    mark("italic", "Italic", "Ctrl+I"),
+    mark("underline", "Underline", "Ctrl+U"),
+    mark("strikethrough", "Strikethrough", "Ctrl+Shift+X"),
+    mark("code", "Code", "Ctrl+E"),
+  ],
+  [
+    list("unordered", "bullets", "Bulleted list", "Ctrl+Shift+8"),
+    list("ordered", "numbers", "Numbered list", "Ctrl+Shift+7"),
+    { icon: "left", label: "Outdent", keys: "Shift+Tab", run: command(outdent) },
+    { icon: "right", label: "Indent", keys: "Tab", run: command(indent) },
+  ],
+];
+/** @type {Tool[]} */
+const HISTORY = [
+  { icon: "undo", label: "Undo", keys: "Ctrl+Z", run: undo },
+  { icon: "redo", label: "Redo", keys: "Ctrl+Shift+Z", run: redo },
+];
+
+/** @type {[string, string, (tr: import("../vendor/prosemirror.js").Transaction) => boolean][]} */
+const BLOCKS = [
+  ["paragraph", "Paragraph", toBlock("paragraph")],
+  ...[1, 2, 3, 4, 5, 6].map((level) => {
+    return /** @type {typeof BLOCKS[0]} */ ([`heading${level}`, `Heading ${level}`, toBlock("heading", { level })]);
+  }),
+  ["quote", "Quote", toBlock("quote")],
+  ["code_block", "Code", toBlock("code_block")],
+];
+
+/**
+ * Whether all that is selected, or what is typed next, has a mark.
+ * @param {EditorState} state
+ * @param {string} name
+ */
+export function hasMark({ doc, selection, storedMarks }, name) {
+  const { from, $from, to, empty } = selection;
+  return empty ? !!marks[name].isInSet(storedMarks ?? $from.marks()) : doc.rangeHasMark(from, to, marks[name]);
+}
+
+/** The kind of the block that the cursor is in, "" for another one. @param {EditorState} state */
+function kindOfBlock({ selection: { $from } }) {
+  const { type, attrs } = $from.parent;
+  const name = type.name === "heading" ? `heading${attrs.level}` : type.name;
+  return BLOCKS.some(([known]) => known === name) ? name : "";
+}
+
+/**
+ * @param {{id: string, view: import("../vendor/prosemirror.js").EditorView, link: () => void, picture?: () => void,
+ *   source: () => void, children?: any}} props
+ */
+export function Toolbar({ id, view, link, picture, source, children }) {
+  const [at, setAt] = useState(0);
+  const { state } = view;
+  const kind = kindOfBlock(state);
+  let count = 0;
+  /** What makes a control one of the toolbar. @param {boolean} [possible] */
+  const place = (possible = true) => {
+    const index = count++;
+    const tabindex = index === at ? 0 : -1;
+    return { tabindex, onFocus: () => setAt(index), "aria-disabled": !possible, "data-tool": "" };
+  };
+  const run = (/** @type {Command} */ command) => {
+    command(state, view.dispatch);
+    view.focus();
+  };
+  const button = (/** @type {Tool} */ { icon, label, keys, run: does, active }) => html`<${Button} key=${label}
+    place=${place(view.editable && does(state))} pressed=${active?.(state)} act=${() => run(does)}
+    ...${{ icon, label, keys }} />`;
+  return html`<div class="blocks-toolbar" role="toolbar" aria-label="Formatting" aria-controls=${id} onKeyDown=${steer}
+    id=${`${id}-toolbar`}>
+    <select class="blocks-kind" aria-label="Kind of block" ...${place()} disabled=${!view.editable}
+      value=${kind} onChange=${(/** @type {any} */ e) => {
+        const chosen = BLOCKS.find(([name]) => name === e.target.value);
+        if (chosen) run(command(chosen[2]));
+      }}>
+      ${kind === "" && html`<option value="">${state.selection.$from.depth > 1 ? "List" : "Block"}</option>`}
+      ${BLOCKS.map(([name, label]) => html`<option key=${name} value=${name}>${label}</option>`)}
+    </select>
+    ${TOOLS.map((group) => html`<span class="blocks-tools">${group.map(button)}</span>`)}
+    <span class="blocks-tools">
+      <${Button} icon="link" label="Link" keys="Ctrl+Shift+K" act=${link}
+        place=${place(view.editable && mayLink(state))} pressed=${hasMark(state, "link")} />
+      ${picture && html`<${Button} icon="picture" label="Picture" place=${place(view.editable)} act=${picture} />`}
+    </span>
+    <span class="blocks-tools">${HISTORY.map(button)}</span>
+    <button class="blocks-source" type="button" ...${place()} onClick=${source}>JSON</button>
+  </div>`;
+}
+
+/**
+ * @param {{icon: Tool["icon"], label: string, keys?: string, place: any, pressed?: boolean, act: () => void}} props
+ */
+function Button({ icon, label, keys, place, pressed, act }) {
+  return html`<button class="icon-button blocks-tool" type="button" aria-label=${label} aria-pressed=${pressed}
+    title=${keys ? `${label} (${keys})` : label} ...${place} onClick=${() => !place["aria-disabled"] && act()}
+    onMouseDown=${(/** @type {Event} */ e) => e.preventDefault()}><${Icon} name=${icon} /></button>`;
+}
+
+/** @param {KeyboardEvent} event */
+function steer(event) {
+  const toolbar = /** @type {HTMLElement} */ (event.currentTarget);
+  const tools = /** @type {HTMLElement[]} */ ([...toolbar.querySelectorAll("[data-tool]")]);
+  const from = tools.findIndex((tool) => tool === event.target);
+  const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: tools.length - 1 }[event.key];
+  if (to === undefined || from < 0) return;
+  event.preventDefault();
+  tools[(to + tools.length) % tools.length].focus();
+}

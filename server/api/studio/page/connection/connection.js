@@ -1,0 +1,80 @@
+/** Whether the server answers. While it does not, it is asked again, and whoever waits for it is told when it does. */
+
+import { useEffect, useRef, useState } from "../vendor/preact.js";
+
+const HEALTH = new URL("../../../../_health", import.meta.url);
+const AGAIN_MS = 1500;
+
+let reachable = true;
+let timer = 0;
+/** @type {Set<() => void>} */
+const changes = new Set();
+
+/** @param {boolean} now */
+function setReachable(now) {
+  clearTimeout(timer);
+  if (!now) timer = setTimeout(checkConnection, AGAIN_MS);
+  if (now === reachable) return;
+  reachable = now;
+  for (const listener of [...changes]) listener();
+}
+
+/** Note that a request was not answered: the server is asked until it answers. */
+export const connectionLost = () => setReachable(false);
+
+/** Note that a request was answered. */
+export const connectionFound = () => setReachable(true);
+
+/** Ask the server whether it is there, and tell everybody who waits; resolves to whether it is. */
+export async function checkConnection() {
+  const answered = await fetch(HEALTH, { cache: "no-store" }).then(({ ok }) => ok, () => false);
+  setReachable(answered);
+  return answered;
+}
+
+/**
+ * Call a function whenever the server answers again; returns what undoes that.
+ * @param {() => void} listener
+ */
+export function whenBack(listener) {
+  const changed = () => reachable && listener();
+  changes.add(changed);
+  return () => {
+    changes.delete(changed);
+  };
+}
+
+/**
+ * Call a function whenever the server answers again, while a component is shown.
+ * @param {() => void} again
+ */
+export function useBack(again) {
+  const latest = useRef(again);
+  latest.current = again;
+  useEffect(() => whenBack(() => latest.current()), []);
+}
+
+/** How often the server has come back, for effects that are to ask it again then. */
+export function useReturns() {
+  const [returns, set] = useState(0);
+  useBack(() => set((before) => before + 1));
+  return returns;
+}
+
+/** Whether the server answers, as far as it is known. */
+export function useReachable() {
+  const [now, set] = useState(reachable);
+  useEffect(() => {
+    const changed = () => set(reachable);
+    changes.add(changed);
+    changed();
+    return () => {
+      changes.delete(changed);
+    };
+  }, []);
+  return now;
+}
+
+// The browser does not know: a server on the same machine answers without any network.
+addEventListener("online", checkConnection);
+addEventListener("offline", checkConnection);

@@ -1,0 +1,107 @@
+/** The page of a type's deleted documents, which git still has, and which come back from there. */
+
+import { addressTo } from "../addresses.js";
+import { ApiError, ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { Link } from "../router.js";
+import { Empty, Failure, Loading, NoContent } from "../states.js";
+import { ago, timestamp } from "../text.js";
+import { html, useCallback, useEffect, useState } from "../vendor/preact.js";
+import { mayRestore, restoreDeleted } from "./restoring.js";
+
+/**
+ * @typedef {import("../model.js").Type} Type
+ * @typedef {import("./restoring.js").Deleted} Deleted
+ */
+
+const PAGE = 25;
+
+/** @param {{type: string}} props */
+export function DeletedPage({ type: name }) {
+  const { model } = useStudio();
+  const type = model.typeNamed(name);
+  if (!type) return html`<${NoContent} name=${name} />`;
+  return html`<div class="page deleted">
+    <header class="page-head deleted-head">
+      <p class="document-type"><${Link} to=${addressTo("list", { type: name })}>${type.plural}<//></p>
+      <h1 tabindex="-1">Deleted ${type.plural.toLowerCase()}</h1>
+    </header>
+    ${mayRestore(model, type)
+      ? html`<${Documents} type=${type} />`
+      : html`<${Empty} title="Your role may not restore them">
+          It takes history: [read, restore], and create of this type.<//>`}
+  </div>`;
+}
+
+/** @param {{type: Type}} props */
+function Documents({ type }) {
+  const { model } = useStudio();
+  const [{ list, page, pages, error }, set] = useState(
+    /** @type {{list?: Deleted[], page: number, pages: number, error?: any}} */ ({ page: 0, pages: 1 }),
+  );
+  const load = useCallback(
+    (/** @type {number} */ wanted) => {
+      const query = { deleted: "true", page: wanted, pageSize: PAGE };
+      ask(type.path.replace("/api/", "history/"), { query }).then(
+        ({ data, meta }) => set((before) => {
+          const known = wanted > 1 ? (before.list ?? []) : [];
+          return { list: [...known, ...data], page: wanted, pages: meta.pagination.pageCount };
+        }),
+        (failure) => set((before) => ({ ...before, error: failure })),
+      );
+    },
+    [type],
+  );
+  useEffect(() => load(1), [load]);
+  if (error && !(list && error.status === 0)) return html`<${Off} error=${error} again=${() => load(1)} />`;
+  if (!list) return html`<${Loading} />`;
+  if (!list.length) {
+    return html`<${Empty} title="Nothing was deleted">What is deleted after it was committed is found here.<//>`;
+  }
+  return html`
+    <p class="hint">${model.seesDrafts(type)
+      ? "They come back as drafts, as they were last."
+      : "They come back as they were last, and everybody sees them at once who may read them."}</p>
+    <ul class="deleted-list">
+      ${list.map((one) => html`<${Row} key=${one.documentId} type=${type} document=${one} />`)}
+    </ul>
+    ${page < pages && html`<button class="button" type="button" onClick=${() => load(page + 1)}>Show more</button>`}`;
+}
+
+/** @param {{type: Type, document: Deleted}} props */
+function Row({ type, document }) {
+  const { model, refresh } = useStudio();
+  const [{ phase, told }, set] = useState({ phase: "", told: "" });
+  const title = document.title || document.documentId;
+  const restore = async () => {
+    set({ phase: "busy", told: "" });
+    try {
+      await restoreDeleted(model, type, document);
+      refresh();
+      set({ phase: "done", told: "" });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      set({ phase: "", told: error.message });
+    }
+  };
+  const when = document.date && html`<time datetime=${document.date} title=${timestamp(document.date)}>
+    ${ago(document.date)}</time>`;
+  return html`<li class="deleted-row">
+    <span class="deleted-title">${phase === "done"
+      ? html`<${Link} to=${addressTo("document", { type: type.name, id: document.documentId })}>${title}<//>`
+      : title}</span>
+    ${phase !== "done" && html`<span class="deleted-by">${document.author
+      ? html`${document.author.name}, ${" "}${when}`
+      : "Its deletion is not committed yet"}</span>`}
+    <span class="deleted-told" role="status">${phase === "done" && "It is back"}</span>
+    ${phase !== "done" && html`<button class="button" type="button" disabled=${phase === "busy"} onClick=${restore}>
+      Restore<span class="unseen"> ${title}</span></button>`}
+    ${told && html`<p class="field-error deleted-error" role="alert">${told}</p>`}
+  </li>`;
+}
+
+/** @param {{error: any, again: () => void}} props */
+function Off({ error, again }) {
+  if (error.status === 409) return html`<${Empty} title="There is no history">${error.message}<//>`;
+  return html`<${Failure} error=${error} again=${again} />`;
+}

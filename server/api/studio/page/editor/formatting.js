@@ -1,0 +1,148 @@
+/** What the toolbar of Markdown does to a text: each edit is given what is selected, and says what changes. */
+
+/** @typedef {import("./source-input.js").Edit} Edit */
+
+const ADDRESS = /^(https?:\/\/|mailto:|\/)\S+$/;
+const FENCE = "```";
+const HEADINGS = ["", "## ", "### "]; // what a press of the button makes of a line, one after the other
+
+/**
+ * Put marks around what is selected, or around the word at the cursor; take them away where they are there.
+ * @param {string} mark  Such as "**".
+ * @param {string[]} [known]  Other marks that mean the same.
+ * @returns {Edit}
+ */
+const around = (mark, known = []) => (text, start, end) => {
+  const [from, to] = start === end ? wordAt(text, start) : trimmed(text, start, end);
+  const found = [mark, ...known].find((one) => isAround(one, text, from, to));
+  const size = mark.length;
+  if (found) {
+    const changes = [{ from: from - size, to: from, text: "" }, { from: to, to: to + size, text: "" }];
+    return { changes, from: Math.max(start, from) - size, to: Math.min(end, to) - size };
+  }
+  const changes = [{ from, to: from, text: mark }, { from: to, to, text: mark }];
+  return { changes, from: Math.max(start, from) + size, to: Math.min(end, to) + size };
+};
+
+/**
+ * Whether a mark is before and after a part of a text; "**" is not "*".
+ * @param {string} mark
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ */
+function isAround(mark, text, from, to) {
+  let before = 0;
+  while (text[from - 1 - before] === mark[0]) before++;
+  let after = 0;
+  while (text[to + after] === mark[0]) after++;
+  const count = Math.min(before, after);
+  return mark.length === 1 ? count % 2 === 1 : count >= mark.length;
+}
+
+/** @param {string} text @param {number} at @returns {[number, number]} */
+function wordAt(text, at) {
+  const before = /[\p{L}\p{N}'’-]*$/u.exec(text.slice(0, at))?.[0].length ?? 0;
+  const after = /^[\p{L}\p{N}'’-]*/u.exec(text.slice(at))?.[0].length ?? 0;
+  return before && after ? [at - before, at + after] : [at, at];
+}
+
+/** What is selected, without the spaces at its ends: marks count only beside words. */
+const trimmed = (/** @type {string} */ text, /** @type {number} */ from, /** @type {number} */ to) => {
+  const selected = text.slice(from, to);
+  const inner = selected.trim();
+  const start = from + selected.indexOf(inner);
+  return /** @type {[number, number]} */ ([start, start + inner.length]);
+};
+
+/**
+ * Change what the lines begin with that something of is selected.
+ * @param {(line: string, all: string[]) => [string, string]} swap  What such a line begins with, and what it is to.
+ * @returns {Edit}
+ */
+const eachLine = (swap) => (text, start, end) => {
+  const first = text.lastIndexOf("\n", start - 1) + 1;
+  const after = text.indexOf("\n", Math.max(start, end - 1));
+  const lines = text.slice(first, after < 0 ? text.length : after).split("\n");
+  let place = first;
+  let [from, to] = [start, end];
+  const changes = lines.flatMap((line) => {
+    const at = place;
+    place += line.length + 1;
+    const [before, begins] = swap(line, lines);
+    if (before === begins || (!line.trim() && lines.length > 1)) return [];
+    const more = begins.length - before.length;
+    if (start >= at) from = Math.max(at, from + more);
+    to = Math.max(from, to + more);
+    return [{ from: at, to: at + before.length, text: begins }];
+  });
+  return { changes, from, to };
+};
+
+/**
+ * Begin lines with something, or no longer where all of them do.
+ * @param {string} begins
+ * @param {RegExp} known  What a line begins with that is of this kind.
+ * @returns {Edit}
+ */
+const prefix = (begins, known) => eachLine((line, all) => {
+  const off = all.every((one) => !one.trim() || known.test(one)) && all.some((one) => one.trim());
+  const before = known.exec(line)?.[0] ?? "";
+  return off ? [before, ""] : [before, before || begins];
+});
+
+/** @type {Edit} */
+const heading = eachLine((line) => {
+  const before = /^#{1,6} +/.exec(line)?.[0] ?? "";
+  return [before, HEADINGS[(HEADINGS.indexOf(before) + 1) % HEADINGS.length]];
+});
+
+/** @type {Edit} */
+const link = (text, start, end) => {
+  const [from, to] = start === end ? wordAt(text, start) : trimmed(text, start, end);
+  const label = text.slice(from, to);
+  if (ADDRESS.test(label)) return { changes: [{ from, to, text: `[](${label})` }], from: from + 1, to: from + 1 };
+  const address = from + label.length + 3;
+  return { changes: [{ from, to, text: `[${label}](https://)` }], from: address, to: address + "https://".length };
+};
+
+/** Code in a line, or the lines of a block of it. @type {Edit} */
+const code = (text, from, to) => {
+  if (!text.slice(from, to).includes("\n")) return around("`")(text, from, to);
+  const before = from && text[from - 1] !== "\n" ? `\n${FENCE}\n` : `${FENCE}\n`;
+  const after = `${text[to - 1] === "\n" ? "" : "\n"}${FENCE}${text[to] === "\n" ? "" : "\n"}`;
+  const changes = [{ from, to: from, text: before }, { from: to, to, text: after }];
+  return { changes, from: from + before.length, to: to + before.length };
+};
+
+/**
+ * A picture, or a link to another file, in the place of what is selected; the cursor is after it.
+ * @param {import("./picture-dialog.js").File} file
+ * @returns {Edit}
+ */
+export const file = ({ url, name, alternativeText, mime }) => (_, from, to) => {
+  const picture = mime.startsWith("image/");
+  const label = (picture ? (alternativeText ?? "") : name).replace(/[[\]\\]/g, "\\$&").replace(/\s+/g, " ");
+  const address = /[\s()<>]/.test(url) ? `<${url.replace(/[<>]/g, encodeURIComponent)}>` : url;
+  const text = `${picture ? "!" : ""}[${label}](${address})`;
+  return { changes: [{ from, to, text }], from: from + text.length, to: from + text.length };
+};
+
+/**
+ * @typedef {object} Tool
+ * @property {string} label
+ * @property {keyof typeof import("../icons.js").PATHS} icon
+ * @property {string} [key]  With Control, or Command.
+ * @property {Edit} edit
+ */
+
+/** @type {Tool[]} */
+export const TOOLS = [
+  { label: "Bold", icon: "bold", key: "b", edit: around("**", ["__"]) },
+  { label: "Italic", icon: "italic", key: "i", edit: around("*", ["_"]) },
+  { label: "Code", icon: "code", key: "e", edit: code },
+  { label: "Link", icon: "link", key: "Shift-k", edit: link },
+  { label: "Heading", icon: "heading", edit: heading },
+  { label: "List", icon: "bullets", edit: prefix("- ", /^[-*+] /) },
+  { label: "Quote", icon: "quote", edit: prefix("> ", /^> ?/) },
+];

@@ -1,0 +1,71 @@
+/** The input of Markdown: its source, below a toolbar, and what it looks like. */
+
+import { useStudio } from "../context.js";
+import { readFile, uploadFiles } from "../form/files.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { TOOLS, file as fileEdit } from "./formatting.js";
+import { PictureDialog } from "./picture-dialog.js";
+import { Preview } from "./preview.js";
+import { SourceInput } from "./source-input.js";
+import { Toolbar } from "./toolbar.js";
+
+const KEYS = TOOLS.flatMap(({ key, edit }) => (key ? [{ key: `Mod-${key}`, edit }] : []));
+
+/** @param {import("../form/field.js").InputProps} props */
+export function MarkdownInput({ id, value, change, aria }) {
+  const { model } = useStudio();
+  const text = String(value ?? "");
+  const view = useRef(/** @type {import("./source-view.js").SourceView | null} */ (null));
+  const [ready, setReady] = useState(false);
+  const [previewed, setPreviewed] = useState(false);
+  const [choosing, choose] = useState(false);
+  const [taken, take] = useState(/** @type {import("./picture-dialog.js").File[]} */ ([]));
+  const [told, tell] = useState("");
+  const edit = (/** @type {import("./source-input.js").Edit} */ one) => view.current?.edit(one);
+  const wrong = aria["aria-invalid"];
+  useEffect(() => {
+    if (wrong) setPreviewed(false); // What is wrong is in the source.
+  }, [wrong]);
+  useEffect(() => taken.forEach((file) => edit(fileEdit(file))), [taken]); // once no dialog has the focus
+
+  const upload = async (/** @type {globalThis.File[]} */ files) => {
+    tell("Uploading…");
+    try {
+      const made = await uploadFiles(files);
+      take(await Promise.all(made.map((/** @type {any} */ one) => readFile(one.__id))));
+      tell("");
+    } catch (error) {
+      tell(/** @type {Error} */ (error).message);
+    }
+  };
+  return html`<div class=${`markdown ${previewed ? "is-previewed" : ""}`}>
+    <div class="markdown-bar">
+      <${Toolbar} id=${id} edit=${ready ? edit : null}
+        picture=${model.allows("upload", "find") ? () => choose(true) : undefined} />
+      <span class="markdown-told" role="status">${told}</span>
+      <${Toggle} id=${`${id}-preview`} pressed=${previewed} press=${() => setPreviewed(!previewed)} />
+    </div>
+    <div class="markdown-panes">
+      <${SourceInput} ...${{ id, text, aria, view }} language="markdown" keys=${KEYS} ready=${() => setReady(true)}
+        files=${model.allows("upload", "upload") ? upload : undefined}
+        change=${(/** @type {string} */ made) => change(made || null)} />
+      ${previewed && html`<${Preview} id=${`${id}-preview`} text=${text} />`}
+    </div>
+    ${choosing && html`<${PictureDialog} id=${id} close=${() => choose(false)}
+      take=${(/** @type {import("./picture-dialog.js").File} */ file) => (choose(false), take([file]))} />`}
+  </div>`;
+}
+
+/**
+ * What shows the preview: also to those who may not write, for whom all that is a button is disabled.
+ * @param {{id: string, pressed: boolean, press: () => void}} props
+ */
+function Toggle({ id, pressed, press }) {
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    press();
+  };
+  return html`<span class="markdown-toggle" role="button" tabindex="0" aria-pressed=${pressed} onClick=${press}
+    aria-controls=${pressed ? id : undefined} onKeyDown=${key}>Preview</span>`;
+}

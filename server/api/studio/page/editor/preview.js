@@ -1,0 +1,31 @@
+/** What Markdown looks like, beside its source or in its place. */
+
+import { NotLoaded, loadPart } from "../connection/parts.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+
+const REST_MS = 120; // a text is shown once typing rests for as long
+
+/** @param {{id: string, text: string}} props */
+export function Preview({ id, text }) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const first = useRef(true);
+  const [failed, fail] = useState(false);
+  useEffect(() => {
+    let wanted = true;
+    const show = async () => {
+      const { rendered } = await loadPart(() => import("./rendering.js"));
+      if (wanted) place.current?.replaceChildren(rendered(text));
+    };
+    const timer = setTimeout(() => show().catch(() => fail(true)), first.current ? 0 : REST_MS);
+    first.current = false;
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [text]);
+  return html`<div class="markdown-preview" role="region" aria-label="Preview" tabindex="0" id=${id}>
+    ${failed
+      ? html`<${NotLoaded} what="The preview" />`
+      : html`<div class="prose" ref=${place} />`}
+  </div>`;
+}

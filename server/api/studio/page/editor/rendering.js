@@ -1,0 +1,84 @@
+/** Markdown as harmless HTML: what is written in it runs nothing, loads nothing from elsewhere and styles nothing. */
+
+import { sourceOf } from "../form/files.js";
+import { DOMPurify, Marked } from "../vendor/markdown.js";
+
+const TAGS = [
+  ..."a abbr b blockquote br cite code dd del details dfn dl dt em figcaption figure h1 h2 h3 h4 h5 h6".split(" "),
+  ..."hr i img ins kbd li mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot".split(" "),
+  ..."th thead time tr u ul var".split(" "),
+];
+// No class and no id, which would make it look like the studio, or be taken for a part of it.
+const ATTRIBUTES = "align alt colspan dir height href lang rowspan src start title width".split(" ");
+const SANE = {
+  ALLOWED_TAGS: TAGS,
+  ALLOWED_ATTR: ATTRIBUTES,
+  ALLOW_ARIA_ATTR: false,
+  ALLOW_DATA_ATTR: false,
+  RETURN_DOM_FRAGMENT: /** @type {const} */ (true),
+};
+const ELSEWHERE = /^(https?:|mailto:|tel:)/i;
+const HERE = new URL(sourceOf("")).origin;
+
+const marked = new Marked({ gfm: true });
+marked.use({ renderer: { checkbox: ({ checked }) => (checked ? "☑ " : "☐ ") } });
+
+DOMPurify.addHook("afterSanitizeAttributes", (node) => {
+  if (node instanceof HTMLAnchorElement) showLink(node);
+  if (node instanceof HTMLImageElement) showImage(node);
+});
+
+/**
+ * A text of Markdown, as nodes of a page.
+ * @param {string} text
+ * @returns {DocumentFragment}
+ */
+export function rendered(text) {
+  return DOMPurify.sanitize(/** @type {string} */ (marked.parse(text)), SANE);
+}
+
+/**
+ * Links to other sites and to files of this one open beside the studio; those to pages lead nowhere from here.
+ * @param {HTMLAnchorElement} link
+ */
+function showLink(link) {
+  const address = link.getAttribute("href") ?? "";
+  if (!address) return;
+  link.title ||= address;
+  if (ELSEWHERE.test(address)) openBeside(link, address);
+  else if (address.startsWith("/uploads/")) openBeside(link, sourceOf(address));
+  else link.removeAttribute("href");
+}
+
+/** @param {HTMLAnchorElement} link @param {string} address */
+function openBeside(link, address) {
+  link.href = address;
+  link.target = "_blank";
+  link.rel = "noopener noreferrer";
+}
+
+/**
+ * Images of the site are shown; of others, a link: the studio loads nothing from elsewhere.
+ * @param {HTMLImageElement} image
+ */
+function showImage(image) {
+  const address = image.getAttribute("src") ?? "";
+  image.loading = "lazy";
+  if (address.startsWith("data:")) return;
+  const url = urlOf(address);
+  image.src = url?.href ?? "";
+  if (!url || url.origin === HERE) return;
+  const link = image.ownerDocument.createElement(image.closest("a") ? "span" : "a");
+  link.textContent = image.alt || url.href;
+  if (link instanceof HTMLAnchorElement) openBeside(link, url.href);
+  image.replaceWith(link);
+}
+
+/** @param {string} address */
+function urlOf(address) {
+  try {
+    return new URL(sourceOf(address));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,73 @@
+/** The panel that shows the file of a document: where it is, what saving would change in it, and its text. */
+
+import { changedNames } from "../form/values.js";
+import { Failure, Loading } from "../states.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { useTried } from "./changes.js";
+import { Differences, Numbered } from "./diff.js";
+import { LooksFirst } from "./review.js";
+import { useSource } from "./source.js";
+
+/** @typedef {import("./source.js").Source} Source */
+
+/** @param {import("../form/panels.js").PanelProps} props */
+export function FilePanel({ subject, editing }) {
+  const { state } = editing;
+  const isThere = Boolean(state.version);
+  const changed = !isThere || changedNames(state.base, state.values).length > 0;
+  const tried = useTried(subject, state, changed);
+  const { source, failure } = useSource(subject, state.version);
+  return html`<div class="file">
+    ${source && html`<${Paths} source=${source} />`}
+    <section>
+      <h3>What saving would change</h3>
+      <${Preview} changed=${changed} tried=${tried} />
+      <${LooksFirst} />
+    </section>
+    ${isThere && html`<section>
+      <h3>The file as it is</h3>
+      ${failure && html`<${Failure} error=${failure} />`}
+      ${source ? html`<${Whole} source=${source} />` : !failure && html`<${Loading} />`}
+    </section>`}
+  </div>`;
+}
+
+/** @param {{changed: boolean, tried: import("./changes.js").Tried}} props */
+function Preview({ changed, tried: { files, error } }) {
+  if (!changed) return html`<p class="file-note">Nothing. All that you see is saved.</p>`;
+  if (error) return html`<p class="file-note is-wrong" role="status">${error}</p>`;
+  if (!files) return html`<${Loading} label="Trying it" />`;
+  if (!files.length) return html`<p class="file-note">No file that you may see.</p>`;
+  return html`<${Differences} files=${files} />`;
+}
+
+/** @param {{source: Source}} props */
+function Paths({ source }) {
+  return html`<section>
+    <h3 class="unseen">Where it is</h3>
+    <div class="file-path"><span class="file-name">${source.path}</span><${Copy} text=${source.path} /></div>
+    ${source.files.length > 1 && html`<ul class="file-others" aria-label="All files of this document">
+      ${source.files.map(({ path, locale, status }) => html`<li key=${path}>
+        <span class="file-name">${path}</span>
+        <span class="file-note">${locale}, ${status}</span>
+      </li>`)}
+    </ul>`}
+  </section>`;
+}
+
+/** @param {{text: string}} props */
+function Copy({ text }) {
+  const [told, tell] = useState("");
+  const copy = () => navigator.clipboard.writeText(text).then(() => tell("Copied"), () => tell("Not allowed here"));
+  useEffect(() => tell(""), [text]);
+  return html`<button class="button quiet" type="button" aria-label="Copy the path" onClick=${copy}>Copy</button>
+    <span class="file-note" role="status">${told}</span>`;
+}
+
+/** @param {{source: Source}} props */
+function Whole({ source: { path, text, problem } }) {
+  return html`${problem && html`<p class="file-note is-wrong">
+      It can't be read${problem.line ? ` in line ${problem.line}` : ""}: ${problem.message}
+      ${problem.fix && ` (${problem.fix})`}. The form has what was read last.</p>`}
+    <${Numbered} text=${text} label=${`Text of ${path}`} wrong=${problem?.line} />`;
+}

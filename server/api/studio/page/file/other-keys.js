@@ -1,0 +1,96 @@
+/** The keys of a file that its type does not have, as source below the form: to read, and to edit as that. */
+
+import { ApiError, ask } from "../api.js";
+import { rowsOf, typedInto } from "../editor/source-input.js";
+import { localeParam } from "../form/beginning.js";
+import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { Numbered } from "./diff.js";
+import { readSource, sourcePath, useSource } from "./source.js";
+
+/**
+ * @typedef {import("../form/editing.js").Subject} Subject
+ * @typedef {import("./source.js").Source} Source
+ */
+
+const CHANGED = "The file was changed meanwhile. What it says now is above; Save writes yours in its place.";
+
+/** @param {{subject: Subject, editing: any}} props */
+export function OtherKeys({ subject, editing }) {
+  const { source } = useSource(subject, editing.state.version);
+  const [open, set] = useState(false);
+  if (!source?.otherKeys && !open) return null; // There is nothing else, or it can't be read, which the panel says.
+  const close = () => set(false);
+  const saved = () => {
+    close();
+    editing.hear();
+  };
+  return html`<section class="other-keys" aria-labelledby="other-keys">
+    <h2 id="other-keys">Other keys in the file</h2>
+    ${source && open && html`<${Edit} ...${{ subject, source, close, saved }} />`}
+    ${source && !open && html`<p class="file-note">${subject.type.plural} have no fields for these. They are in
+        ${" "}${source.path}; saving the form leaves them as they are.</p>
+      <${Numbered} text=${source.otherKeys} label="Other keys in the file" />
+      ${mayWrite(subject, source) && html`<p><button class="button" type="button" onClick=${() => set(true)}>
+        Edit</button></p>`}`}
+  </section>`;
+}
+
+/** Whether the file may be written: that of a draft takes less. @param {Subject} subject @param {Source} source */
+function mayWrite({ model, type }, { status }) {
+  const drafts = status === "draft" && model.may(type, "updateDraft");
+  return model.allows("source", "write") && (drafts || model.may(type, "update"));
+}
+
+/**
+ * The keys in a text area, whose lines end as they do in the file.
+ * @param {{subject: Subject, source: Source, close: () => void, saved: () => void}} props
+ */
+function Edit({ subject, source, close, saved }) {
+  const [text, type] = useState(source.otherKeys);
+  const [base, setBase] = useState(source);
+  const [state, tell] = useState({ busy: false, error: "", changed: false });
+  const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  useLayoutEffect(() => area.current?.focus(), []);
+  const save = async () => {
+    if (state.busy) return;
+    tell({ ...state, busy: true, error: "" });
+    try {
+      await writeKeys(subject, base, text);
+      saved();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 412) setBase(await readSource(subject));
+      tell({ busy: false, error: error.status === 412 ? CHANGED : error.message, changed: error.status === 412 });
+      area.current?.focus();
+    }
+  };
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation(); // It saves the keys, not the form.
+    save();
+  };
+  return html`
+    ${state.changed && html`<${Numbered} text=${base.otherKeys} label="What the file says now" />`}
+    <textarea class="input lines is-code" ref=${area} aria-labelledby="other-keys" spellcheck=${false} value=${text}
+      rows=${rowsOf(text)} aria-describedby="other-keys-error" aria-invalid=${state.error ? "true" : undefined}
+      onInput=${(/** @type {Event} */ event) => type(typedInto(text, event))} onKeyDown=${press} />
+    <p class="field-error" id="other-keys-error" role="alert">${state.error}</p>
+    <p class="theirs-choice">
+      <button class="button primary" type="button" disabled=${state.busy || text === base.otherKeys}
+        onClick=${save}>Save keys</button>
+      <button class="button" type="button" onClick=${close}>Back</button>
+    </p>`;
+}
+
+/**
+ * Write the other keys of a file as they were read. Throws ApiError.
+ * @param {Subject} subject
+ * @param {Source} source
+ * @param {string} otherKeys
+ */
+async function writeKeys(subject, { status, etag }, otherKeys) {
+  const query = { ...localeParam(subject), ...(status === "draft" ? { status } : {}) };
+  const headers = { "If-Match": etag };
+  await ask(sourcePath(subject), { method: "PUT", query, headers, body: { data: { otherKeys } } });
+}

@@ -1,0 +1,60 @@
+/** The file of a document, as the API shows it. */
+
+import { ask } from "../api.js";
+import { useReturns } from "../connection/connection.js";
+import { localeParam } from "../form/beginning.js";
+import { useEffect, useState } from "../vendor/preact.js";
+
+/**
+ * @typedef {object} Source  As the API shows it.
+ * @property {string} path
+ * @property {string} text
+ * @property {string} otherKeys
+ * @property {string} status
+ * @property {{line: number | null, message: string, fix: string} | null} problem
+ * @property {{path: string, locale: string, status: string}[]} files
+ * @property {string} etag
+ */
+
+/**
+ * Where the API has the file of a document.
+ * @param {import("../form/editing.js").Subject} subject
+ */
+export function sourcePath({ type, id }) {
+  const name = type.path.split("/").pop();
+  return type.single ? `source/${name}` : `source/${name}/${encodeURIComponent(id)}`;
+}
+
+/**
+ * The file that holds what a form edits.
+ * @param {import("../form/editing.js").Subject} subject
+ * @returns {Promise<Source>}
+ */
+export async function readSource(subject) {
+  const query = { ...localeParam(subject), ...(subject.drafts ? { status: "draft" } : {}) };
+  const { data, meta, etag } = await ask(sourcePath(subject), { query });
+  return { ...data, files: meta.files, etag };
+}
+
+/**
+ * What the file says, read again whenever the document is.
+ * @param {import("../form/editing.js").Subject} subject
+ * @param {import("../form/reading.js").Version | undefined} version
+ * @returns {{source?: Source, failure?: any}}
+ */
+export function useSource(subject, version) {
+  const [known, set] = useState(/** @type {{source?: Source, failure?: any}} */ ({}));
+  const returns = useReturns();
+  useEffect(() => {
+    if (!version) return undefined;
+    let wanted = true;
+    readSource(subject).then(
+      (source) => wanted && set({ source }),
+      (failure) => wanted && set({ failure }),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [subject, version, returns]);
+  return known;
+}

@@ -1,0 +1,48 @@
+/** The panel that compares the draft with what is published: what differs, attribute by attribute. */
+
+import { rowsOf } from "../history/changes.js";
+import { Text } from "../history/sides.js";
+import { Empty } from "../states.js";
+import { html } from "../vendor/preact.js";
+import { valuesOf } from "./beginning.js";
+import { labelOf } from "./field.js";
+import { kindOf } from "./kinds.js";
+import { Sides } from "./theirs.js";
+import { same } from "./values.js";
+
+/** Types whose values are texts, of which the words that differ are marked. */
+const TEXTS = new Set(["string", "text", "richtext", "blocks"]);
+
+/** @param {import("./panels.js").PanelProps} props */
+export function Compare({ subject: { model, type }, editing }) {
+  const { version } = editing.state;
+  if (!version?.published) return html`<${Empty} title="Not published">There is nothing to compare the draft with.<//>`;
+  const published = valuesOf(model, type, version.published);
+  const draft = valuesOf(model, type, version.document);
+  const names = Object.keys(type.attributes).filter((name) => {
+    return kindOf(type.attributes[name]) && !same(published[name], draft[name]);
+  });
+  if (!names.length) return html`<${Empty} title="No difference">The draft is as it is published.<//>`;
+  return html`<div>
+    ${names.map((name) => html`<section class="compare-attribute" key=${name} aria-label=${labelOf(name)}>
+      <h3>${labelOf(name)}</h3>
+      <${Sides} ...${sidesOf(model, type.attributes[name], published[name], draft[name])} />
+    </section>`)}
+  </div>`;
+}
+
+/**
+ * What is published and the draft, as two sides; of texts with marks.
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Attribute} attribute
+ * @param {any} published
+ * @param {any} draft
+ */
+function sidesOf(model, attribute, published, draft) {
+  if (!TEXTS.has(attribute.type)) return { left: ["Published", published], right: ["Draft", draft] };
+  const known = { documents: new Map(), files: new Map() }; // Texts name none.
+  const [{ left, right, kind }] = rowsOf({ model, known }, attribute, published, draft);
+  const show = (/** @type {import("../history/words.js").Part[]} */ parts) =>
+    html`<${Text} parts=${parts} code=${kind === "code"} />`;
+  return { left: ["Published", left], right: ["Draft", right], show };
+}

@@ -1,0 +1,84 @@
+/** The document as the server has it now, shown in its form: after a save, and whenever others have changed it. */
+
+import { ApiError } from "../api.js";
+import { localeParam, localesOf, valuesOf } from "./beginning.js";
+import { readDocument } from "./reading.js";
+import { keepKeys } from "./shape.js";
+import { rebase } from "./values.js";
+
+/**
+ * @typedef {import("./editing.js").State} State
+ * @typedef {import("./values.js").Values} Values
+ */
+
+/**
+ * @typedef {object} Work  A form that is at work.
+ * @property {import("./editing.js").Subject} subject
+ * @property {{current: State}} now
+ * @property {(part: Partial<State>) => void} update
+ * @property {(id: string) => void} done
+ * @property {{current: {begun: number, newest: number, missed: boolean}}} reads  How many reads have begun, the
+ *   newest of them that was answered, and whether something was heard of during a save.
+ */
+
+/**
+ * Show what others have written: what was not touched here at once, what was beside what was typed. A save shows it
+ * by itself; what is heard of meanwhile is looked at after it.
+ * @param {Work} work
+ * @param {boolean} [unsure]  Whether nothing may have changed, and all stays as it is then.
+ */
+export async function listen(work, unsure = false) {
+  const { now, update, reads } = work;
+  if (now.current.phase !== "ready" || !now.current.version) return;
+  reads.current.missed = Boolean(now.current.busy);
+  if (now.current.busy) return;
+  try {
+    const version = await readLatest(work);
+    const { version: before, told, busy, base } = now.current;
+    reads.current.missed ||= Boolean(busy);
+    if (!version || busy) return;
+    const same = version.etag === before?.etag && version.publishedEtag === before?.publishedEtag;
+    if (same && unsure) return;
+    show(work, version, base);
+    if (!same && !told.wrong) update({ told: { text: "" } }); // It was told of the version before.
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error; // It is gone, or the network is: saving says so.
+  }
+}
+
+/**
+ * Read the document again, and put on top what was typed since it had some values.
+ * @param {Work} work
+ * @param {Values} since
+ */
+export async function readAgain(work, since) {
+  const version = await readLatest(work);
+  if (version) show(work, version, since);
+}
+
+/**
+ * Read the document; null where a read that has begun later was answered already, and so has what is newer.
+ * @param {Pick<Work, "subject" | "reads">} work
+ */
+export async function readLatest({ subject, reads }) {
+  const { model, type, id } = subject;
+  const turn = ++reads.current.begun;
+  const version = await readDocument(model, type, id, localeParam(subject));
+  if (turn < reads.current.newest) return null;
+  reads.current.newest = turn;
+  return version;
+}
+
+/**
+ * Show a version of the document, and put on top what was typed since it had some values.
+ * @param {Work} work
+ * @param {import("./reading.js").Version} version
+ * @param {Values} since
+ */
+export function show({ subject, now, update }, version, since) {
+  const { model, type } = subject;
+  const { values, theirs } = now.current;
+  const fresh = valuesOf(model, type, version.document);
+  for (const name of Object.keys(fresh)) fresh[name] = keepKeys(type.attributes[name], values[name], fresh[name]);
+  update({ version, others: localesOf(version.document), ...rebase(since, values, fresh, theirs) });
+}

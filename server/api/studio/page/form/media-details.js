@@ -1,0 +1,90 @@
+/** The dialog of a file: what it is called and shows, and the point of a picture that stays in view when it is cut. */
+
+import { Dialog } from "../dialog.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { describeFile, readFile, sourceOf } from "./files.js";
+import { same } from "./values.js";
+
+/** @type {[string, string][]} */
+const TEXTS = [["name", "Name"], ["alternativeText", "Alternative text"], ["caption", "Caption"]];
+const MIDDLE = { x: 50, y: 50 };
+
+/** @typedef {{x: number, y: number}} Point  In percent of a picture's width and height. */
+
+/**
+ * @param {{id: string, file: import("./library.js").Media, close: () => void,
+ *   described: (info: Record<string, any>) => void}} props
+ */
+export function MediaDetails({ id, file, close, described }) {
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const [changes, change] = useState(/** @type {Record<string, any>} */ ({}));
+  const [told, tell] = useState("");
+  useEffect(() => {
+    readFile(file.__id).then(setFound, (error) => tell(error.message));
+  }, []);
+  const info = { ...found, ...changes };
+  const set = (/** @type {string} */ name, /** @type {any} */ value) => change({ ...changes, [name]: value });
+  const save = async () => {
+    const changed = Object.entries(changes).filter(([name, value]) => !same(found[name], value));
+    try {
+      if (changed.length) await describeFile(file.__id, Object.fromEntries(changed));
+      described(info);
+      close();
+    } catch (error) {
+      tell(/** @type {Error} */ (error).message);
+    }
+  };
+  return html`<${Dialog} label=${`Details of ${file.__title}`} close=${close}>
+    ${found && file.__preview && html`<${Focal} url=${sourceOf(found.url)} point=${info.focalPoint}
+      set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
+    ${found && TEXTS.map(([name, label]) => html`<div class="field" key=${name}>
+      <label class="field-label" for=${`${id}-${name}`}>${label}</label>
+      <input class="input" id=${`${id}-${name}`} value=${info[name] ?? ""}
+        onInput=${(/** @type {any} */ e) => set(name, e.target.value || (name === "name" ? "" : null))} />
+    </div>`)}
+    <p class="field-error" role="alert">${told}</p>
+    <p class="dialog-actions">
+      <button class="button primary" type="button" disabled=${!found || info.name === ""} onClick=${save}>Save</button>
+      <button class="button quiet" type="button" onClick=${close}>Cancel</button>
+    </p>
+  <//>`;
+}
+
+/**
+ * A picture with the point that matters most: a click sets it, the arrow keys move it, with Shift by more.
+ * @param {{url: string, point: Point | null | undefined, set: (point: Point | null) => void}} props
+ */
+function Focal({ url, point, set }) {
+  const picture = useRef(/** @type {HTMLElement | null} */ (null));
+  const { x, y } = point ?? MIDDLE;
+  const click = (/** @type {MouseEvent} */ event) => {
+    const box = picture.current?.getBoundingClientRect();
+    if (!box || event.detail === 0) return; // Enter on the point is no click at a place
+    set({
+      x: percent(((event.clientX - box.left) / box.width) * 100),
+      y: percent(((event.clientY - box.top) / box.height) * 100),
+    });
+  };
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const far = event.shiftKey ? 10 : 1;
+    set({ x: percent(Number(x) + step[0] * far), y: percent(Number(y) + step[1] * far) });
+  };
+  return html`<div class="focal" onClick=${click}>
+      <div class="focal-picture" ref=${picture}>
+        <img src=${url} alt="" draggable="false" />
+        <button class=${`focal-point ${point ? "" : "is-unset"}`} type="button" onKeyDown=${press}
+          aria-label=${`Focal point, ${x} % from the left, ${y} % from the top. The arrow keys move it.`}
+          style=${{ left: `${x}%`, top: `${y}%` }}></button>
+      </div>
+    </div>
+    <p class="hint focal-hint">
+      ${point ? `The focal point is at ${x} %, ${y} %.` : "Click what matters most in the picture: its focal point."}
+      ${point && html`<button class="button quiet" type="button" onClick=${() => set(null)}>No focal point</button>`}
+    </p>`;
+}
+
+/** @param {number} value */
+const percent = (value) => Math.round(Math.max(0, Math.min(100, value)));

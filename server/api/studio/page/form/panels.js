@@ -1,0 +1,122 @@
+/** What can be opened beside a form: the table of panels. Which one is open is in the address, as `panel`. */
+
+import { Icon } from "../icons.js";
+import { later } from "../later.js";
+import { currentPlace, addressOf, navigate } from "../router.js";
+import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { rightsOf } from "./rights.js";
+
+/**
+ * @typedef {object} PanelProps
+ * @property {import("./editing.js").Subject} subject
+ * @property {any} editing  What `useEditing` gives.
+ */
+
+/**
+ * @typedef {object} Panel
+ * @property {string} name  As the address has it.
+ * @property {string} label
+ * @property {any} content  A component that takes `PanelProps`.
+ * @property {boolean} [wide]  Whether it takes the larger half.
+ * @property {(subject: import("./editing.js").Subject) => boolean} offered  Whether there is one of the document.
+ * @property {(subject: import("./editing.js").Subject) => boolean} [explained]  Whether its address opens it although
+ *   it is not offered, to say why.
+ * @property {boolean} [forNew]  Whether there is one also before the document is.
+ */
+
+/**
+ * Whether files can be seen: those of a past state can't.
+ * @param {import("../model.js").Model} model
+ */
+export const mayReadFiles = (model) => model.allows("source", "read") && !model.servedAt;
+
+/** @type {Panel[]} */
+const PANELS = [
+  {
+    name: "preview",
+    label: "Preview",
+    content: later(() => import("../preview/panel.js").then((module) => module.Preview)),
+    wide: true,
+    offered: ({ model, type, id }) => id !== "" && (type.preview !== "" || rightsOf(model, type, false).write),
+  },
+  {
+    name: "compare",
+    label: "Compare",
+    content: later(() => import("./compare.js").then((module) => module.Compare)),
+    offered: ({ id, drafts }) => id !== "" && drafts,
+  },
+  {
+    name: "history",
+    label: "History",
+    content: later(() => import("../history/panel.js").then((module) => module.History)),
+    offered: ({ model, id }) => id !== "" && model.allows("history", "read"),
+    explained: ({ id }) => id !== "",
+  },
+  {
+    name: "file",
+    label: "File",
+    content: later(() => import("../file/file-panel.js").then((module) => module.FilePanel)),
+    offered: ({ model }) => mayReadFiles(model),
+    forNew: true,
+  },
+];
+
+/** @param {import("./editing.js").Subject} subject @param {boolean} isThere */
+const offeredFor = (subject, isThere) => {
+  return PANELS.filter((panel) => (isThere || panel.forNew) && panel.offered(subject));
+};
+
+/**
+ * The panel that an address asks for, null for none.
+ * @param {import("./editing.js").Subject} subject
+ * @param {string} name
+ * @param {boolean} isThere  Whether the document is.
+ */
+export function panelNamed(subject, name, isThere) {
+  const panel = PANELS.find((one) => one.name === name && (isThere || one.forNew));
+  return panel && (panel.offered(subject) || panel.explained?.(subject)) ? panel : null;
+}
+
+/**
+ * Open a panel, or close the one that is open; Back does not lead to the one before.
+ * @param {string} name  "" for none.
+ */
+export function openPanel(name) {
+  const { parts, params } = currentPlace();
+  params.delete("panel");
+  if (name) params.set("panel", name);
+  navigate(addressOf(parts, params), { replace: true, unguarded: true });
+}
+
+/** @param {{subject: import("./editing.js").Subject, open: Panel | null, isThere: boolean}} props */
+export function PanelButtons({ subject, open, isThere }) {
+  return html`<div class="panel-buttons">
+    ${offeredFor(subject, isThere).map(({ name, label }) => html`<button class="button quiet" type="button" key=${name}
+      id=${`panel-button-${name}`} aria-expanded=${open?.name === name} aria-controls="panel"
+      onClick=${() => openPanel(open?.name === name ? "" : name)}>${label}</button>`)}
+  </div>`;
+}
+
+/**
+ * The open panel. Escape closes it, and the focus goes back to its button.
+ * @param {{panel: Panel} & PanelProps} props
+ */
+export function PanelAside({ panel, ...props }) {
+  const heading = useRef(/** @type {HTMLElement | null} */ (null));
+  const close = () => {
+    openPanel("");
+    document.getElementById(`panel-button-${panel.name}`)?.focus();
+  };
+  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), [panel.name]);
+  /** @param {KeyboardEvent} event */
+  const leave = (event) => event.key === "Escape" && !event.defaultPrevented && close();
+  return html`<aside class="panel" id="panel" aria-labelledby="panel-heading" onKeyDown=${leave}>
+    <header class="panel-head">
+      <h2 id="panel-heading" tabindex="-1" ref=${heading}>${panel.label}</h2>
+      <button class="icon-button" type="button" aria-label="Close the panel" onClick=${close}>
+        <${Icon} name="close" />
+      </button>
+    </header>
+    <div class="panel-body"><${panel.content} ...${props} /></div>
+  </aside>`;
+}

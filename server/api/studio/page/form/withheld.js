@@ -1,0 +1,66 @@
+/** The field of an attribute whose value is never shown: closed, until somebody replaces or clears the value. */
+
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { FieldPeople } from "../presence/people.js";
+import { Field, idOf, labelOf } from "./field.js";
+import { isList } from "./shape.js";
+import { isEmpty, UNSEEN } from "./values.js";
+
+const INPUTS = "input, textarea, select, button, [contenteditable=true]";
+const NOT_SHOWN = "What it holds is not shown.";
+const CLEARED = "It is cleared by the next save.";
+const EMPTY = "Left empty, it stays as it is";
+
+/** @param {import("./attribute.js").Props & {open: any}} props  `open`: the field with its input. */
+export function WithheldField({ open: OpenField, ...props }) {
+  const { name, path, attribute, value, isNew, errors, change } = props;
+  const [replacing, replace] = useState(false);
+  const held = useRef(/** @type {any} */ (UNSEEN)); // what this field has made of the value last
+  const [chosen, count] = useState(0); // how often by a button, which is gone then: the focus stays in the field
+  const isThere = useRef(false);
+  if (value === UNSEEN) isThere.current = true;
+  useLayoutEffect(() => {
+    if (value === UNSEEN && held.current !== UNSEEN) replace(false); // What was typed is saved.
+    if (value === UNSEEN) held.current = UNSEEN;
+  }, [value]);
+  useEffect(() => {
+    if (!chosen) return;
+    const found = document.getElementById(idOf(path));
+    const first = found?.matches("[role=group]") ? found.querySelector(INPUTS) : found;
+    /** @type {HTMLElement | null | undefined} */ (first)?.focus();
+  }, [chosen]);
+  if (isNew || !isThere.current) return html`<${OpenField} ...${props} />`;
+
+  const hold = (/** @type {any} */ made) => {
+    held.current = made;
+    change(name, made);
+  };
+  const choose = (/** @type {boolean} */ opens, /** @type {any} */ made) => {
+    count(chosen + 1);
+    replace(opens);
+    hold(made);
+  };
+  const button = (/** @type {string} */ label, /** @type {() => void} */ act) => html`<button class="button quiet"
+    type="button" aria-describedby=${`${idOf(path)}-label`} onClick=${act}>${label}</button>`;
+  if (!replacing) {
+    const dotted = path.join(".");
+    const within = Object.keys(errors).find((at) => at === dotted || at.startsWith(`${dotted}.`));
+    const isCleared = value !== UNSEEN;
+    return html`<${Field} id=${idOf(path)} label=${labelOf(name)} path=${dotted} group=${true}
+      required=${attribute.required} changed=${props.changed} error=${within && errors[within]}
+      aside=${html`<${FieldPeople} path=${dotted} />`}>
+      <div class="withheld">
+        <span class="withheld-word">${isCleared ? CLEARED : NOT_SHOWN}</span>
+        ${isCleared
+          ? button("Keep it", () => choose(false, UNSEEN))
+          : button("Replace", () => choose(true, UNSEEN))}
+        ${!isCleared && !attribute.required && button("Clear", () => choose(false, null))}
+      </div>
+    <//>`;
+  }
+  const set = (/** @type {string} */ _, /** @type {any} */ typed) => {
+    hold(isEmpty(typed) || (isList(attribute) && !typed.length) ? UNSEEN : typed); // Left empty, it stays.
+  };
+  return html`<${OpenField} ...${props} value=${value === UNSEEN ? null : value} change=${set} note=${EMPTY}
+    more=${html`<p class="withheld-back">${button("Keep what it holds", () => choose(false, UNSEEN))}</p>`} />`;
+}

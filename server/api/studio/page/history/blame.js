@@ -1,0 +1,49 @@
+/** Who has changed each field last, and when. It is asked for when somebody wants to see it. */
+
+import { ask } from "../api.js";
+import { useReturns } from "../connection/connection.js";
+import { localeParam } from "../form/beginning.js";
+import { labelOf } from "../form/field.js";
+import { Failure, Loading } from "../states.js";
+import { ago, timestamp } from "../text.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { historyPath } from "./versions.js";
+
+/**
+ * @param {{subject: import("../form/editing.js").Subject, status: "published" | "draft", mark: string}} props
+ */
+export function Blame({ subject, status, mark }) {
+  const [open, set] = useState(false);
+  const toggle = (/** @type {Event} */ e) => set(/** @type {HTMLDetailsElement} */ (e.currentTarget).open);
+  return html`<details class="blame" onToggle=${toggle}>
+    <summary>Who changed each field last</summary>
+    ${open && html`<${Fields} ...${{ subject, status }} key=${mark} />`}
+  </details>`;
+}
+
+/** @param {{subject: import("../form/editing.js").Subject, status: "published" | "draft"}} props */
+function Fields({ subject, status }) {
+  const [{ data, error }, set] = useState(/** @type {{data?: any, error?: any}} */ ({}));
+  const returns = useReturns();
+  useEffect(() => {
+    const controller = new AbortController();
+    const query = { ...localeParam(subject), status };
+    ask(`${historyPath(subject)}/blame`, { query, signal: controller.signal }).then(set, (failure) => {
+      if (failure.name !== "AbortError") set({ error: failure });
+    });
+    return () => controller.abort();
+  }, [subject, status, returns]);
+  if (error) return html`<${Failure} error=${error} />`;
+  if (!data) return html`<${Loading} />`;
+  const names = Object.keys(subject.type.attributes).filter((name) => data[name]);
+  return html`
+    ${subject.drafts && status === "published" && html`<p class="hint">Of what is published</p>`}
+    <table class="blame-fields">
+      <thead class="unseen"><tr><th scope="col">Field</th><th scope="col">Changed last</th></tr></thead>
+      <tbody>${names.map((name) => html`<tr key=${name}>
+        <th scope="row">${labelOf(name)}</th>
+        <td>${data[name].commit ? data[name].author.name : "Not committed yet"}${data[name].date && html`, ${" "}
+          <time datetime=${data[name].date} title=${timestamp(data[name].date)}>${ago(data[name].date)}</time>`}</td>
+      </tr>`)}</tbody>
+    </table>`;
+}

@@ -1,0 +1,146 @@
+/** What two versions differ in, and the titles of the documents and files that they name. */
+
+import { ask } from "../api.js";
+import { localeParam } from "../form/beginning.js";
+import { titleField } from "../form/shape.js";
+import { readStatus } from "../overview.js";
+import { historyPath } from "./versions.js";
+
+/**
+ * @typedef {import("../model.js").Model} Model
+ * @typedef {import("../model.js").Attribute} Attribute
+ * @typedef {import("./versions.js").Version} Version
+ */
+
+/**
+ * @typedef {object} Comparison
+ * @property {Record<string, {from: any, to: any}>} differences  By attribute, as the API has them.
+ * @property {{from: string[], to: string[]}} unread  What the content type has no attribute for any more.
+ * @property {Known} known
+ */
+
+/**
+ * What is known of documents and files that a value names: as the API shows them, null for what is not there.
+ * @typedef {{documents: Map<string, any>, files: Map<string, any>}} Known
+ */
+
+const MOST = 100; // ids in one request
+const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
+
+/**
+ * Compare two versions. Throws ApiError, and AbortError.
+ * @param {import("../form/editing.js").Subject} subject
+ * @param {Version | null} left  null for the one before `right`.
+ * @param {Version} right
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Comparison>}
+ */
+export async function compare(subject, left, right, signal) {
+  const query = {
+    ...localeParam(subject),
+    status: right.status,
+    to: right.commit,
+    ...(left ? { fromStatus: left.status, from: left.commit === right.commit ? "" : left.commit } : {}),
+  };
+  const { data, meta } = await ask(`${historyPath(subject)}/diff`, { query, signal, exact: true });
+  const known = await namedIn(subject, data, signal);
+  return { differences: data, unread: meta.unread, known };
+}
+
+/**
+ * @param {import("../form/editing.js").Subject} subject
+ * @param {Record<string, {from: any, to: any}>} differences
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Known>}
+ */
+async function namedIn({ model, type, locale }, differences, signal) {
+  /** @type {Named} */
+  const named = { documents: new Map(), files: new Set() };
+  for (const [name, { from, to }] of Object.entries(differences)) {
+    for (const value of [from, to]) gather(model, type.attributes[name], value, named);
+  }
+  const asked = [...named.documents].map(([uid, ids]) => documentsOf(model, uid, [...ids], locale, signal));
+  const [files, ...documents] = await Promise.all([filesOf(model, [...named.files], signal), ...asked]);
+  return { documents: new Map(documents.flat()), files: new Map(files) };
+}
+
+/**
+ * @typedef {{documents: Map<string, Set<string>>, files: Set<string>}} Named
+ * @param {Model} model
+ * @param {Attribute | undefined} attribute
+ * @param {any} value
+ * @param {Named} named
+ */
+function gather(model, attribute, value, named) {
+  if (!attribute || value === null) return;
+  for (const item of Array.isArray(value) ? value : [value]) {
+    if (attribute.type === "media") named.files.add(item);
+    else if (attribute.type === "relation" && attribute.target && typeof item === "string") {
+      named.documents.set(attribute.target, (named.documents.get(attribute.target) ?? new Set()).add(item));
+    } else if (attribute.type === "component" || attribute.type === "dynamiczone") {
+      const inner = model.components[item.__component ?? attribute.component]?.attributes ?? {};
+      for (const [name, one] of Object.entries(inner)) gather(model, one, item[name] ?? null, named);
+    }
+  }
+}
+
+/** The key of a document among those that are known. @param {string} uid @param {string} id */
+export const documentKey = (uid, id) => `${uid}/${id}`;
+
+/**
+ * The documents of a type that there are of some ids, in the locale that is wanted where they have it.
+ * @param {Model} model
+ * @param {string} uid
+ * @param {string[]} ids
+ * @param {string} locale
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<[string, any][]>}
+ */
+async function documentsOf(model, uid, ids, locale, signal) {
+  const type = model.types.find((one) => one.uid === uid);
+  if (!type || type.single) return [];
+  const title = titleField(model, /** @type {Attribute} */ ({ type: "relation", target: uid }));
+  const everywhere = type.localized ? { locale: "*" } : {};
+  const common = { ...readStatus(model, type), ...everywhere, fields: [title ?? "documentId"] };
+  const found = new Map(ids.map((id) => [documentKey(uid, id), /** @type {any} */ (null)]));
+  const most = Math.min(MOST, model.pageSize.max);
+  for (const some of parts(ids, Math.max(1, Math.floor(most / (type.localized ? model.locales.length : 1))))) {
+    const query = { ...common, filters: { documentId: { $in: some } }, pagination: { pageSize: most } };
+    for (const one of (await ask(type.path, { query, signal })).data) {
+      const key = documentKey(uid, one.documentId);
+      if (!found.get(key) || one.locale === locale) found.set(key, one);
+    }
+  }
+  return [...found];
+}
+
+/**
+ * The files that there are of some paths below /uploads; none where one may not list files.
+ * @param {Model} model
+ * @param {string[]} paths
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<[string, any][]>}
+ */
+async function filesOf(model, paths, signal) {
+  if (!model.allows("upload", "find")) return [];
+  const found = new Map(paths.map((path) => [path, /** @type {any} */ (null)]));
+  for (const some of parts(paths, MOST)) {
+    const filters = { url: { $in: some.map(urlOf) } };
+    const { body } = await ask("api/upload/files", { query: { fields: OF_FILES, filters, limit: MOST }, signal });
+    for (const file of body) found.set(some.find((path) => urlOf(path) === file.url) ?? "", file);
+  }
+  return [...found];
+}
+
+/** @param {string} path */
+const urlOf = (path) => `/uploads/${path.split("/").map(escaped).join("/")}`;
+
+/** @param {string} part */
+function escaped(part) {
+  return encodeURIComponent(part).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+/** @param {string[]} list @param {number} size */
+function parts(list, size) {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
+}

@@ -1,0 +1,90 @@
+/** The panel of a document's history: its versions, and how two of them differ. */
+
+import { ApiError } from "../api.js";
+import { Icon } from "../icons.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+import { statusOf } from "../form/reading.js";
+import { Blame } from "./blame.js";
+import { CompareView } from "./compare-view.js";
+import { VersionList } from "./version-list.js";
+import { keyOf, useVersions } from "./versions.js";
+
+/** @typedef {import("./versions.js").Version} Version */
+
+/** @param {import("../form/panels.js").PanelProps} props */
+export function History({ subject, editing }) {
+  if (subject.model.allows("history", "read")) return html`<${Versions} subject=${subject} editing=${editing} />`;
+  return html`<${Empty} title="Your role may not see the history">
+    Who looks after the site can grant it, with history: [read].<//>`;
+}
+
+/** @param {import("../form/panels.js").PanelProps} props */
+function Versions({ subject, editing }) {
+  const { version } = editing.state;
+  const versions = useVersions(subject, version?.etag ?? "");
+  const [chosen, choose] = useState(/** @type {import("./compare-view.js").Chosen | null} */ (null));
+  const { model, type, drafts } = subject;
+  const status = useMemo(() => version && drafts && statusOf(model, type, version), [version]);
+  const { list, error, again } = versions;
+  const all = useMemo(() => (list ? withNow(list, drafts, status === "draft") : []), [list, drafts, status]);
+  const opener = useRef("");
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const target = chosen ? ".compare-back" : opener.current && `[data-version="${opener.current}"]`;
+    if (target) /** @type {HTMLElement | null} */ (place.current?.querySelector(target))?.focus();
+  }, [Boolean(chosen)]);
+  if (error && !list) return html`<${Off} error=${error} again=${again} />`;
+  if (!list) return html`<${Loading} />`;
+  /** @param {import("./compare-view.js").Chosen} pair */
+  const open = (pair) => {
+    opener.current = pair.right;
+    choose(pair);
+  };
+  const draftBeside = { left: keyOf({ ...NOW, status: "published" }), right: keyOf({ ...NOW, status: "draft" }) };
+  return html`<div class="history" ref=${place}>
+    ${chosen
+      ? html`<button class="button quiet compare-back" type="button" onClick=${() => choose(null)}>
+            <${Icon} name="left" /> All versions</button>
+          <${CompareView} ...${{ subject, editing, versions: all, chosen, choose }} />`
+      : html`
+          ${status === "modified" && html`<button class="button" type="button" data-version=${draftBeside.right}
+            onClick=${() => open(draftBeside)}>Compare the draft with what is published</button>`}
+          <${VersionList} ...${{ subject, versions }}
+            open=${(/** @type {string} */ right) => open({ left: "", right })} />
+          <${Blame} subject=${subject} status=${status === "draft" ? "draft" : "published"}
+            mark=${version?.etag ?? ""} />`}
+  </div>`;
+}
+
+/** @type {Version} */
+const NOW = { commit: "", status: "published", action: "now", who: "", date: null, message: "", attributes: [] };
+
+/**
+ * The versions, those that there are now first: the draft is newer than what is published.
+ * @param {Version[]} list
+ * @param {boolean} drafts
+ * @param {boolean} unpublished
+ */
+function withNow(list, drafts, unpublished) {
+  const [draft, published] = [{ ...NOW, status: /** @type {"draft"} */ ("draft") }, NOW];
+  const now = [...(drafts ? [draft] : []), ...(unpublished ? [] : [published])];
+  const keys = now.map(keyOf);
+  const found = now.map((one) => list.find((version) => keyOf(version) === keyOf(one)) ?? one);
+  return [...found, ...list.filter((version) => !keys.includes(keyOf(version)))];
+}
+
+/**
+ * There is no history to show, and what to do for one.
+ * @param {{error: any, again: () => void}} props
+ */
+function Off({ error, again }) {
+  if (error instanceof ApiError && error.status === 409) {
+    return html`<${Empty} title="There is no history">${error.message}<//>`;
+  }
+  if (error instanceof ApiError && error.status === 403) {
+    return html`<${Empty} title="Your role may not see this history">
+      It holds drafts, which your role may not read.<//>`;
+  }
+  return html`<${Failure} error=${error} again=${again} />`;
+}

@@ -1,0 +1,115 @@
+/** Putting earlier values back: into the form as unsaved work, or the whole version by the API. */
+
+import { ask } from "../api.js";
+import { Dialog } from "../dialog.js";
+import { localeParam } from "../form/beginning.js";
+import { labelOf } from "../form/field.js";
+import { Loading } from "../states.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { compare } from "./comparison.js";
+import { historyPath } from "./versions.js";
+
+/**
+ * @typedef {import("./versions.js").Version} Version
+ */
+
+/**
+ * Asks before a whole version is written over what there is now, and says what that changes.
+ * @param {{subject: import("../form/editing.js").Subject, editing: any, version: Version, unsaved: string[],
+ *   close: () => void, done: () => void}} props
+ */
+export function RestoreWhole({ subject, editing, version, unsaved, close, done }) {
+  const [names, setNames] = useState(/** @type {string[] | null} */ (null));
+  const [gone, setGone] = useState(/** @type {string[]} */ ([]));
+  const [told, tell] = useState({ busy: false, error: "" });
+  const { drafts } = subject;
+  useEffect(() => {
+    const controller = new AbortController();
+    const now = { ...version, commit: "", status: /** @type {Version["status"]} */ (drafts ? "draft" : "published") };
+    compare(subject, version, now, controller.signal).then(
+      ({ differences, unread }) => {
+        setNames(Object.keys(differences));
+        setGone(unread.from);
+      },
+      (error) => error.name !== "AbortError" && tell({ busy: false, error: error.message }),
+    );
+    return () => controller.abort();
+  }, [subject, version]);
+  const send = async () => {
+    tell({ busy: true, error: "" });
+    try {
+      await restore(subject, version, editing.state.version?.etag ?? "");
+      done();
+    } catch (error) {
+      tell({ busy: false, error: wordsOf(/** @type {any} */ (error)) });
+    }
+  };
+  const kept = unsaved.filter((name) => names?.includes(name));
+  return html`<${Dialog} label="Restore this version?" close=${close}>
+    <h2 class="dialog-title">Restore this version?</h2>
+    ${names
+      ? html`<${Consequences} ...${{ names, gone, kept, drafts }} />`
+      : !told.error && html`<${Loading} label="Comparing" />`}
+    <p class="field-error" role="alert">${told.error}</p>
+    <div class="dialog-actions">
+      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button primary" type="button" disabled=${told.busy || !names?.length}
+        onClick=${send}>Restore</button>
+    </div>
+  <//>`;
+}
+
+/** @param {{names: string[], gone: string[], kept: string[], drafts: boolean}} props */
+function Consequences({ names, gone, kept, drafts }) {
+  if (!names.length) return html`<p>The document is the same now: there is nothing to restore.</p>`;
+  return html`
+    <p>${names.length === 1 ? "One field changes" : `${names.length} fields change`}${drafts
+      ? ", in the draft. What is published stays as it is until you publish." : ", at once."}</p>
+    <ul class="dialog-list restored-fields">${names.map((name) => html`<li key=${name}>${labelOf(name)}</li>`)}</ul>
+    ${kept.length > 0 && html`<p>What you have not saved stays in the form, and is shown beside it:
+      ${" "}${kept.map(labelOf).join(", ")}.</p>`}
+    ${gone.length > 0 && html`<${Gone} names=${gone} />`}`;
+}
+
+/** What a version had that has no place any more. @param {{names: string[]}} props */
+export function Gone({ names }) {
+  return html`<p class="hint history-gone">${names.map((name) => `“${name}”`).join(", ")}
+    ${" "}${names.length === 1 ? "has" : "have"} no place in this type of content any more and can’t be put back.</p>`;
+}
+
+/**
+ * Asks before what was typed in a field is replaced.
+ * @param {{label: string, close: () => void, put: () => void}} props
+ */
+export function ReplaceUnsaved({ label, close, put }) {
+  return html`<${Dialog} label="Replace what is not saved?" close=${close}>
+    <h2 class="dialog-title">Replace what is not saved?</h2>
+    <p>${label} was edited here and is not saved yet. Putting the earlier value back replaces what you have typed.</p>
+    <div class="dialog-actions">
+      <button class="button" type="button" onClick=${close}>Cancel</button>
+      <button class="button primary" type="button" onClick=${put}>Replace it</button>
+    </div>
+  <//>`;
+}
+
+/**
+ * Write a version over what there is, as long as that is what was read. Throws ApiError.
+ * @param {import("../form/editing.js").Subject} subject
+ * @param {Version} version
+ * @param {string} etag
+ */
+async function restore(subject, version, etag) {
+  const { drafts } = subject;
+  await ask(`${historyPath(subject)}/restore`, {
+    method: "POST",
+    query: { ...localeParam(subject), status: drafts ? "draft" : "", fields: ["documentId"] },
+    body: { at: version.commit, status: version.status },
+    headers: etag ? { "If-Match": etag } : {},
+  });
+}
+
+/** @param {any} error */
+function wordsOf({ status, message }) {
+  if (status === 412) return "Somebody has changed the document meanwhile. Close this and look at it first.";
+  return `${message}. Nothing was changed.`;
+}

@@ -1,0 +1,39 @@
+/** The versions of a document, the newest first: who, when, why, and which fields. */
+
+import { Empty } from "../states.js";
+import { StatusMark } from "../status.js";
+import { ago, timestamp } from "../text.js";
+import { html } from "../vendor/preact.js";
+import { deedOf, keyOf, whoOf } from "./versions.js";
+
+/**
+ * @param {{subject: import("../form/editing.js").Subject, versions: import("./versions.js").Loaded,
+ *   open: (key: string) => void}} props
+ */
+export function VersionList({ subject, versions: { list = [], page, pages, more, error }, open }) {
+  if (!list.length) return html`<${Empty} title="No versions yet">A version is there once it is committed.<//>`;
+  return html`
+    <ol class="versions" aria-label="Versions">
+      ${list.map((version) => html`<li key=${keyOf(version)}>
+        <${Row} version=${version} drafts=${subject.drafts} open=${open} />
+      </li>`)}
+    </ol>
+    ${error && html`<p class="field-error" role="alert">${error.message}</p>`}
+    ${page < pages && html`<button class="button" type="button" onClick=${more}>Show earlier versions</button>`}`;
+}
+
+/** @param {{version: import("./versions.js").Version, drafts: boolean, open: (key: string) => void}} props */
+function Row({ version, drafts, open }) {
+  const { date, status, message, commit } = version;
+  const [subjectLine] = message.split("\n");
+  return html`<button class=${`version ${commit ? "" : "is-open"}`} type="button" data-version=${keyOf(version)}
+    onClick=${() => open(keyOf(version))}>
+    <span class="version-head">
+      <span class="version-who">${whoOf(version)}</span>
+      ${date && html`<time class="version-time" datetime=${date} title=${timestamp(date)}>${ago(date)}</time>`}
+    </span>
+    <span class="version-deed">${deedOf(version)}</span>
+    ${subjectLine && html`<span class="version-message">${subjectLine}</span>`}
+    ${drafts && html`<${StatusMark} status=${status} />`}
+  </button>`;
+}

@@ -1,0 +1,136 @@
+/** The versions of a document in one locale: which commits changed it, as GET /history tells. */
+
+import { ask } from "../api.js";
+import { localeParam } from "../form/beginning.js";
+import { labelOf } from "../form/field.js";
+import { timestamp } from "../text.js";
+import { useCallback, useEffect, useState } from "../vendor/preact.js";
+
+/**
+ * @typedef {object} Version
+ * @property {string} commit  "" for what is not committed yet, or is as it is now.
+ * @property {"published" | "draft"} status
+ * @property {"create" | "update" | "delete" | "rename" | "now"} action
+ * @property {string} who
+ * @property {string | null} date
+ * @property {string} message
+ * @property {string[] | null} attributes  Those that it changed, null where they are not known.
+ */
+
+/**
+ * @typedef {object} Versions
+ * @property {Version[]} [list]  The newest first.
+ * @property {number} pages  How many there are in all.
+ * @property {number} page  How many of them are here.
+ * @property {any} [error]
+ */
+
+const PAGE = 20;
+const NAMED = 4; // fields that are named of a version
+
+/**
+ * Where the API has the history of a document.
+ * @param {{type: import("../model.js").Type, id: string}} document
+ */
+export function historyPath({ type, id }) {
+  const path = type.path.replace("/api/", "history/");
+  return type.single ? path : `${path}/${encodeURIComponent(id)}`;
+}
+
+/** What stands for a version, in lists and addresses. @param {Version} version */
+export const keyOf = ({ commit, status }) => `${commit}/${status}`;
+
+/** @typedef {Versions & {more: () => void, again: () => void}} Loaded */
+
+/**
+ * The versions that were asked for so far, asked for again when `mark` is another one.
+ * @param {import("../form/editing.js").Subject} subject
+ * @param {string} mark
+ * @returns {Loaded}
+ */
+export function useVersions(subject, mark) {
+  const [versions, set] = useState(/** @type {Versions} */ ({ page: 0, pages: 1 }));
+  const load = useCallback(
+    async (/** @type {number} */ page, /** @type {AbortSignal} */ signal) => {
+      const query = { ...localeParam(subject), page, pageSize: PAGE };
+      const { data, meta } = await ask(historyPath(subject), { query, signal });
+      const found = data.map(versionOf);
+      set(({ list = [] }) => {
+        return { list: grouped(page > 1 ? [...list, ...found] : found), page, pages: meta.pagination.pageCount };
+      });
+    },
+    [subject],
+  );
+  const begin = useCallback(
+    (/** @type {number} */ page) => {
+      const controller = new AbortController();
+      load(page, controller.signal).catch((error) => {
+        if (error.name !== "AbortError") set((before) => ({ ...before, error }));
+      });
+      return () => controller.abort();
+    },
+    [load],
+  );
+  useEffect(() => begin(1), [begin, mark]);
+  return { ...versions, more: () => begin(versions.page + 1), again: () => begin(1) };
+}
+
+/** @param {any} entry @returns {Version} */
+function versionOf({ commit, author, date, message, status, action, attributes }) {
+  return { commit: commit ?? "", status, action, who: author?.name ?? "", date, message: message ?? "", attributes };
+}
+
+/**
+ * The versions without what is there twice: publishing deletes the draft in the same commit.
+ * @param {Version[]} versions
+ */
+function grouped(versions) {
+  const seen = new Set();
+  return versions.filter((version) => {
+    const twice = seen.has(keyOf(version));
+    seen.add(keyOf(version));
+    const goes = version.status === "draft" && version.action === "delete";
+    const published = (/** @type {Version} */ one) => one.commit === version.commit && one.status === "published";
+    return !twice && !(goes && versions.some(published));
+  });
+}
+
+/** Who made a version. @param {Version} version */
+export function whoOf({ action, commit, who }) {
+  if (action === "now") return "As it is now";
+  return commit ? who || "Somebody" : "Not committed yet";
+}
+
+const ACTIONS = { create: "Created", delete: "Deleted", rename: "Its file was renamed", update: "", now: "" };
+
+/**
+ * What a version did, in words.
+ * @param {Version} version
+ */
+export function deedOf({ action, status, attributes }) {
+  if (status === "draft" && action === "create") return "A draft was begun";
+  if (status === "draft" && action === "delete") return "The draft was discarded";
+  if (action === "create" || action === "delete") return ACTIONS[action];
+  const fields = fieldsOf(attributes);
+  return [ACTIONS[action], fields].filter(Boolean).join(": ") || "No field that is shown here";
+}
+
+/** Some of the fields, by their labels. @param {string[] | null} names */
+function fieldsOf(names) {
+  if (names === null) return "Its file can't be read there";
+  const labels = names.map(labelOf);
+  if (labels.length <= NAMED + 1) return labels.join(", ");
+  return `${labels.slice(0, NAMED).join(", ")} and ${labels.length - NAMED} more`;
+}
+
+/**
+ * A version as one line, where it is chosen.
+ * @param {Version} version
+ * @param {boolean} drafts  Whether it has to say if it is a draft.
+ */
+export function lineOf(version, drafts) {
+  const kind = drafts ? (version.status === "draft" ? "draft" : "published") : "";
+  if (version.action === "now") return ["As it is now", kind].filter(Boolean).join(", ");
+  const time = version.date ? timestamp(version.date) : "";
+  return [whoOf(version), time, kind].filter(Boolean).join(", ");
+}

@@ -1,0 +1,81 @@
+/** Where a text stops being JSON, and what is missing there: browsers say it in words of their own, or not at all. */
+
+const GAP = /[ \t\n\r]*/y;
+const TOKEN = new RegExp(
+  [
+    /[{}[\],:]/,
+    /"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\x00-\x1f]*)*"/,
+    /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/,
+  ].map(({ source }) => source).join("|"),
+  "y",
+);
+/** What may come next, and how it is called. */
+const WANTED = {
+  value: "a value",
+  firstItem: "a value or ]",
+  firstName: 'a name in "double quotes" or }',
+  name: 'a name in "double quotes"',
+  colon: "a colon",
+  nextItem: "a comma or ]",
+  nextName: "a comma or }",
+  end: "nothing more",
+};
+/** @typedef {keyof typeof WANTED} Wanted */
+
+/**
+ * The first fault of a text that is no JSON: "line 1, column 7: a value is expected". "" for what is JSON.
+ * @param {string} text
+ */
+export function faultOf(text) {
+  /** @type {Wanted} */
+  let wanted = "value";
+  /** @type {string[]} */
+  const open = [];
+  for (let at = 0; ; ) {
+    at += matchAt(GAP, text, at).length;
+    if (at === text.length && wanted === "end") return "";
+    const token = matchAt(TOKEN, text, at);
+    const next = after(wanted, token, open);
+    if (!next) return `${placeOf(text, at)}: ${WANTED[wanted]} is expected`;
+    wanted = next;
+    at += token.length;
+  }
+}
+
+/** @param {RegExp} pattern @param {string} text @param {number} at */
+function matchAt(pattern, text, at) {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? "";
+}
+
+/**
+ * What is wanted after a token, null where it is not one of those that may come.
+ * @param {Wanted} wanted
+ * @param {string} token  "" for none.
+ * @param {string[]} open  The lists and objects that it is in; is changed.
+ * @returns {Wanted | null}
+ */
+function after(wanted, token, open) {
+  const closes = { "]": ["firstItem", "nextItem"], "}": ["firstName", "nextName"] }[token];
+  if (closes) {
+    if (!closes.includes(wanted)) return null;
+    open.pop();
+    return afterValue(open);
+  }
+  if (token === ",") return wanted === "nextItem" ? "value" : wanted === "nextName" ? "name" : null;
+  if (token === ":") return wanted === "colon" ? "value" : null;
+  if (wanted === "name" || wanted === "firstName") return token.startsWith('"') ? "colon" : null;
+  if (!token || (wanted !== "value" && wanted !== "firstItem")) return null;
+  if (token !== "{" && token !== "[") return afterValue(open);
+  open.push(token);
+  return token === "{" ? "firstName" : "firstItem";
+}
+
+/** @param {string[]} open @returns {Wanted} */
+const afterValue = (open) => (!open.length ? "end" : open[open.length - 1] === "{" ? "nextName" : "nextItem");
+
+/** @param {string} text @param {number} at */
+function placeOf(text, at) {
+  const lines = text.slice(0, at).split("\n");
+  return `line ${lines.length}, column ${lines[lines.length - 1].length + 1}`;
+}

@@ -1,0 +1,104 @@
+/** Shows who else is at a document: in its head, and at the fields that they are in. */
+
+import { isShared } from "../form/locales.js";
+import { labelOf } from "../form/field.js";
+import { createContext, html, useContext, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+
+/** @typedef {import("./presence.js").Person} Person */
+
+const MOST = 3; // people who are named; of more, how many they are
+const HUES = 6;
+
+/** By the paths of fields, the names of those who are in them. @type {Map<string, string[]>} */
+const NOBODY = new Map();
+export const FieldsOfOthers = createContext(NOBODY);
+
+/** @param {Person} person */
+const nameOf = ({ kind, name }) => (kind === "owner" ? "Owner of this machine" : name);
+
+/**
+ * By the paths of fields, who is in them; in another locale only where the value is the same there.
+ * @param {import("../form/editing.js").Subject} subject
+ * @param {Person[]} people
+ */
+export function useFieldsOfOthers({ type, locale }, people) {
+  return useMemo(() => {
+    /** @type {Map<string, string[]>} */
+    const found = new Map();
+    for (const person of people) {
+      for (const { field, locale: theirs } of person.at) {
+        const top = field?.split(".")[0] ?? "";
+        const attribute = type.attributes[top];
+        if (!field || !attribute || (theirs !== locale && !isShared(type, attribute))) continue;
+        // What is within a list of components may be collapsed: it is told at the list, too.
+        for (const path of new Set([field, top])) found.set(path, [...(found.get(path) ?? []), nameOf(person)]);
+      }
+    }
+    return found;
+  }, [type, locale, people]);
+}
+
+/**
+ * Who else is at a document. A screen reader is told who comes and goes, and who is in one's own field.
+ * @param {{people: Person[], subject: import("../form/editing.js").Subject, field: string | null}} props
+ */
+export function People({ people, subject, field }) {
+  const others = useFieldsOfOthers(subject, people);
+  const [said, say] = useState("");
+  const before = useRef(/** @type {string[]} */ ([]));
+  const names = people.map(nameOf);
+  const here = (field && others.get(field)) || [];
+  useEffect(() => {
+    const came = names.filter((name) => !before.current.includes(name));
+    const left = before.current.filter((name) => !names.includes(name));
+    before.current = names;
+    if (came.length) say(`${listed(came)} ${came.length > 1 ? "are" : "is"} here as well`);
+    else if (left.length) say(`${listed(left)} ${left.length > 1 ? "have" : "has"} left`);
+  }, [names.join("\n")]);
+  useEffect(() => {
+    if (here.length) say(`${listed(here)} ${here.length > 1 ? "are" : "is"} in this field as well`);
+  }, [here.join("\n")]);
+  const named = people.slice(0, MOST);
+  return html`<div class="people">
+    ${people.length > 0 && html`<ul class="people-list" aria-label="Who else is here">
+      ${named.map((person) => html`<li class="person" key=${nameOf(person)} title=${whereOf(person, subject)}>
+        <${Initials} name=${nameOf(person)} /><span class="person-name">${nameOf(person)}</span>
+      </li>`)}
+      ${people.length > MOST && html`<li class="person" title=${names.slice(MOST).join(", ")}>
+        ${people.length - MOST} more</li>`}
+    </ul>`}
+    <p class="unseen" role="status">${said}</p>
+  </div>`;
+}
+
+/** Who is in a field. @param {{path: string}} props */
+export function FieldPeople({ path }) {
+  const names = useContext(FieldsOfOthers).get(path);
+  if (!names) return null;
+  return html`<span class="field-people">
+    <${Initials} name=${names[0]} />
+    <span class="field-people-names">${listed(names)} ${names.length > 1 ? "are" : "is"} here</span>
+  </span>`;
+}
+
+/** @param {{name: string}} props */
+function Initials({ name }) {
+  const hue = [...name].reduce((sum, letter) => sum * 31 + (letter.codePointAt(0) ?? 0), 0) % HUES;
+  const words = name.split(/[\s._-]+/).filter(Boolean);
+  const letters = [words[0], words.length > 1 ? words.at(-1) : ""].map((word) => [...(word ?? "")][0] ?? "");
+  return html`<span class=${`initials is-hue-${hue}`} aria-hidden="true">${letters.join("").toUpperCase()}</span>`;
+}
+
+/** "Ann", "Ann and Ben", "Ann, Ben and Eve". @param {string[]} names */
+function listed(names) {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/** @param {Person} person @param {import("../form/editing.js").Subject} subject */
+function whereOf(person, { model, locale }) {
+  const places = person.at.map((at) => {
+    const language = at.locale !== locale && model.locales.find(({ code }) => code === at.locale)?.name;
+    return [at.field && `in ${labelOf(at.field.split(".")[0])}`, language].filter(Boolean).join(" · ");
+  });
+  return [nameOf(person), ...places.filter(Boolean)].join(", ");
+}

@@ -1,0 +1,29 @@
+/** The address of a document's preview, from the template of its type in site.yaml. */
+
+/**
+ * @typedef {object} Address
+ * @property {string} url  "" where it can't be made.
+ * @property {string} origin  Of the page that is there; "null" for pages of this server, which are framed as nobody's.
+ * @property {string[]} missing  The placeholders for which the document has no value.
+ */
+
+/**
+ * @param {string} template
+ * @param {Record<string, any>} document  As the API has shown it.
+ * @param {string} status  "draft" or "published".
+ * @param {string} locale
+ * @returns {Address}
+ */
+export function previewAddress(template, document, status, locale) {
+  /** @type {string[]} */
+  const missing = [];
+  const filled = template.replace(/\{([^{}]*)\}/g, (_, /** @type {string} */ name) => {
+    const value = name === "status" ? status : name === "locale" ? locale : document[name];
+    const empty = value === null || value === undefined || value === "" || typeof value === "object";
+    if (empty) missing.push(name);
+    return encodeURIComponent(empty ? "" : String(value));
+  });
+  const url = new URL(filled, location.origin);
+  if (missing.length || !/^https?:$/.test(url.protocol)) return { url: "", origin: "", missing };
+  return { url: url.href, origin: url.origin === location.origin ? "null" : url.origin, missing };
+}

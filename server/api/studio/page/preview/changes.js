@@ -1,0 +1,51 @@
+/** What was typed since a page was told of it last: each field with its new value, also within components. */
+
+import { Unparsed, isHidden, same } from "../form/values.js";
+
+/** Types whose values a page can't show by itself: what they lead to is not in the form. */
+const ELSEWHERE = new Set(["relation", "media"]);
+
+/**
+ * @typedef {object} Change
+ * @property {string} field  Its path, with dots: "blocks.0.title".
+ * @property {any} value
+ * @property {any} previous
+ * @property {string} type
+ */
+
+/**
+ * @param {import("../model.js").Model} model
+ * @param {Record<string, import("../model.js").Attribute>} attributes
+ * @param {any} before
+ * @param {any} after
+ * @param {string} [above]  The path of what the values are in, with a dot behind it.
+ * @returns {Change[]}
+ */
+export function changesBetween(model, attributes, before, after, above = "") {
+  return Object.entries(attributes).flatMap(([name, attribute]) => {
+    const [previous, value, field] = [before?.[name], after?.[name], above + name];
+    if (ELSEWHERE.has(attribute.type) || isHidden(attribute) || value instanceof Unparsed) return [];
+    if (same(previous, value)) return [];
+    if (attribute.type !== "component" && attribute.type !== "dynamiczone") {
+      return [{ field, value: value ?? null, previous: previous ?? null, type: attribute.type }];
+    }
+    if (!Array.isArray(value)) return value && previous ? within(model, attribute, previous, value, field) : [];
+    // Where entries were added, moved or removed, those of the page are others: it shows them after a save.
+    const alike = value.length === previous?.length && value.every((item, at) => item.id === previous[at].id);
+    return alike
+      ? value.flatMap((item, at) => within(model, attribute, previous[at], item, `${field}.${at}`))
+      : [];
+  });
+}
+
+/**
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Attribute} attribute
+ * @param {any} before
+ * @param {any} after
+ * @param {string} field
+ */
+function within(model, attribute, before, after, field) {
+  const inner = model.components[after.__component ?? attribute.component]?.attributes ?? {};
+  return changesBetween(model, inner, before, after, `${field}.`);
+}

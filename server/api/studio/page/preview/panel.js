@@ -1,0 +1,88 @@
+/** The panel that shows a document in the pages of the site, as it is and while it is written. */
+
+import { focusField } from "../form/focus.js";
+import { labelOf } from "../form/field.js";
+import { openPanel } from "../form/panels.js";
+import { navigate } from "../router.js";
+import { Empty } from "../states.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { previewAddress } from "./address.js";
+import { addressOfSource, isOf } from "./elsewhere.js";
+import { Framed } from "./framed.js";
+import { fieldAt, readSource } from "./source.js";
+
+const NARROW = "(max-width: 70rem)"; // where a panel covers the form, as panels.css has it
+const NOT_HERE = "What you clicked is not in this form";
+const NOT_YOURS = "What you clicked comes from something that you can't open here";
+
+/** @param {import("../form/panels.js").PanelProps} props */
+export function Preview({ subject, editing }) {
+  const { model, type, locale } = subject;
+  const { version } = editing.state;
+  const [status, setStatus] = useState(subject.drafts ? "draft" : "published");
+  const [told, tell] = useState("");
+  useEffect(() => {
+    if (!told) return;
+    const timer = setTimeout(() => tell(""), 6000);
+    return () => clearTimeout(timer);
+  }, [told]);
+  if (!type.preview) return html`<${HowTo} type=${type} />`;
+
+  const open = async (/** @type {unknown} */ clicked) => {
+    const source = readSource(clicked);
+    if (!source) return tell(NOT_HERE);
+    if (!isOf(source, subject)) {
+      const panel = matchMedia(NARROW).matches ? "" : "preview";
+      const place = await addressOfSource(model, source, panel);
+      tell(place ? "" : NOT_YOURS);
+      return place && navigate(place); // It asks about what is not saved, as any leaving does.
+    }
+    const field = fieldAt(model, type.attributes, editing.state.values, source.path);
+    tell(field ? "" : NOT_HERE);
+    if (field) showField(field);
+  };
+  const document = status === "draft" ? version?.document : version?.published;
+  const address = document && previewAddress(type.preview, document, status, document.locale ?? locale);
+  const statuses = subject.drafts && html`<${Statuses} status=${status} choose=${setStatus} />`;
+  if (!address?.url) {
+    const reason = address ? html`<${Incomplete} missing=${address.missing} />` : html`<${Unpublished} />`;
+    return html`<div class="preview"><div class="preview-tools">${statuses}</div>${reason}</div>`;
+  }
+  const typing = status === "draft" || !subject.drafts;
+  return html`<${Framed} key=${address.url} ...${{ subject, editing, address, typing, statuses, open, told }} />`;
+}
+
+/**
+ * Show a field of the form beside the panel, or, where the panel covers it, in place of the panel.
+ * @param {string[]} field
+ */
+function showField(field) {
+  if (matchMedia(NARROW).matches) openPanel("");
+  focusField(field);
+}
+
+/** @param {{status: string, choose: (status: string) => void}} props */
+function Statuses({ status, choose }) {
+  return html`<div class="preview-choice" role="group" aria-label="Which version">
+    ${["draft", "published"].map((name) => html`<button class="preview-option" type="button" key=${name}
+      aria-pressed=${name === status} onClick=${() => choose(name)}>${labelOf(name)}</button>`)}
+  </div>`;
+}
+
+/** @param {{type: import("../model.js").Type}} props */
+function HowTo({ type }) {
+  const line = `preview:\n  ${type.name}: https://example.org/preview?id={documentId}&status={status}`;
+  return html`<div class="state">
+    <p class="state-title">No preview is set up</p>
+    <p class="state-text">The site's settings, <code>site.yaml</code>, say where a page shows it:</p>
+    <pre class="preview-line">${line}</pre>
+  </div>`;
+}
+
+/** @param {{missing: string[]}} props */
+function Incomplete({ missing }) {
+  const needed = missing.map((name) => labelOf(name).toLowerCase()).join(", ");
+  return html`<${Empty} title="It has no address yet">Its page is found by: ${needed}. Fill that in and save.<//>`;
+}
+
+const Unpublished = () => html`<${Empty} title="Nothing is published yet">Visitors do not see it.<//>`;

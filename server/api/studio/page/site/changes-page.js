@@ -1,0 +1,146 @@
+/** The page of changes: what is in no commit of git yet, and a commit of what is chosen of it. */
+
+import { ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { labelOf } from "../form/field.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { ago, counted, timestamp } from "../text.js";
+import { html, useState } from "../vendor/preact.js";
+import { Difference } from "./difference.js";
+import { useHeading } from "./heading.js";
+import { useWatched } from "./watching.js";
+
+const EVERY_MS = 6000;
+const SHOWN = 100;
+const ACTIONS = { create: "New", update: "Changed", delete: "Deleted", rename: "Renamed" };
+
+/**
+ * @typedef {object} Changed  As GET /history/uncommitted has it.
+ * @property {string} path
+ * @property {string | null} before
+ * @property {keyof typeof ACTIONS} action
+ * @property {string | null} type
+ * @property {string | null} title
+ * @property {string | null} status
+ * @property {string | null} date
+ * @property {string[] | null} attributes
+ */
+
+export function ChangesPage() {
+  const { model } = useStudio();
+  useHeading(model, "Changes");
+  const [{ answer, error }, load] = useWatched("history/uncommitted", { pageSize: SHOWN }, EVERY_MS);
+  const [left, setLeft] = useState(/** @type {string[]} */ ([]));
+  const [told, setTold] = useState("");
+  /** @type {Changed[]} */
+  const files = answer?.data ?? [];
+  const chosen = files.filter(({ path }) => !left.includes(path));
+  const may = model.allows("history", "commit");
+  const toggle = (/** @type {string} */ path) =>
+    setLeft(left.includes(path) ? left.filter((one) => one !== path) : [...left, path]);
+  /** @param {string} message */
+  const commit = async (message) => {
+    const paths = chosen.map(({ path }) => path);
+    const { data } = await ask("history/commit", { method: "POST", body: { message, files: paths } });
+    setTold(`Committed as ${data.commit.slice(0, 8)}: ${filesOf(paths.length)}`);
+    await load();
+  };
+  return html`<div class="page site-page">
+    <header class="page-head">
+      <h1 tabindex="-1">Changes</h1>
+      ${answer && html`<span class="site-note">${noteOf(answer.meta)}</span>`}
+    </header>
+    <p class="site-told" role="status">${told}</p>
+    ${!answer && error && (error.status === 409
+      ? html`<${Empty} title="Changes are not kept in git">${error.message}.<//>`
+      : html`<${Failure} error=${error} again=${load} />`)}
+    ${!answer && !error && html`<${Loading} />`}
+    ${answer && files.length === 0 && html`<${Empty} title="Everything is committed">
+      What is written next will be listed here${answer.meta.commit === "off" ? "" : " until it is committed"}.
+    <//>`}
+    ${files.length > 0 && html`<ul class="changed-files">
+      ${files.map((file) => html`<${File} key=${file.path} file=${file} chosen=${may && !left.includes(file.path)}
+        toggle=${may ? toggle : undefined} />`)}
+    </ul>`}
+    ${answer && answer.meta.pagination.total > SHOWN && html`<p class="site-more">
+      These are the first ${SHOWN} of ${counted(answer.meta.pagination.total)}.
+    </p>`}
+    ${may && files.length > 0 && html`<${CommitForm} count=${chosen.length} commit=${commit}
+      underWay=${answer?.meta.underWay} />`}
+  </div>`;
+}
+
+/** Where commits go, and when writes are committed by themselves. @param {any} meta */
+function noteOf({ branch, commit, pending }) {
+  const where = branch ? `On ${branch}.` : "On no branch.";
+  const when = { off: "Commits are made here or with git.", each: "Every save in the studio is committed at once." };
+  const waits = pending ? ` ${counted(pending)} ${pending === 1 ? "save waits" : "saves wait"} to be committed.` : "";
+  return `${where} ${when[/** @type {"off"} */ (commit)] ?? `Saves are committed after ${commit}.`}${waits}`;
+}
+
+/** @param {number} count */
+const filesOf = (count) => `${counted(count)} ${count === 1 ? "file" : "files"}`;
+
+/** @param {{file: Changed, chosen: boolean, toggle?: (path: string) => void}} props */
+function File({ file, chosen, toggle }) {
+  const [open, setOpen] = useState(false);
+  const { model } = useStudio();
+  const type = file.type ? model.typeNamed(file.type) : undefined;
+  const name = file.title ?? file.path;
+  return html`<li class="changed-file">
+    <div class="changed-row">
+      ${toggle && html`<input type="checkbox" checked=${chosen} aria-label=${`Commit ${name}`}
+        onChange=${() => toggle(file.path)} />`}
+      <div class="changed-what">
+        <span class="changed-name">${name}</span>
+        ${file.title && html`<span class="site-path">${file.before ? `${file.before} → ` : ""}${file.path}</span>`}
+        ${(file.attributes?.length ?? 0) > 0 && file.action === "update" && html`<span class="changed-fields">
+          ${file.attributes?.map(labelOf).join(", ")}
+        </span>`}
+      </div>
+      ${type && html`<span class="site-type">${type.label}${file.status === "draft" ? ", draft" : ""}</span>`}
+      <span class=${`changed-action is-${file.action}`}>${ACTIONS[file.action]}</span>
+      ${file.date
+        ? html`<time class="changed-time" datetime=${file.date} title=${timestamp(file.date)}>${ago(file.date)}</time>`
+        : html`<span class="changed-time"></span>`}
+      <button class="button" type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>
+        ${open ? "Hide" : "Show"}<span class="unseen"> what changes in ${name}</span>
+      </button>
+    </div>
+    ${open && html`<${Difference} path=${file.path} date=${file.date} />`}
+  </li>`;
+}
+
+/** @param {{count: number, commit: (message: string) => Promise<void>, underWay?: string | null}} props */
+function CommitForm({ count, commit, underWay }) {
+  const [message, setMessage] = useState("");
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(false);
+  const off = busy || !count || !message.trim(); // The button keeps the focus, also while there is nothing to commit.
+  /** @param {Event} event */
+  const send = async (event) => {
+    event.preventDefault();
+    if (off) return;
+    setBusy(true);
+    setError("");
+    try {
+      await commit(message);
+      setMessage("");
+    } catch (refused) {
+      setError(/** @type {Error} */ (refused).message);
+    }
+    setBusy(false);
+  };
+  if (underWay) {
+    return html`<p class="site-note">Git is at ${underWay}. Once that is ended with git, commits can be made.</p>`;
+  }
+  return html`<form class="commit-form" onSubmit=${send}>
+    <label class="field-label" for="commit-message">What was done</label>
+    <textarea id="commit-message" rows="3" value=${message} required maxlength="10000"
+      onInput=${(/** @type {any} */ event) => setMessage(event.currentTarget.value)}></textarea>
+    <p class="field-error" role="alert">${error}</p>
+    <button class="button primary" type="submit" aria-disabled=${off ? "true" : undefined}>
+      Commit ${count ? filesOf(count) : ""}
+    </button>
+  </form>`;
+}

@@ -1,0 +1,44 @@
+/** What differs in a file that is not committed: its lines, or the attributes where lines are not for the reader. */
+
+import { ask } from "../api.js";
+import { useReturns } from "../connection/connection.js";
+import { labelOf } from "../form/field.js";
+import { Failure, Loading } from "../states.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+
+const KINDS = { "+": "is-added", "-": "is-removed", "@": "is-place" };
+
+/** @param {{path: string, date: string | null}} props */
+export function Difference({ path, date }) {
+  const [{ data, error }, set] = useState(/** @type {{data?: any, error?: any}} */ ({}));
+  const returns = useReturns();
+  useEffect(() => {
+    ask("history/uncommitted/diff", { query: { path } }).then(
+      ({ data: told }) => set({ data: told }),
+      (refused) => set({ error: refused }),
+    );
+  }, [path, date, returns]);
+  if (error) return html`<${Failure} error=${error} />`;
+  if (!data) return html`<${Loading} />`;
+  const lines = data.lines ?? linesOf(data.attributes ?? {});
+  if (!lines.length) return html`<p class="site-note">Nothing that can be shown here differs.</p>`;
+  return html`<pre class="diff" tabindex="0" aria-label=${`Difference of ${path}`}>${lines.map(
+    (/** @type {string} */ line, /** @type {number} */ i) => html`<span key=${i}
+      class=${`diff-line ${KINDS[/** @type {"+"} */ (line[0])] ?? ""}`}>${line}${"\n"}</span>`,
+  )}</pre>`;
+}
+
+/** The values of attributes that differ, as lines. @param {Record<string, any>} attributes */
+function linesOf(attributes) {
+  return Object.entries(attributes).flatMap(([name, { from, to, lines }]) => [
+    `@@ ${labelOf(name)} @@`,
+    ...(lines ?? [...sideOf("-", from), ...sideOf("+", to)]),
+  ]);
+}
+
+/** @param {string} sign @param {any} value */
+function sideOf(sign, value) {
+  if (value === null || value === undefined) return [];
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return text.split("\n").map((line) => sign + line);
+}

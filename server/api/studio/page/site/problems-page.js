@@ -1,0 +1,164 @@
+/** The page of problems: what is wrong in the files of the site, by file, and what fixes it. */
+
+import { addressTo } from "../addresses.js";
+import { ask } from "../api.js";
+import { useStudio } from "../context.js";
+import { labelOf } from "../form/field.js";
+import { Link, navigate } from "../router.js";
+import { Empty, Failure, Loading } from "../states.js";
+import { counted } from "../text.js";
+import { html, useState } from "../vendor/preact.js";
+import { FixAll } from "./fix-all.js";
+import { useHeading } from "./heading.js";
+import { useWatched } from "./watching.js";
+
+const EVERY_MS = 3000;
+const SHOWN = 100;
+const KINDS = [["", "All"], ["error", "Errors"], ["warning", "Warnings"]];
+
+/**
+ * @typedef {object} Fix
+ * @property {string} path
+ * @property {string} key
+ * @property {string | null} before
+ * @property {string} after
+ */
+
+/**
+ * @typedef {object} Problem  As GET /problems has it.
+ * @property {string} path
+ * @property {number | null} line
+ * @property {"error" | "warning"} severity
+ * @property {string} message
+ * @property {string} fix
+ * @property {string | null} type
+ * @property {string | null} documentId
+ * @property {string | null} locale
+ * @property {string | null} title
+ * @property {string | null} attribute
+ * @property {Fix | null} change
+ */
+
+/** @param {{params: URLSearchParams}} props */
+export function ProblemsPage({ params }) {
+  const { model } = useStudio();
+  useHeading(model, "Problems");
+  const severity = params.get("severity") ?? "";
+  const [{ answer, error }, load] = useWatched("problems", { severity, pageSize: SHOWN }, EVERY_MS);
+  const [told, setTold] = useState("");
+  /** @param {Fix[]} fixes */
+  const fix = async (fixes) => {
+    const { data } = await ask("problems/fix", { method: "POST", body: { fixes } });
+    const left = data.refused[0];
+    setTold(left ? `${left.path}: ${left.reason}` : `Fixed: ${valuesOf(data.fixed.length)}`);
+    await load();
+  };
+  const looking = error?.status === 503; // The first check of a large site takes a while; it is asked for again.
+  const meta = answer?.meta;
+  const files = [...byPath(answer?.data ?? [])];
+  return html`<div class="page site-page">
+    <header class="page-head">
+      <h1 tabindex="-1">Problems</h1>
+      ${meta && html`<span class="site-kinds" role="group" aria-label="Show">
+        ${KINDS.map(([name, label]) => html`<button class="button" type="button" key=${name}
+          aria-pressed=${severity === name}
+          onClick=${() => navigate(addressTo("problems", {}, name ? { severity: name } : {}), { replace: true })}>
+          ${label} <span class="site-count">${counted(countOf(meta, name))}</span>
+        </button>`)}
+      </span>`}
+      ${meta?.fixable > 0 && model.allows("problems", "fix") && html`<${FixAll} count=${meta.fixable} fix=${fix} />`}
+    </header>
+    <p class="site-told" role="status">${told}</p>
+    ${!answer && error && !looking && html`<${Failure} error=${error} again=${load} />`}
+    ${!answer && (!error || looking) && html`<${Loading} label="Looking at all files" />`}
+    ${answer && files.length === 0 && html`<${Empty} title="Nothing is wrong">
+      All files can be read, and everything they refer to is there.
+    <//>`}
+    ${files.map(([path, problems]) => html`<${File} key=${path} ...${{ path, problems, model, fix, setTold }} />`)}
+    ${meta && meta.pagination.total > SHOWN && html`<p class="site-more">
+      These are the first ${SHOWN} of ${counted(meta.pagination.total)}.
+    </p>`}
+  </div>`;
+}
+
+/** @param {Problem[]} problems @returns {Map<string, Problem[]>} */
+function byPath(problems) {
+  const found = new Map();
+  for (const problem of problems) found.set(problem.path, [...(found.get(problem.path) ?? []), problem]);
+  return found;
+}
+
+/** @param {any} meta @param {string} name */
+function countOf(meta, name) {
+  return { error: meta.errors, warning: meta.warnings }[name] ?? meta.errors + meta.warnings;
+}
+
+/** @param {number} count */
+const valuesOf = (count) => `${counted(count)} ${count === 1 ? "value" : "values"}`;
+
+/**
+ * @param {{path: string, problems: Problem[], model: import("../model.js").Model,
+ *   fix: (fixes: Fix[]) => Promise<void>, setTold: (text: string) => void}} props
+ */
+function File({ path, problems, model, fix, setTold }) {
+  const [first] = problems;
+  const type = first.type ? model.typeNamed(first.type) : undefined;
+  const attempt = (/** @type {Fix} */ change) => fix([change]).catch((refused) => setTold(refused.message));
+  return html`<section class="site-file" aria-label=${first.title ?? path}>
+    <header class="site-file-head">
+      ${first.title && html`<h2>${first.title}</h2>`}
+      <span class="site-path">${path}</span>
+      ${type && html`<span class="site-type">${type.label}</span>`}
+    </header>
+    <ul>
+      ${problems.map((problem, i) => html`<li class="problem" key=${i}>
+        <span class=${`problem-mark is-${problem.severity}`}>
+          ${problem.severity === "error" ? "Error" : "Warning"}
+        </span>
+        <span class="problem-text">
+          <span>${sentence(problem)}</span>
+          <span class="problem-fix">
+            ${problem.line && html`<span>Line ${problem.line}. </span>`}
+            ${problem.change ? `“${problem.change.after}” is certainly meant.` : adviceOf(problem.fix)}
+          </span>
+        </span>
+        <span class="problem-actions">
+          ${addressOf(model, problem) && html`<${Link} class="button" to=${addressOf(model, problem)}
+            aria-label=${`Open ${problem.title}${problem.attribute ? `: ${problem.attribute}` : ""}`}>Open<//>`}
+          ${problem.change && html`<button class="button" type="button"
+            aria-label=${`Fix ${problem.change.key}: ${problem.change.after}`}
+            onClick=${() => attempt(/** @type {Fix} */ (problem.change))}>Fix</button>`}
+        </span>
+      </li>`)}
+    </ul>
+  </section>`;
+}
+
+/** What is wrong, with the label of its field before it. @param {Problem} problem */
+function sentence({ message, attribute }) {
+  const name = attribute && `${attribute}: `;
+  if (!name || !message.startsWith(name)) return upper(message);
+  return `${labelOf(attribute.split(".").at(-1) ?? "")}: ${message.slice(name.length)}`;
+}
+
+/** What to do, as a sentence. @param {string} fix */
+const adviceOf = (fix) => (fix ? `${upper(fix)}${fix.endsWith("?") ? "" : "."}` : "");
+
+/** @param {string} text */
+const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/**
+ * The form of a problem's document, at its field; "" where no version of it can be served.
+ * @param {import("../model.js").Model} model
+ * @param {Problem} problem
+ */
+function addressOf(model, { type: name, documentId, title, locale, attribute }) {
+  const type = name ? model.typeNamed(name) : undefined;
+  if (!type || !documentId || title === null) return "";
+  /** @type {Record<string, string>} */
+  const params = {
+    ...(locale && type.localized && locale !== model.defaultLocale ? { locale } : {}),
+    ...(attribute ? { field: attribute } : {}),
+  };
+  return addressTo("document", { type: type.name, id: documentId }, params);
+}

@@ -1,0 +1,157 @@
+"""The studio while its server is stopped, and once it is there again, with a browser."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.servers import stop
+from tests.studio.conftest import Page, Studio, expect, signed_in_at
+from tests.waiting import until
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """A server that tests stop and start again on the same port."""
+    made = Studio(tmp_path_factory.mktemp("network"))
+    made.start()
+    yield made
+    stop(made.process)
+
+
+@pytest.fixture(scope="module")
+def entered(own: Studio, browser: Any) -> Any:
+    return signed_in_at(own, browser)
+
+
+@pytest.fixture
+def open_page(own: Studio, entered: Any, new_page: Callable[..., Page]) -> Callable[[str], Page]:
+    """Opens a page of the studio."""
+
+    def opened(path: str) -> Page:
+        page = new_page(storage_state=entered)
+        page.goto(f"{own.url}{path}")
+        page.locator("main h1").wait_for()
+        page.locator("main [aria-busy=true], main .loading").first.wait_for(state="detached")
+        return page
+
+    return opened
+
+
+def notice(page: Page) -> Any:
+    return page.get_by_role("status").filter(has_text="No connection: what you see and type stays")
+
+
+def go_to(page: Page, link: str) -> None:
+    page.get_by_role("navigation", name="Content").get_by_role("link", name=re.compile(f"^{link}")).click()
+
+
+def test_a_list_stays_and_goes_on(own: Studio, open_page: Callable[[str], Page]) -> None:
+    page = open_page("/tag")
+    first = page.get_by_role("rowheader").first
+    before = first.inner_text()
+    stop(own.process)
+    try:
+        page.get_by_role("columnheader", name="Title").get_by_role("button").click()
+        notice(page).wait_for()
+        expect(first).to_have_text(before)
+        expect(page.get_by_role("region", name="Tags")).to_have_attribute("aria-busy", "true")
+    finally:
+        own.start()
+    expect(page.get_by_role("region", name="Tags")).to_have_attribute("aria-busy", "false")
+    expect(notice(page)).to_have_count(0)
+
+
+def test_all_pages_say_so_and_go_on(
+    own: Studio, open_page: Callable[[str], Page], check_access: Callable[[Page], None]
+) -> None:
+    page = open_page("")
+    recent = page.locator(".recent-row")
+    count = recent.count()
+    stop(own.process)
+    try:
+        go_to(page, "Tags")
+        notice(page).wait_for()
+        page.get_by_text("The server can't be reached").wait_for()
+        go_to(page, "Problems")
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("link", name="Slack Water").first.click()
+        expect(recent).to_have_count(count)
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox").fill("lighthouse")
+        page.get_by_text("No connection: this is looked for").wait_for()
+        check_access(page)
+    finally:
+        own.start()
+    page.get_by_role("option", name=re.compile("^Lighthouses")).first.wait_for()
+    page.keyboard.press("Escape")
+    expect(notice(page)).to_have_count(0)
+    go_to(page, "Tags")
+    page.get_by_role("rowheader", name="Lighthouses").wait_for()
+    go_to(page, "Problems")
+    page.get_by_role("heading", level=1, name="Problems").wait_for()
+    page.locator(".loading").wait_for(state="detached")
+
+
+def test_pages_that_could_not_be_loaded_are_when_the_server_is_back(
+    own: Studio, open_page: Callable[[str], Page]
+) -> None:
+    page = open_page("")
+    stop(own.process)
+    try:
+        go_to(page, "Tags")
+        page.get_by_text("The server can't be reached").wait_for()
+    finally:
+        own.start()
+    page.get_by_role("rowheader", name="Lighthouses").wait_for()
+    stop(own.process)
+    try:
+        go_to(page, "Changes")
+        notice(page).wait_for()
+    finally:
+        own.start()
+    page.get_by_role("heading", level=1, name="Changes").wait_for()
+
+
+def test_what_is_typed_meanwhile_is_saved_after(own: Studio, open_page: Callable[[str], Page]) -> None:
+    page = open_page("/page/about")
+    title = page.get_by_label("Title").first
+    title.fill("Typed before")
+    stop(own.process)
+    try:
+        notice(page).wait_for()
+        title.fill("Typed meanwhile")
+        page.keyboard.press("Control+s")
+        told = page.get_by_text("The server can't be reached. What you have typed is kept here.")
+        told.wait_for()
+        page.get_by_role("button", name="File", exact=True).click()
+        page.locator("#panel-heading", has_text="File").wait_for()
+    finally:
+        own.start()
+    expect(notice(page)).to_have_count(0)
+    expect(told).to_have_count(0)
+    expect(title).to_have_value("Typed meanwhile")
+    page.get_by_role("complementary").get_by_text("about.md").first.wait_for()
+    page.keyboard.press("Control+s")
+    page.get_by_text("Saved as a draft").wait_for()
+    until(lambda: "Typed meanwhile" in (own.root / "content/pages/about.draft.md").read_text())
+
+
+def test_an_editor_that_does_not_fit_the_page_leaves_the_plain_input(
+    own: Studio, entered: Any, new_page: Callable[..., Page]
+) -> None:
+    page = new_page(storage_state=entered)
+    newer = 'import { added } from "../api.js"; export const makeSourceView = added;'
+    parts = "**/editor/source-view.js"
+    page.route(parts, lambda route: route.fulfill(body=newer, content_type="text/javascript"))
+    page.goto(f"{own.url}/author/nell-trevanion")
+    page.get_by_text("The editor could not be loaded").wait_for()
+    plain = page.locator("textarea#field-bio")
+    plain.fill("Typed into the plain input")
+    page.locator(".actions-told", has_text="One field is not saved").wait_for()
+    page.unroute(parts)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Reload the page").click()
+    page.locator("#field-bio.cm-content").wait_for()
+    page.get_by_text("There is work that was not saved").wait_for()
