@@ -16,11 +16,13 @@ from server.documents.ids import composed, id_of_name
 from server.formats.tree import Tree
 from server.paths import UPLOADS
 from server.schema.model import FILE_FIELDS, Type
+from server.storage.bucket.stored import KEY, StoredFile, StoredObject, object_of
+from server.storage.images.formats import described_formats, format_of
 from server.storage.images.kinds import MEASURED, ImageSize, is_text, kilobytes, sniff
 
 DESCRIPTION = ".yaml"
 # Files have no locale.
-_KEPT = tuple(name for name in FILE_FIELDS if name != "locale")
+_KEPT = (*(name for name in FILE_FIELDS if name != "locale"), KEY)
 # What a description may say; everything else is derived from the file.
 DESCRIBED = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
@@ -102,8 +104,12 @@ def read_media(
     reading: Reading,
     image_size: ImageSize | None = None,
     formats: Mapping[str, Any] | None = None,
+    stored: StoredFile | None = None,
 ) -> Document:
-    """The document of a media file of `size` bytes, with what its FILE.yaml says of it."""
+    """The document of a media file of `size` bytes, with what its FILE.yaml says of it.
+
+    `stored`: its content is in a bucket.
+    """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
     values: dict[str, Any] = {
@@ -117,6 +123,7 @@ def read_media(
         "width": image_size.width if image_size else None,
         "height": image_size.height if image_size else None,
         "formats": formats or ({} if REPLACED in description else None),
+        "provider_metadata": stored.as_metadata() if stored else None,
     }
     warn_unknown(type_, description, (), reading, allowed=_KEPT)
     for name in DESCRIBED:
@@ -131,3 +138,40 @@ def read_media(
     row = [values.get(name) for name in type_.attributes]
     published = read_own_timestamp(description, "publishedAt", timestamps[1], reading)
     return make(type_, document_id, row, (*timestamps, published), locale, path)
+
+
+def stored_media(
+    type_: Type,
+    path: str,
+    stored: StoredFile,
+    description: Mapping[str, Tree],
+    timestamps: tuple[str, str],
+    locale: str,
+    reading: Reading,
+) -> Document:
+    """The document of a media file whose content is in a bucket; `path` is where it would be on disk."""
+    sizes = {
+        name: {"width": one.width, "height": one.height, "bytes": one.object.size}
+        for name, one in stored.formats.items()
+    }
+    return read_media(
+        type_,
+        path,
+        stored.object.size,
+        description,
+        timestamps,
+        locale,
+        reading,
+        ImageSize(stored.width, stored.height) if stored.width and stored.height else None,
+        described_formats(sizes, media_key(path) or path),
+        stored,
+    )
+
+
+def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
+    """What a bucket has of a media file, or of a format of a picture, by its key; None of others."""
+    if key in media:
+        return object_of(media[key].get("provider_metadata"))
+    of_picture = format_of(key)
+    picture = media.get(of_picture[1]) if of_picture else None
+    return object_of(picture.get("provider_metadata"), of_picture[0]) if of_picture and picture else None

@@ -1,5 +1,6 @@
 """/api/upload: media. Its answers are bare objects and arrays, without the envelope of content."""
 
+import posixpath
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from server.query.pagination import read_part
 from server.query.parse import read_query
 from server.schema.model import UPLOAD
 from server.site.site import Site, State
+from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.media import media_key
 from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
@@ -51,7 +53,7 @@ class _FileKey(BaseConverter):
     regex, part_isolating = r"(?!page$)[^/]+", True
 
 
-def blueprint(site: Site, identities: Identities, branches: BranchRequests) -> Blueprint:
+def blueprint(site: Site, identities: Identities, branches: BranchRequests, bucket: SiteBucket) -> Blueprint:
     """The routes below `/api/upload`."""
     bp = Blueprint("upload", __name__, url_prefix="/api/upload")
     bp.record_once(lambda setup: setup.app.url_map.converters.update(file=_FileKey))
@@ -95,6 +97,21 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests) -> B
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
         return _rendered(state, Query(state.schema.types[UPLOAD]), files)
 
+    def in_bucket(file: uploading.Incoming) -> uploading.Incoming:
+        """A received file, which is in the bucket then, where the site has one."""
+        ending = uploading.ending_of_upload(file)
+        return replace(file, stored=bucket.keep(site.state.settings, file.source, ending))
+
+    def in_bucket_instead(change: uploading.FileChange) -> uploading.FileChange:
+        """A change of a file, whose new content is in the bucket then, where the site has one."""
+        if change.file is None or not site.state.settings.media_store:
+            return change
+        old = _file(state_of(request), change.key)
+        uploading.check_replacement(old, change.file)
+        ending = posixpath.splitext(old.path)[1]
+        kept = bucket.keep(site.state.settings, change.file.source, ending)
+        return replace(change, file=replace(change.file, stored=kept))
+
     @bp.delete("/files/<file:key>", strict_slashes=False)
     def delete_file(key: str) -> Response:
         identities.permit(request, "upload", "destroy")
@@ -112,12 +129,13 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests) -> B
         key = _key(parameters(request).get("id"))
         with _received(incoming, limit) as (files, form):
             if key:
-                change = _change(key, files, form)
+                change = in_bucket_instead(_change(key, files, form))
                 state, path = branches.write(uploading.change_file, change)
                 return answer(stored(state, (path,))[0])
             if not files:
                 raise ValidationError("Files are empty")
-            wanted = uploading.Upload(_described(files, form), actor, _attachment(form))
+            described = tuple(in_bucket(one) for one in _described(files, form))
+            wanted = uploading.Upload(described, actor, _attachment(form))
             state, paths = branches.write(uploading.upload, wanted, _media_keys)
             return answer(_listed(stored(state, paths)), 201)
 

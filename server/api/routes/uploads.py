@@ -1,4 +1,4 @@
-"""GET /uploads/…: the files of content/uploads/, as they are on disk, or were at a commit."""
+"""GET /uploads/…: the files of content/uploads/, as they are on disk or in a bucket, or were at a commit."""
 
 import os
 import posixpath
@@ -7,6 +7,7 @@ from typing import IO
 
 from flask import Blueprint, Response, request, send_file
 
+from server.api.caching.file_tags import tag_of_file
 from server.api.caching.tags import tags_of_file
 from server.api.request import commit_of, state_of, tagged
 from server.documents.ids import composed
@@ -14,37 +15,50 @@ from server.errors import NotFoundError
 from server.history.past import PastStates
 from server.history.uploads import open_blob, replaced_file
 from server.site.site import Site
+from server.storage.bucket.site_bucket import SiteBucket
+from server.storage.bucket.stored import StoredObject
 from server.storage.images.formats import format_of
 from server.storage.links import open_ordinary
-from server.storage.media import mime_type
+from server.storage.media import mime_type, stored_object
 
 KEPT_S = 3600  # so long a client may keep a file without asking again
+REDIRECTED_S = 300  # and where to get it; less than a signed URL can be used
 
 
-def blueprint(site: Site, past: PastStates) -> Blueprint:
+def blueprint(site: Site, past: PastStates, bucket: SiteBucket) -> Blueprint:
     """The route of media files: only what the index knows as one is served."""
     bp = Blueprint("uploads", __name__, url_prefix="/uploads")
 
     @bp.get("/<path:path>")
     def upload(path: str) -> Response:
         commit, key = commit_of(request), composed(path)
-        found = _then(key, commit) if commit else None
+        stored = stored_object(state_of(request).snapshot.media, key)
+        found = _in_bucket(stored, key) if stored else _then(key, commit) if commit else None
         if found is None:
             found = _now(key)
         # An SVG or HTML file is shown, but can't run script on the site's origin.
         found.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return tagged(found, request, tags_of_file(state_of(request).snapshot, key))
 
+    def _in_bucket(stored: StoredObject, key: str) -> Response:
+        """A file that is in a bucket: where to get it, or the file itself."""
+        settings = site.state.settings
+        if elsewhere := bucket.url(settings, stored):
+            headers = {"Location": elsewhere, "Cache-Control": f"public, max-age={REDIRECTED_S}"}
+            return Response(status=302, headers=headers)
+        file, name = bucket.open(settings, stored), posixpath.basename(key)
+        return _sent(file, name, mime_type(key), stored.sha256)
+
     def _now(key: str) -> Response:
-        media = state_of(request).snapshot.media
+        media, of_picture = state_of(request).snapshot.media, format_of(key)
+        described = key if key in media or of_picture is None else of_picture[1]
         file = site.root / media[key].path if key in media else site.image_cache.file_of(key, media)
         if file is None:
             raise NotFoundError()
         opened = _opened(site, file)
-        status = os.fstat(opened.fileno())
-        return _sent(
-            opened, file.name, mime_type(key), f"{status.st_mtime}-{status.st_size}", status.st_mtime
-        )
+        at = os.fstat(opened.fileno()).st_mtime
+        modified = site.git.committed.modified(media[described].path, at)
+        return _sent(opened, file.name, mime_type(key), tag_of_file(opened), modified)
 
     def _then(key: str, commit: str) -> Response | None:
         """A file that differed at a commit; None for one that is still as it was."""

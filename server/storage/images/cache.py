@@ -21,6 +21,7 @@ from server.documents.document import Document
 from server.documents.ids import composed
 from server.errors import BusyError
 from server.paths import FOLDER, UPLOADS
+from server.storage.durable import replace_file
 from server.storage.files import Signature, signature
 from server.storage.images.formats import (
     UnscalableError,
@@ -102,9 +103,9 @@ class ImageCache:
             known = {k: [s, [p.width, p.height] if p else None, d] for k, (s, p, d) in self._known.items()}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = self.folder / f"known.{os.getpid()}"
-            temporary.write_text(json.dumps({"version": _VERSION, "known": known}))
-            temporary.replace(self.folder / "known.json")
+            replace_file(
+                self.folder / "known.json", json.dumps({"version": _VERSION, "known": known}).encode()
+            )
         except OSError:
             pass  # Without the file, the next start opens the images again.
 

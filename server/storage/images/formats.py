@@ -57,10 +57,23 @@ def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
 def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
     """The formats of the image at the upload path `inside`, whose content has the hash `key`, if made."""
     try:
-        record = json.loads((folder / key / _RECORD).read_bytes())
-        return {name: _described(name, entry, inside) for name, entry in record.items() if name in FORMATS}
+        return described_formats(read_record(folder, key), inside)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def read_record(folder: Path, key: str) -> dict[str, Any]:
+    """The width, height and bytes of the formats that were made of an image, by name.
+
+    Raises OSError and ValueError where they are not made.
+    """
+    record = json.loads((folder / key / _RECORD).read_bytes())
+    return {name: entry for name, entry in record.items() if name in FORMATS}
+
+
+def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
+    """The formats of the image at the upload path `inside`, as the API shows them."""
+    return {name: _described(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:

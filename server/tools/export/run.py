@@ -11,14 +11,13 @@ from server.config.model import FILE, Settings
 from server.errors import SetupError
 from server.schema.spelling import suggestion
 from server.site.site import Site, State
-from server.storage.links import open_ordinary
 from server.storage.media import media_key
 from server.tools.export.contents import SiteExport
 from server.tools.export.folder import Folder, Tally
 from server.tools.export.manifest import Manifest
 from server.tools.export.requests import Access
 from server.tools.export.target import check_target, opened
-from server.tools.export.uploads import make_formats, named_in, sources, with_base_url
+from server.tools.export.uploads import make_formats, named_in, opener, sources, with_base_url
 
 Progress = Callable[[int, int], None]  # (done, in all)
 Bar = Callable[[str], AbstractContextManager[Progress]]
@@ -73,9 +72,10 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
         named = _write(contents, folder, len(paths), progress)
         uploads = {f"uploads/{inside}": file for inside, file in sources(site, named).items()}
         folder.claim(uploads)
+        open_source = opener(site)
         folder.remove_gone([*paths, *uploads])
         for path, file in uploads.items():
-            with open_ordinary(site.root, file) as source:
+            with open_source(file) as source:
                 folder.copy(path, "/" + quote(path), source)
         tally = folder.finish()
     return Done(_counted(contents), len(uploads), unscaled, _left_out(contents), tally)

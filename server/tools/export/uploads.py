@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -10,10 +11,14 @@ from server.documents.document import Document
 from server.documents.ids import composed
 from server.index.snapshot import apply
 from server.site.site import Site, State
+from server.storage.bucket.site_bucket import SiteBucket
+from server.storage.bucket.stored import StoredObject
 from server.storage.images.formats import FORMATS, format_of
-from server.storage.media import upload_path
+from server.storage.links import open_ordinary
+from server.storage.media import stored_object, upload_path
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
+Source = str | StoredObject  # a path in the site, or an object of its bucket
 _BATCH = 100  # images whose formats are made before the site takes them over
 
 
@@ -54,18 +59,41 @@ def named_in(body: bytes) -> Iterator[str]:
             yield unquote(path)
 
 
-def sources(site: Site, paths: Iterable[str]) -> Mapping[str, str]:
-    """The files of upload paths, by their paths in the site: a media file with its formats, or one alone."""
+def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
+    """What upload paths have, by their paths in the site: a media file with its formats, or one alone."""
     media = site.state.snapshot.media
-    found: dict[str, str] = {}
+    found: dict[str, Source] = {}
     for path in paths:
         key = composed(path)
-        if key in media:
+        if stored := stored_object(media, key):
+            found[path] = stored
+            found.update(_stored_formats(key, media))
+        elif key in media:
             found[path] = media[key].path
             found.update(_formats(site, key, media))
         elif format_of(path) and (file := site.image_cache.file_of(key, media)):
             found[path] = _inside(site, file)
     return dict(sorted(found.items()))
+
+
+def opener(site: Site) -> Callable[[Source], BufferedReader]:
+    """What opens a file of the site or an object of its bucket. Raises OSError and BucketError."""
+    bucket = SiteBucket(site.root, site.image_cache.folder)
+
+    def opened(source: Source) -> BufferedReader:
+        if isinstance(source, StoredObject):
+            return bucket.open(site.state.settings, source)
+        return open_ordinary(site.root, source)
+
+    return opened
+
+
+def _stored_formats(path: str, media: Mapping[str, Document]) -> Iterator[tuple[str, StoredObject]]:
+    folder, slash, name = path.rpartition("/")
+    for key in FORMATS:
+        inside = f"{folder}{slash}{key}_{name}"
+        if inside not in media and (stored := stored_object(media, inside)):
+            yield inside, stored
 
 
 def _formats(site: Site, path: str, media: Mapping[str, Document]) -> Iterator[tuple[str, str]]:

@@ -16,10 +16,12 @@ from server.auth.permissions import Actor
 from server.documents.document import PUBLISHED, Document
 from server.documents.ids import composed, new_document_id
 from server.errors import NotFoundError, ValidationError
+from server.formats.edits import REMOVE
 from server.formats.tree import Plain
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS
 from server.schema.model import UPLOAD
+from server.storage.bucket.stored import KEY, StoredFile
 from server.storage.document_text import changed_text, new_text
 from server.storage.media import DESCRIPTION, REPLACED, ending_of, media_key, mime_type, true_ending
 from server.write.context import Context, unreadable
@@ -32,12 +34,16 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A file that was received: its bytes in `source`, the client's name and type for it, its info."""
+    """A file that was received: its bytes in `source`, the client's name and type for it, its info.
+
+    `stored`: it is in a bucket already, and goes nowhere else.
+    """
 
     source: Path
     name: str
     info: Mapping[str, Any]
     mime: str = ""
+    stored: StoredFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,10 @@ def _add(context: Context, incoming: Incoming) -> str:
     described = {key: value for key, value in incoming.info.items() if value is not None}
     trees = {**described, "name": name, "documentId": new_document_id()}
     trees["createdAt"] = trees["updatedAt"] = Plain(context.now)
-    context.changeset.put_file(path, incoming.source)
+    if incoming.stored:
+        trees[KEY] = incoming.stored.as_tree()
+    else:
+        context.changeset.put_file(path, incoming.source)
     context.changeset.put(path + DESCRIPTION, new_text(path + DESCRIPTION, None, trees))
     return path
 
@@ -115,14 +124,33 @@ def _name(incoming: Incoming) -> str:
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
     """A name that is safe on every system and taken by nobody: the stem, ten digits, the ending."""
-    endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
-    told = next((e for e in endings if _ENDING.fullmatch(e)), "")
+    told = _told_ending(incoming, name)
     ending = true_ending(incoming.source, told)
     stem = PurePosixPath(name).name.removesuffix(told)
     stem = slugify(stem, separator="_", lowercase=False, max_length=_LONGEST) or "file"
     while context.changeset.exists(f"{UPLOADS}/{stem}_{(random := secrets.token_hex(5))}{ending}"):
         continue
     return f"{stem}_{random}{ending}"
+
+
+def _told_ending(incoming: Incoming, name: str) -> str:
+    """The ending that the client gave a file, which is called `name`."""
+    endings = (*(_suffix(n) for n in (incoming.name, name)), ending_of(incoming.mime))
+    return next((e for e in endings if _ENDING.fullmatch(e)), "")
+
+
+def ending_of_upload(incoming: Incoming) -> str:
+    """The ending that a received file is stored under, where it is new."""
+    return true_ending(incoming.source, _told_ending(incoming, _name(incoming)))
+
+
+def check_replacement(file: Document, incoming: Incoming) -> None:
+    """Raise ValidationError where a received file is of another type than the one that it is to replace."""
+    ending = true_ending(incoming.source, _suffix(file.path))
+    if mime_type(f"x{ending}") != mime_type(file.path):
+        raise ValidationError(
+            f"The new file must be of the type that the old one has: {mime_type(file.path)}"
+        )
 
 
 def _suffix(name: str) -> str:
@@ -143,11 +171,13 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
     """Give a media file other content, under the name that it has. ValidationError: of another type."""
-    ending = true_ending(incoming.source, _suffix(file.path))
-    if mime_type(f"x{ending}") != mime_type(file.path):
-        raise ValidationError(
-            f"The new file must be of the type that the old one has: {mime_type(file.path)}"
-        )
-    context.changeset.put_file(file.path, incoming.source)
+    check_replacement(file, incoming)
+    info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
     # The formats and the focal point were those of the old content.
-    _describe(context, file, {"focalPoint": None, **incoming.info, "name": _name(incoming), REPLACED: {}})
+    if incoming.stored:
+        context.changeset.delete(file.path)
+        _describe(context, file, {**info, KEY: incoming.stored.as_tree()})
+    else:
+        context.changeset.put_file(file.path, incoming.source)
+        was_stored = {KEY: REMOVE} if file.get("provider_metadata") else {}
+        _describe(context, file, {**info, **was_stored, REPLACED: {}})

@@ -48,16 +48,21 @@ def media_paths(caller: Caller, populated: tuple[str, ...]) -> Iterator[tuple[st
         parameters=[number, *branch], errors=(*WRITE, 404), commits=caller.commits,
     )  # fmt: skip
     yield "/api/upload/files/{id}", methods(get=shown, delete=gone)
+    yield "/uploads/{path}", methods(get=_download(limited=caller.limited))
+
+
+def _download(*, limited: bool) -> JsonSchema:
     content: JsonSchema = {"*/*": {"schema": {}}}
-    bytes_ = {"description": "The bytes of the file.", "content": content}
-    part = {"description": "A part of it, as `Range` asks for.", "content": content}
-    yield "/uploads/{path}", methods(
-        get=operation(
-            MEDIA, "download", "The content of a file",
-            {200: bytes_, 206: part},
-            parameters=[name_in_path("path", "The path in a file's `url`; it may have slashes.")],
-            errors=(404, 416, 500), public=True, limited=caller.limited,
-        )
+    address = {"schema": {"type": "string"}, "description": "Its address there.", "required": True}
+    return operation(
+        MEDIA, "download", "The content of a file",
+        {
+            200: {"description": "The bytes of the file.", "content": content},
+            206: {"description": "A part of it, as `Range` asks for.", "content": content},
+            302: {"description": "The file is in a bucket.", "headers": {"Location": address}},
+        },
+        parameters=[name_in_path("path", "The path in a file's `url`; it may have slashes.")],
+        errors=(404, 416, 500, 502, 503), public=True, limited=limited,
     )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""`quire media`: its commands."""

@@ -1,0 +1,227 @@
+"""A bucket of an S3-compatible server, whose objects are named by the hashes of what they hold.
+
+Credentials come from the environment as with all of Amazon's tools: AWS_ACCESS_KEY_ID,
+AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the role of the machine.
+"""
+
+import hashlib
+import logging
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+
+import obstore
+from obstore.exceptions import BaseError, GenericError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import S3Store
+
+from server.errors import BucketError, MissingObjectError
+from server.storage.bucket.stored import StoredObject
+
+log = logging.getLogger("quire")
+
+CONNECT_S = 3
+REQUEST_S = 15  # for one request
+PATIENT_S = 120  # the same, for commands, which may have a slow line
+PART = 5 * 1024 * 1024  # the least that S3 takes as a part; so much of a file is in memory, twice
+LARGEST = 64 * 1024 * 1024  # that one request fetches, where those before took less than QUICK_S
+QUICK_S = 1.0
+CHUNK = 1024 * 1024  # bytes that are read at a time
+AT_ONCE = 2
+RETRIES = 2
+FRESH = timedelta(hours=12)  # an object younger than this is not sent again; less than bucket.garbage.GRACE
+PAUSE_S = 1.0  # after a failure, nobody asks the bucket for so long
+_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "secret_access_key",
+    "AWS_SESSION_TOKEN": "session_token",
+}
+_BEHIND_ITS_END = "416 Range Not Satisfiable"  # as obstore says of an object that is empty
+_REFUSED = re.compile(r"status code: 40[13]\b")
+_ABOUT = "/.quire"  # below the prefix, where nothing is
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object as a listing has it: its key below the prefix, its bytes, and when it was last sent."""
+
+    key: str
+    size: int
+    modified: datetime
+
+
+class Bucket:
+    """The objects below a prefix of a bucket. Safe to use from many threads, in the process that made it.
+
+    Methods raise BucketError where the bucket does not answer in time or refuses.
+    """
+
+    def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
+        bucket, _, prefix = store.removeprefix("s3://").partition("/")
+        seconds = PATIENT_S if patient else REQUEST_S
+        config: dict[str, Any] = {"endpoint": endpoint} if endpoint else {}
+        config |= {ours: os.environ[name] for name, ours in _CREDENTIALS.items() if os.environ.get(name)}
+        self._store = S3Store(
+            bucket,
+            prefix=prefix or None,
+            region=region,
+            client_options={
+                "allow_http": endpoint.startswith("http://"),
+                "connect_timeout": timedelta(seconds=CONNECT_S),
+                "timeout": timedelta(seconds=seconds),
+            },
+            retry_config={
+                "max_retries": RETRIES,
+                "retry_timeout": timedelta(seconds=seconds),
+                "backoff": {
+                    "init_backoff": timedelta(seconds=0.1),
+                    "max_backoff": timedelta(seconds=1),
+                    "base": 2,
+                },
+            },
+            **config,
+        )
+        self._away_until = 0.0  # by time.monotonic
+
+    def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
+        """Send an object, and make sure that the bucket has all of it; False where it was there.
+
+        Its server checks the bytes against a hash of each part. An old object is sent again, so that nobody
+        removes it as garbage who has begun to before it was needed.
+        """
+        with self._asking():
+            try:
+                known = obstore.head(self._store, object_.key)
+            except FileNotFoundError:
+                known = None
+            if known and known["size"] == object_.size and _age(known["last_modified"]) < FRESH:
+                return False
+            with source.open("rb") as file:
+                obstore.put(
+                    self._store,
+                    object_.key,
+                    file,
+                    attributes=dict(attributes),
+                    chunk_size=PART,
+                    max_concurrency=AT_ONCE,
+                )
+            if obstore.head(self._store, object_.key)["size"] != object_.size:
+                raise BucketError("The bucket of media has not kept a whole file; try again")
+        return True
+
+    def has(self, object_: StoredObject) -> bool:
+        """Whether an object is there, with all its bytes."""
+        with self._asking():
+            try:
+                return obstore.head(self._store, object_.key)["size"] == object_.size
+            except FileNotFoundError:
+                return False
+
+    def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
+        """Write what an object holds into a file; it has the hash that names it.
+
+        Raises MissingObjectError where it is not there, or holds something else, which may be in the file.
+        """
+        digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
+        start, window = 0, PART
+        while start < object_.size or not start:
+            end, began = min(start + window, object_.size), time.monotonic()
+            for part in self._parts(object_, start, end):
+                digest.update(part)
+                into.write(part)
+            if end == object_.size:
+                break
+            if time.monotonic() > deadline:
+                raise BucketError("The bucket of media is too slow; try again later")
+            if time.monotonic() - began < QUICK_S:
+                window = min(2 * window, LARGEST)
+            start = end
+        if digest.hexdigest() != object_.sha256:
+            raise self._damaged(object_)
+
+    def _parts(self, object_: StoredObject, start: int, end: int) -> Iterator[bytes]:
+        """What an object holds from one byte up to another, not including it, a little at a time."""
+        with self._asking():
+            try:
+                if not object_.size:
+                    found = obstore.head(self._store, object_.key)["size"]
+                else:
+                    answer = obstore.get(self._store, object_.key, options={"range": (start, end)})
+                    found = answer.meta["size"]
+                if found != object_.size:
+                    raise self._damaged(object_)
+                if object_.size:
+                    yield from answer.stream(CHUNK)
+            except FileNotFoundError as error:
+                log.error("%s is not in the bucket", object_.key)
+                raise MissingObjectError() from error
+            except GenericError as error:
+                if _BEHIND_ITS_END in str(error):
+                    raise self._damaged(object_) from error
+                raise
+
+    def _damaged(self, object_: StoredObject) -> MissingObjectError:
+        log.error("%s in the bucket is damaged: it holds something else than was sent", object_.key)
+        return MissingObjectError("The media file is damaged in the bucket")
+
+    def listed(self, prefix: str = "") -> Iterator[Listed]:
+        """All objects, by key."""
+        with self._asking():
+            for chunk in obstore.list(self._store, prefix or None):
+                for one in chunk:
+                    yield Listed(one["path"], one["size"], one["last_modified"])
+
+    def modified(self, key: str) -> datetime | None:
+        """When an object was last sent; None where it is not there."""
+        with self._asking():
+            try:
+                return obstore.head(self._store, key)["last_modified"]
+            except FileNotFoundError:
+                return None
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects, also where some are gone already."""
+        with self._asking():
+            obstore.delete(self._store, list(keys))
+
+    def sign(self, object_: StoredObject, seconds: int) -> str:
+        """A URL that anybody can read an object at for some seconds; the bucket is not asked."""
+        with self._asking():
+            return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
+
+    def check(self) -> None:
+        """Raise BucketError where the bucket can't be used."""
+        for _ in self.listed(_ABOUT):
+            return
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Turn what goes wrong in a block into BucketError; after that, nobody waits again for a while."""
+        if time.monotonic() < self._away_until:
+            raise BucketError()
+        try:
+            yield
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            self._note(error)
+            raise BucketError("The bucket of media refuses access") from error
+        except FileNotFoundError as error:  # The bucket itself is not there.
+            self._note(error)
+            raise BucketError("There is no such bucket of media") from error
+        except BaseError as error:
+            self._note(error)
+            if _REFUSED.search(str(error).partition("\n")[0]):  # as obstore has it of listings
+                raise BucketError("The bucket of media refuses access") from error
+            raise BucketError() from error
+
+    def _note(self, error: Exception) -> None:
+        self._away_until = time.monotonic() + PAUSE_S
+        log.warning("the bucket of media: %s", str(error).partition("\n")[0])
+
+
+def _age(modified: datetime) -> timedelta:
+    return datetime.now(modified.tzinfo) - modified

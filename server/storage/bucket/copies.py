@@ -1,0 +1,140 @@
+"""Copies of a bucket's objects on this machine's disk, so that most files are answered without asking it.
+
+They are kept in .quire/media/ by key, and can be deleted at any time. Each was compared with its hash
+before it came there. Those that were used longest ago go where there are too many.
+"""
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Protocol
+
+from server.errors import BusyError, StorageError
+from server.paths import FOLDER, state_folder
+from server.storage.bucket.stored import StoredObject
+
+AT_ONCE = 8  # that wait for the bucket, in a process; the other threads answer what does not
+WAIT_S = 2.0  # for a place among them
+LONGEST_S = 60.0  # that fetching one file may take
+ABANDONED_S = 3600.0
+_SLACK = 10  # A tenth of the bound is made free at a time.
+
+
+class Source(Protocol):
+    """What objects are fetched from."""
+
+    def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
+        """Write what an object holds into a file. Raises BucketError."""
+
+
+class Copies:
+    """The copies that the site at `root` keeps. Safe to use from many threads, and beside other processes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.folder = root, root / FOLDER / "media"
+        self._added = sys.maxsize  # bytes since they were counted
+        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._turns = [
+            threading.Lock() for _ in range(4 * AT_ONCE)
+        ]  # one for each object that is fetched, about
+
+    def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
+        """An object, opened; it is fetched where there is no copy. `most` bytes are kept in all.
+
+        Raises BucketError, BusyError where too many wait for the bucket, and StorageError for a full disk.
+        """
+        file = self._kept(object_)
+        if file is not None:
+            return file
+        with self._turn(object_):
+            try:
+                return self._kept(object_) or self._fetched(object_, source, most)
+            except OSError as error:
+                raise StorageError(f"The file can't be kept: {os.strerror(error.errno or 0)}") from error
+
+    def add(self, object_: StoredObject, file: Path, most: int) -> None:
+        """Keep a copy of what this machine has sent to the bucket itself; `file` is linked."""
+        with suppress(OSError):
+            target = self._path(object_)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.link(file, target)
+            self._bound(object_.size, most)
+
+    def _kept(self, object_: StoredObject) -> BufferedReader | None:
+        try:
+            file = self._path(object_).open("rb")
+        except OSError:
+            return None
+        if os.fstat(file.fileno()).st_size != object_.size:
+            file.close()
+            return None
+        with suppress(OSError):
+            os.utime(file.fileno())
+        return file
+
+    def _fetched(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
+        state_folder(self.root)
+        target = self._path(object_)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self.folder, prefix="new-", delete=False) as file:
+            try:
+                source.fetch(object_, file, LONGEST_S)
+                file.flush()
+                os.replace(file.name, target)
+                opened = target.open("rb")
+                self._bound(object_.size, most)
+                return opened
+            finally:
+                Path(file.name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _turn(self, object_: StoredObject) -> Iterator[None]:
+        """One of the places of those who wait; who comes first fetches an object."""
+        if not self._places.acquire(timeout=WAIT_S):
+            raise BusyError("Too many requests wait for the bucket of media; try again")
+        try:
+            with self._turns[int(object_.sha256[:4], 16) % len(self._turns)]:
+                yield
+        finally:
+            self._places.release()
+
+    def _bound(self, added: int, most: int) -> None:
+        """Delete copies, those that were used longest ago first, where there are more than `most` bytes.
+
+        They are counted again once a part of what may be there has come.
+        """
+        self._added += added
+        if self._added < most // _SLACK:
+            return
+        self._added = 0
+        found = []
+        for path in self.folder.glob("*/*"):
+            with suppress(OSError):
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        size = sum(length for _, length, _ in found)
+        if size <= most:
+            return
+        goal = most - most // _SLACK
+        for _, length, path in sorted(found):
+            if size <= goal:
+                break
+            path.unlink(missing_ok=True)
+            size -= length
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what a process left that ended while it fetched something."""
+        for path in self.folder.glob("new-*"):
+            with suppress(OSError):
+                if path.stat().st_mtime < time.time() - ABANDONED_S:
+                    path.unlink()
+
+    def _path(self, object_: StoredObject) -> Path:
+        return self.folder / object_.key

@@ -1,0 +1,113 @@
+"""The bucket of a site as its server uses it, where only so many threads wait for it at a time."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+
+from server.config.model import Settings
+from server.errors import BucketError, BusyError
+from server.storage.bucket.copies import Copies
+from server.storage.bucket.keeping import Keeper
+from server.storage.bucket.opening import open_bucket
+from server.storage.bucket.stored import StoredFile, StoredObject
+
+AT_ONCE = 8  # uploads that wait for the bucket in a process
+WAIT_S = 5.0  # for a place among them
+CHECK_S = 10.0  # how long an answer counts of whether the bucket can be used
+CHECK_WAIT_S = 1.0  # for it; one that comes later counts then
+REDIRECT, STREAM, SIGN = "redirect", "stream", "sign"
+SIGNED_S = 900  # how long a signed URL can be used
+
+
+def serving(settings: Settings) -> str:
+    """How files of the bucket are answered: REDIRECT, STREAM or SIGN."""
+    return settings.media_serve or (REDIRECT if settings.media_public_url else STREAM)
+
+
+class SiteBucket:
+    """The bucket of the site at `root`, where its settings name one; `formats` is the folder of formats."""
+
+    def __init__(self, root: Path, formats: Path) -> None:
+        self._formats, self._copies = formats, Copies(root)
+        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._check: _Check | None = None
+        self._checking = threading.Lock()
+
+    def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
+        """Put a file into the bucket; None where the site has none.
+
+        Raises BucketError, and BusyError where too many wait for the bucket.
+        """
+        if not settings.media_store:
+            return None
+        copies = self._copies if serving(settings) == STREAM else None
+        with self._place():
+            keeper = Keeper(open_bucket(settings), self._formats, copies, settings.media_cache)
+            return keeper.keep(source, ending)
+
+    def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
+        """An object, opened on this machine. Raises BucketError, BusyError and StorageError."""
+        source = open_bucket(self._with_store(settings))
+        return self._copies.open(object_, source, settings.media_cache)
+
+    def url(self, settings: Settings, object_: StoredObject) -> str:
+        """Where an object is to be read; "" where this server gives it. Raises BucketError."""
+        how = serving(self._with_store(settings))
+        if how == REDIRECT:
+            return f"{settings.media_public_url}/{object_.key}"
+        return open_bucket(settings).sign(object_, SIGNED_S) if how == SIGN else ""
+
+    def is_ready(self, settings: Settings) -> bool:
+        """Whether the bucket can be used, or there is none; it is asked once in a while."""
+        if not settings.media_store:
+            return True
+        with self._checking:
+            if self._check is None or self._check.is_old:
+                self._check = _Check(settings)
+            check = self._check
+        return check.is_good()
+
+    def _with_store(self, settings: Settings) -> Settings:
+        if not settings.media_store:
+            raise BucketError("The media file is in a bucket, and media.store does not say in which")
+        return settings
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        if not self._places.acquire(timeout=WAIT_S):
+            raise BusyError("Too many uploads wait for the bucket of media; try again")
+        try:
+            yield
+        finally:
+            self._places.release()
+
+
+class _Check:
+    """Looks whether a bucket can be used, in a thread of its own: nobody waits for one that hangs."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._ready, self._over = settings, False, threading.Event()
+        self._began = self._ended = time.monotonic()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            with suppress(BucketError):
+                open_bucket(self._settings).check()
+                self._ready = True
+        finally:
+            self._ended = time.monotonic()
+            self._over.set()
+
+    @property
+    def is_old(self) -> bool:
+        """Whether its answer counts no longer."""
+        return self._over.is_set() and time.monotonic() - self._ended > CHECK_S
+
+    def is_good(self) -> bool:
+        """Whether the bucket can be used; not, where nothing comes in time."""
+        self._over.wait(max(0.0, self._began + CHECK_WAIT_S - time.monotonic()))
+        return self._ready

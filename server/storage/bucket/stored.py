@@ -1,0 +1,159 @@
+"""What the description of a media file says of it where its content is in a bucket.
+
+    file:
+      sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+      ext: .png
+      size: 48213
+      width: 800
+      height: 600
+      formats:
+        thumbnail: {sha256: …, size: 4711, width: 208, height: 156}
+
+The hash names the object, so that the description of any commit finds the content that it was written for.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.formats.tree import Tree
+
+KEY = "file"  # of a description
+SEEMS_STORED = re.compile(rb"\bsha256\b")  # in the bytes of each such description
+_HASH = re.compile(r"[0-9a-f]{64}")
+_EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
+_NAME = re.compile(r"[a-z]{1,20}")
+_NUMBER = re.compile(r"\d{1,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """The content of a file or of a format of a picture: its hash, its ending and how many bytes it has."""
+
+    sha256: str
+    ext: str
+    size: int
+
+    @property
+    def key(self) -> str:
+        """The key of the object, below the prefix: `9f/9f86….png`."""
+        return f"{self.sha256[:2]}/{self.sha256}{self.ext}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFormat:
+    """A smaller format of a picture, with its width and height in pixels."""
+
+    object: StoredObject
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A media file whose content is in a bucket; width and height, in pixels, are those of a picture."""
+
+    object: StoredObject
+    width: int | None = None
+    height: int | None = None
+    formats: Mapping[str, StoredFormat] = field(default_factory=dict)
+
+    @property
+    def objects(self) -> Iterator[StoredObject]:
+        """All objects that the file consists of."""
+        yield self.object
+        yield from (one.object for one in self.formats.values())
+
+    def as_tree(self) -> dict[str, Tree]:
+        """The value of KEY in a description."""
+        ext = {"ext": self.object.ext} if self.object.ext else {}
+        tree = {"sha256": self.object.sha256, **ext, "size": self.object.size}
+        if self.width and self.height:
+            tree |= {"width": self.width, "height": self.height}
+        if self.formats:
+            tree["formats"] = {name: _format_tree(one) for name, one in self.formats.items()}
+        return tree
+
+    def as_metadata(self) -> dict[str, Any]:
+        """What documents keep of it, as `provider_metadata`."""
+        formats = {n: {"sha256": f.object.sha256, "size": f.object.size} for n, f in self.formats.items()}
+        object_ = {"sha256": self.object.sha256, "ext": self.object.ext, "size": self.object.size}
+        return {**object_, "formats": formats} if formats else object_
+
+
+def ending_for(ending: str) -> str:
+    """The ending of a file's name as keys have it; "" for one that they can't have."""
+    return ending.lower() if _EXT.fullmatch(ending) else ""
+
+
+def is_stored(description: Tree) -> bool:
+    """Whether a description says that the content of its file is in a bucket."""
+    file = description.get(KEY) if isinstance(description, dict) else None
+    return isinstance(file, dict) and "sha256" in file
+
+
+def read_stored(description: Mapping[str, Tree]) -> StoredFile:
+    """What a description says of a file in a bucket. Raises ValueError with a sentence of what is wrong."""
+    file = description[KEY]
+    ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
+    formats = file.get("formats", {})
+    width, height = (_number(file, side) if side in file else None for side in ("width", "height"))
+    read = {str(name): _read_format(one, ext) for name, one in _mapping(formats).items()}
+    if not all(map(_NAME.fullmatch, read)):
+        raise ValueError(f"{KEY}.formats must have names such as small")
+    return StoredFile(_object(file, ext), width, height, read)
+
+
+def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
+    """The object of a file or of one of its formats, by what `as_metadata` gave; None where there is none."""
+    if not isinstance(metadata, dict) or "sha256" not in metadata:
+        return None
+    named = metadata.get("formats", {}).get(format_) if format_ else metadata
+    return StoredObject(named["sha256"], metadata["ext"], int(named["size"])) if named else None
+
+
+def objects_of(metadata: Any) -> Iterator[StoredObject]:
+    """All objects that `as_metadata` gave of a file; none where it is on disk."""
+    names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
+    return filter(None, (object_of(metadata, name) for name in names))
+
+
+def _read_format(tree: Tree, ext: str) -> StoredFormat:
+    known = _mapping(tree)
+    return StoredFormat(_object(known, ext), _number(known, "width"), _number(known, "height"))
+
+
+def _mapping(tree: Tree) -> Mapping[str, Tree]:
+    found: Mapping[str, Tree] | None = tree if isinstance(tree, dict) else None
+    if found is None:
+        raise ValueError(f"{KEY}.formats must be a mapping of mappings")
+    return found
+
+
+def _object(tree: Mapping[str, Tree], ext: str) -> StoredObject:
+    sha256 = _text(tree, "sha256", _HASH, "64 hexadecimal digits")
+    return StoredObject(sha256, ext, _number(tree, "size"))
+
+
+def _format_tree(one: StoredFormat) -> dict[str, Tree]:
+    return {
+        "sha256": one.object.sha256,
+        "size": one.object.size,
+        "width": one.width,
+        "height": one.height,
+    }
+
+
+def _text(tree: Mapping[str, Tree], name: str, pattern: re.Pattern[str], what: str) -> str:
+    text = str(tree.get(name, ""))
+    if not pattern.fullmatch(text):
+        raise ValueError(f"{KEY}.{name} must be {what}")
+    return text
+
+
+def _number(tree: Mapping[str, Tree], name: str) -> int:
+    text = str(tree.get(name, ""))
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{KEY}.{name} must be a whole number")
+    return int(text)

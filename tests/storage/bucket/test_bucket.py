@@ -1,0 +1,171 @@
+"""A bucket itself: what it keeps, how much memory large files take, and who may use it."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from server.errors import BucketError, BusyError, MissingObjectError
+from server.storage.bucket import bucket as buckets
+from server.storage.bucket import copies as kept
+from server.storage.bucket.bucket import Bucket
+from server.storage.bucket.copies import Copies
+from server.storage.bucket.headers import headers_of, is_shown
+from server.storage.bucket.stored import StoredObject
+from tests.buckets import NAME, PREFIX, S3
+from tests.servers import free_port
+
+MB = 1024 * 1024
+LARGE = """
+import hashlib, resource, sys
+from pathlib import Path
+from server.storage.bucket.bucket import Bucket
+from server.storage.bucket.stored import StoredObject
+path = Path(sys.argv[1])
+with path.open("rb") as file:
+    object_ = StoredObject(hashlib.file_digest(file, "sha256").hexdigest(), ".mp4", path.stat().st_size)
+bucket = Bucket(sys.argv[2], sys.argv[3], "us-east-1", patient=True)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert bucket.put(object_, path, {})
+with open(sys.argv[1] + ".copy", "wb") as copy:
+    bucket.fetch(object_, copy)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def object_of(data: bytes, ext: str = ".txt") -> StoredObject:
+    return StoredObject(hashlib.sha256(data).hexdigest(), ext, len(data))
+
+
+@pytest.fixture
+def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    monkeypatch.setattr(buckets, "PAUSE_S", 0.0)
+    monkeypatch.setattr(buckets, "RETRIES", 0)
+    return Bucket(f"s3://{NAME}/{PREFIX}", s3.url, "us-east-1")
+
+
+def put(bucket: Bucket, folder: Path, data: bytes) -> StoredObject:
+    (folder / "source").write_bytes(data)
+    bucket.put(object_of(data), folder / "source", {})
+    return object_of(data)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5 * MB, 5 * MB + 1, 11 * MB])
+def test_what_is_put_is_fetched(bucket: Bucket, tmp_path: Path, size: int) -> None:
+    object_ = put(bucket, tmp_path, data := os.urandom(size))
+    bucket.fetch(object_, into := BytesIO())
+    assert into.getvalue() == data
+    assert not bucket.put(object_, tmp_path / "source", {})
+
+
+def test_a_large_file_takes_little_memory(s3: S3, tmp_path: Path) -> None:
+    path = tmp_path / "large.mp4"
+    path.write_bytes(os.urandom(MB) * 100)
+    command = [sys.executable, "-c", LARGE, str(path), f"s3://{NAME}/{PREFIX}", s3.url]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 60
+    assert path.read_bytes() == Path(f"{path}.copy").read_bytes()
+
+
+def test_an_old_object_is_sent_again(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    object_ = put(bucket, tmp_path, b"text")
+    monkeypatch.setattr(buckets, "FRESH", buckets.FRESH * 0)
+    assert bucket.put(object_, tmp_path / "source", {})
+
+
+def test_nobody_waits_again_for_a_bucket_that_failed(
+    s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buckets, "REQUEST_S", 2)
+    monkeypatch.setattr(buckets, "RETRIES", 0)
+    monkeypatch.setattr(buckets, "PAUSE_S", 60.0)
+    bucket = Bucket(f"s3://{NAME}/{PREFIX}", s3.url, "us-east-1")
+    object_ = put(bucket, tmp_path, b"text")
+    with s3.stopped(), pytest.raises(BucketError, match="does not answer"):
+        bucket.has(object_)
+    with pytest.raises(BucketError, match="does not answer"):
+        bucket.has(object_)
+
+
+def test_credentials_that_are_refused(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "PAUSE_S", 0.0)
+    s3.require_credentials()
+    try:
+        bucket = Bucket(f"s3://{NAME}/{PREFIX}", s3.url, "us-east-1")
+        for ask in (bucket.check, lambda: put(bucket, tmp_path, b"text")):
+            with pytest.raises(BucketError, match="refuses access") as refused:
+                ask()
+            assert "a-secret" not in str(refused.value)
+    finally:
+        s3.require_credentials(after=1_000_000)
+
+
+def test_copies_are_bounded_and_the_last_used_stay(bucket: Bucket, tmp_path: Path) -> None:
+    copies, objects = Copies(tmp_path), [put(bucket, tmp_path, bytes([i]) * 1000) for i in range(12)]
+    for i, object_ in enumerate(objects):
+        with copies.open(object_, bucket, 5000) as file:
+            assert file.read() == bytes([i]) * 1000
+        os.utime(tmp_path / ".quire/media" / object_.key, (i, i))
+    held = {path.name for path in (tmp_path / ".quire/media").glob("*/*")}
+    assert 1 <= len(held) <= 6
+    assert objects[-1].key[3:] in held
+    assert not [*(tmp_path / ".quire/media").glob("new-*")]
+
+
+def test_a_copy_that_was_cut_off_is_fetched_again(bucket: Bucket, tmp_path: Path) -> None:
+    copies, object_ = Copies(tmp_path), put(bucket, tmp_path, b"text")
+    copies.open(object_, bucket, MB).close()
+    (tmp_path / ".quire/media" / object_.key).write_bytes(b"te")
+    with copies.open(object_, bucket, MB) as file:
+        assert file.read() == b"text"
+
+
+def test_only_so_many_wait(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "AT_ONCE", 0)
+    monkeypatch.setattr(kept, "WAIT_S", 0.05)
+    object_ = put(bucket, tmp_path, b"text")
+    with pytest.raises(BusyError):
+        Copies(tmp_path).open(object_, bucket, MB)
+
+
+def test_what_is_not_there(bucket: Bucket, tmp_path: Path) -> None:
+    with pytest.raises(MissingObjectError):
+        bucket.fetch(object_of(b"nobody sent this"), BytesIO())
+    assert not bucket.has(object_of(b"nobody sent this"))
+    assert bucket.modified("ab/cd") is None
+    bucket.delete(["ab/cd"])
+
+
+@pytest.mark.parametrize(
+    ("mime", "shown"),
+    [
+        ("image/png", True),
+        ("video/mp4", True),
+        ("text/plain", True),
+        ("application/pdf", True),
+        ("image/svg+xml", False),
+        ("text/html", False),
+        ("application/xhtml+xml", False),
+        ("text/xml", False),
+        ("text/javascript", False),
+        ("application/octet-stream", False),
+    ],
+)
+def test_what_a_browser_may_show(mime: str, shown: bool) -> None:
+    assert is_shown(mime) == shown
+    assert ("Content-Disposition" in headers_of(mime)) != shown
+
+
+def test_a_server_does_not_begin_without_the_library(tmp_path: Path) -> None:
+    (tmp_path / "content-types").mkdir()
+    (tmp_path / "site.yaml").write_text("media: {store: s3://bucket}\n")
+    code = "from server.commands.cli import main\nfrom server.storage.bucket import opening\n"
+    code += "opening.find_spec = lambda name: None  # as where it is not installed\nmain()"
+    command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    said = "media.store needs the library obstore (pip install 'quire[s3]')"
+    assert (done.returncode, said in done.stderr) == (1, True), done
