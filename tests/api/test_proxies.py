@@ -27,12 +27,24 @@ LIMITED = "api: {rate_limit: 2 per minute%s}\nroles: {public: {note: [find]}}\n"
         (("::1",), "::1", "2001:db8::7", "2001:db8::7"),
         (("127.0.0.1",), "::ffff:127.0.0.1", "1.1.1.1", "1.1.1.1"),
         (("10.0.0.1",), "", "1.1.1.1", ""),
+        (("10.0.0.1",), "10.0.0.1", "6.6.6.6, 1.1.1.1:4711", "1.1.1.1"),
+        (("10.0.0.0/8",), "10.0.0.1", "[2001:db8::7]:4711, 10.0.0.2:80", "2001:db8::7"),
+        (("10.0.0.1",), "10.0.0.1", "[2001:db8::7]", "2001:db8::7"),
+        (("10.0.0.1",), "10.0.0.1", "1.1.1.1, 2.2.2.2:nonsense", "10.0.0.1"),
+        (("10.0.0.1",), "10.0.0.1", "1.1.1.1, [::1", "10.0.0.1"),
+        (("10.0.0.1",), "10.0.0.1", "unknown", "10.0.0.1"),
     ],
 )
 def test_the_address_of_a_client(trusted: tuple[str, ...], remote: str, forwarded: str, address: str) -> None:
     environ = {"REMOTE_ADDR": remote, "HTTP_X_FORWARDED_FOR": forwarded, "wsgi.url_scheme": "http"}
     believe_proxies(environ, trusted)
     assert (environ["REMOTE_ADDR"], environ["wsgi.url_scheme"]) == (address, "http")
+
+
+def test_the_header_forwarded_is_not_read() -> None:
+    environ = {"REMOTE_ADDR": "10.0.0.1", "HTTP_FORWARDED": "for=1.1.1.1", "wsgi.url_scheme": "http"}
+    believe_proxies(environ, ("10.0.0.1",))
+    assert environ["REMOTE_ADDR"] == "10.0.0.1"
 
 
 def asked(api: Api, forwarded: str, **headers: str) -> Answer:

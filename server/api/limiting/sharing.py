@@ -1,0 +1,100 @@
+"""Has all machines of a site count the requests of a client together: one process of each tells the others.
+
+A request is counted in the memory of its machine, and waits for nothing. Twice a second, what was counted is
+added up in a store, and what there is of the same clients at all machines is taken over. A machine tells of a
+client once that has used up a part of the limit (1/PARTS) more, so that many clients who ask little cost the
+store nothing. While the store is away, each machine counts for itself.
+"""
+
+import logging
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from threading import Event
+from typing import Any
+
+from limits import parse
+
+from server.api.limiting.stores import PostgresStore, RedisStore, Store
+from server.api.limiting.table import CountTable
+from server.auth.database.file import is_postgres
+from server.auth.database.outage import reason_of
+from server.config.model import FILE, Settings
+from server.errors import SetupError
+
+log = logging.getLogger("quire")
+
+PAUSE_S, AWAY_S = 0.5, 2.0
+PARTS = 16
+MEMORY, ENVIRONMENT = "memory", "env:"  # what the setting may be, or begin with, beside an address
+MOST = 1000  # clients at once
+
+
+def is_shared(settings: Settings) -> bool:
+    """Whether requests are limited, and counted by several machines together."""
+    return bool(settings.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
+
+
+def check_store(settings: Settings) -> None:
+    """Raise SetupError where the store of a site has no driver, or the environment no address of it."""
+    if not (settings.rate_limit and _is_elsewhere(settings)):
+        return
+    if find_spec("redis") is None:
+        raise SetupError(FILE, None, "api.rate_store has no driver", "pip install 'quire[redis]'")
+    if not _url(settings.rate_store).startswith(("redis://", "rediss://")):
+        variable = settings.rate_store.removeprefix(ENVIRONMENT)
+        raise SetupError(FILE, None, f"api.rate_store: {variable} has no redis:// address", "set it")
+
+
+def share(table: CountTable, settings: Settings, stop: Event) -> None:
+    """Tell what is counted in a table, and take over what others tell, until the end.
+
+    Where one machine counts for itself, there is nothing to do.
+    """
+    if not is_shared(settings):
+        return
+    limit, store, away = parse(settings.rate_limit), _store(settings), False
+    least = max(1, limit.amount // PARTS)
+    while not stop.wait(AWAY_S if away else PAUSE_S):
+        try:
+            exchange(table, store, least, limit.get_expiry())
+        except Exception as error:  # Each driver has its own, and none may end this.
+            store.close()
+            if not away:
+                log.error("requests are counted by this machine alone: %s", reason_of(error))
+            away = True
+        else:
+            if away:
+                log.warning("requests are counted with other machines again")
+            away = False
+    store.close()
+
+
+def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
+    """Tell a store of the clients with at least so many requests that it does not know, once."""
+    unsent = table.unsent(least, MOST)
+    totals = store.add(unsent, window_s) if unsent else {}
+    for one in unsent:
+        table.told(one, *totals[one.id])
+
+
+def _is_elsewhere(settings: Settings) -> bool:
+    return settings.rate_store not in ("", MEMORY)
+
+
+def _url(written: str) -> str:
+    """The address of a store, which may be in the environment, since it can have a password."""
+    if written.startswith(ENVIRONMENT):
+        return os.environ.get(written.removeprefix(ENVIRONMENT), "")
+    return written
+
+
+def _in_accounts(settings: Settings) -> bool:
+    return not settings.rate_store and is_postgres(settings.accounts)
+
+
+def _store(settings: Settings) -> Store:
+    if _is_elsewhere(settings):
+        return RedisStore(_url(settings.rate_store), f"quire/{settings.name}")
+    postgres: Any = import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+    return PostgresStore(postgres, settings.accounts)

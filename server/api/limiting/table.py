@@ -1,0 +1,105 @@
+"""How many requests each client has made in its window, in memory that all workers of a server share.
+
+It is bounded, whoever asks: where there is no place for another client, the one with the fewest requests is
+forgotten, so that whoever asks most is forgotten last. A client can be in few places only, by a number
+that nobody outside can know.
+"""
+
+import mmap
+import secrets
+import time
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from server.site.change_log import SharedLock
+
+SETS, WAYS = 4096, 8  # so many places for a client, of so many sets
+ID_BYTES = 16
+_SLOTS = SETS * WAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """The requests of a client that other machines have not been told of."""
+
+    id: bytes
+    count: int
+
+
+class CountTable:
+    """The counts of all workers. To be made before they are forked; safe for many threads."""
+
+    def __init__(self) -> None:
+        view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
+        times, end = _SLOTS * ID_BYTES, _SLOTS * 8
+        self._ids = view[:times]
+        self._ends = view[times : times + end].cast("d")  # when the window ends, in seconds since 1970
+        self._counts = view[times + end : times + 2 * end].cast("Q")
+        self._unsent = view[times + 2 * end :].cast("Q")
+        self._key = secrets.token_bytes(16)
+        self._lock = SharedLock()
+
+    def add(self, client: bytes, window_s: float, amount: int = 1) -> int:
+        """Count requests of a client, by its id; returns how many there are in their window."""
+        places, now = self._places(client), time.time()
+        with self._lock:
+            slot = self._find(client, places)
+            if slot is None:
+                slot = min(places, key=lambda at: (self._ends[at] > now, self._counts[at], self._ends[at]))
+                self._ends[slot] = 0.0
+                self._ids[slot * ID_BYTES : (slot + 1) * ID_BYTES] = client
+            if self._ends[slot] <= now:
+                self._counts[slot] = self._unsent[slot] = 0
+                self._ends[slot] = now + window_s
+            self._counts[slot] += amount
+            self._unsent[slot] += amount
+            return self._counts[slot]
+
+    def get(self, client: bytes) -> tuple[int, float]:
+        """How many requests of a client there are in its window, and when that ends; (0, 0.0) for none."""
+        with self._lock:
+            slot = self._find(client, self._places(client))
+            if slot is None or self._ends[slot] <= time.time():
+                return 0, 0.0
+            return self._counts[slot], self._ends[slot]
+
+    def unsent(self, least: int, most: int) -> list[Unsent]:
+        """The clients with at least so many requests to be told of, at most so many, those with the most."""
+        now, ends = time.time(), self._ends.tolist()
+        waiting = [
+            (count, slot)
+            for slot, count in enumerate(self._unsent.tolist())
+            if count >= least and ends[slot] > now
+        ]
+        waiting.sort(reverse=True)
+        with self._lock:
+            return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
+
+    def told(self, sent: Unsent, total: int, left_s: float) -> None:
+        """Take over what there is of a client at all machines, and how long its window lasts there."""
+        with self._lock:
+            slot = self._find(sent.id, self._places(sent.id))
+            if slot is not None:
+                self._unsent[slot] -= min(sent.count, self._unsent[slot])
+                self._counts[slot] = total + self._unsent[slot]
+                self._ends[slot] = time.time() + left_s
+
+    def _places(self, client: bytes) -> range:
+        number = int.from_bytes(blake2b(client, key=self._key, digest_size=4).digest()) % SETS
+        return range(number * WAYS, (number + 1) * WAYS)
+
+    def _find(self, client: bytes, places: range) -> int | None:
+        start = places.start * ID_BYTES
+        ids = bytes(self._ids[start : start + WAYS * ID_BYTES])
+        at = ids.find(client)
+        while at >= 0 and at % ID_BYTES:
+            at = ids.find(client, at + 1)
+        return None if at < 0 else places.start + at // ID_BYTES
+
+    def _id(self, slot: int) -> bytes:
+        return bytes(self._ids[slot * ID_BYTES : (slot + 1) * ID_BYTES])
+
+
+def id_of(key: str) -> bytes:
+    """The id of a client, which is the same at all machines."""
+    return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

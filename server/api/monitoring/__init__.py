@@ -1,0 +1,1 @@
+"""What whoever runs a server is told: health, metrics, and a line for each request (docs/monitoring.md)."""

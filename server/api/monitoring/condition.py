@@ -1,0 +1,125 @@
+"""What condition a server is in: whether its accounts answer, and what waits to be committed or sent."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from server.api.identities import Identities
+from server.auth.database.file import database_file, is_sound
+from server.documents.timestamps import from_seconds
+from server.errors import ApiError, StorageError
+from server.events.recorder import Recorder
+from server.events.webhooks.deliveries import waiting
+from server.history.remote.backlog import Backlog, backlog
+from server.history.remote.standing import BEHIND as LAGGING
+from server.history.remote.standing import Standing, read_standing
+from server.site.site import Site
+from server.storage.bucket.site_bucket import SiteBucket
+
+AWAY = "away"
+READ_ONLY = "read-only"
+READY = "ready"
+BEHIND = "behind"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The parts of a server beside its content, each READY or not, and what waits in them."""
+
+    accounts: str
+    commits: int  # writes that are in the files and not in git yet
+    events: str
+    last_event: int
+    deliveries: Mapping[str, int]  # those of each webhook that wait, or are tried again
+    media: str  # READY where the bucket of media can be used, or there is none
+    remote: Standing | None  # how what is served stands to the git remote; None where none is followed
+    push: Backlog | None  # what the git remote has not got yet; None where nothing is pushed
+
+    @property
+    def lag(self) -> float:
+        """For how many seconds what is served has been behind what the git remote is known to have."""
+        behind = self.remote is not None and self.remote.state == LAGGING
+        return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
+
+    def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
+        """As `/_health/ready` has it; `all_of_it`: with names, and the reasons, which name files."""
+        return {
+            "content": READY,
+            "accounts": self.accounts,
+            "events": self.events,
+            "media": self.media,
+            "remote": self.remote and _remote(self.remote, all_of_it=all_of_it),
+            "push": self.push and _push(self.push, all_of_it=all_of_it),
+            "commitsWaiting": self.commits,
+            "deliveriesWaiting": sum(self.deliveries.values()),
+        }
+
+
+def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
+    """The condition that the server of a site is in now. It may have to wait for a database elsewhere."""
+    last, deliveries, missed = 0, dict[str, int](), recorder.missed
+    try:
+        last = recorder.database.bounds().last
+        deliveries = recorder.database.query(waiting)
+    except StorageError:
+        missed = True
+    return Condition(
+        accounts=_condition_of_accounts(site, identities),
+        commits=site.committer.queue.waiting,
+        events=BEHIND if missed else READY,
+        last_event=last,
+        deliveries=deliveries,
+        media=READY if bucket.is_ready(site.state.settings) else AWAY,
+        remote=read_standing(site.root) if site.state.settings.follow is not None else None,
+        push=backlog(site.root, site.state.settings) if site.state.settings.push else None,
+    )
+
+
+def _remote(standing: Standing, *, all_of_it: bool) -> Mapping[str, Any]:
+    since = from_seconds(standing.since) if standing.since else None
+    told = {"state": standing.state, "behind": standing.commits, "since": since}
+    if all_of_it:
+        told |= {"branch": standing.branch, "commit": standing.commit}
+        told |= {"reason": standing.reason, "files": list(standing.files)}
+    return told
+
+
+def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
+    told = {"commits": found.commits, "since": from_seconds(found.since) if found.since else None}
+    return {**told, "reason": found.error} if all_of_it else told
+
+
+def _condition_of_accounts(site: Site, identities: Identities) -> str:
+    if not site.state.settings.accounts:
+        return READY if is_sound(database_file(site.root)) else AWAY
+    with suppress(ApiError):
+        identities.users.get(0)
+        return READ_ONLY if identities.are_read_only else READY
+    return AWAY
+
+
+def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
+    """How many versions of documents there are: by type, locale and status."""
+    snapshot = site.state.snapshot
+    for type_ in site.state.schema.content_types:
+        counts: dict[tuple[str, str], int] = {}
+        for _, locale, status in snapshot.tables[type_.uid].versions:
+            counts[locale, status] = counts.get((locale, status), 0) + 1
+        for (locale, status), count in sorted(counts.items()):
+            yield type_.singular, locale, status, count
+
+
+def problems_of(site: Site) -> Mapping[str, int]:
+    """How many problems the files of a site have, by severity.
+
+    Relations that lead nowhere are not among them: to tell of these, files have to be read.
+    """
+    _, configuration, _, entries = site.basis()
+    found = Counter(problem.severity for problem in configuration.problems)
+    for entry in entries.values():
+        if entry.problems:
+            found.update(problem.severity for problem in entry.problems)
+    return {severity: found[severity] for severity in ("error", "warning")}

@@ -1,0 +1,68 @@
+"""The log as JSON, one object a line (`quire serve --log json`): each request, and what is logged besides."""
+
+import json
+import logging
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from server.api.monitoring.route_names import ROUTES, route_of
+
+HEADER = "X-Request-Id"
+LONGEST = 1000  # characters of a path or query
+SECRET = ("studio", "users")  # routes whose queries may have keys
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_current = threading.local()
+
+
+def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
+    """Write one object to standard output, in one write, so that the lines of processes are never mixed."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
+    with suppress(OSError):  # A log that nobody reads any more is no reason for a request to fail.
+        os.write(sys.stdout.fileno(), line.encode(errors="replace") + b"\n")
+
+
+def request_id(asked: str) -> str:
+    """The id of a request: the one that it came with, where that is plain, else a new one."""
+    return asked if _ID.fullmatch(asked) else uuid4().hex
+
+
+def begin(request: str) -> None:
+    """Say which request this thread answers from now on; "" for none."""
+    _current.request = request
+
+
+def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
+    """Tell of a request that was answered; `began` is by `time.perf_counter`."""
+    path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
+    told = {
+        "request": request,
+        "client": environ.get("REMOTE_ADDR", ""),
+        "method": environ["REQUEST_METHOD"],
+        "path": path[:LONGEST],
+        "query": "…" if query and ROUTES[route_of(path)] in SECRET else query[:LONGEST],
+        "status": status,
+        "ms": round((time.perf_counter() - began) * 1000, 2),
+    }
+    write_line("error" if status >= 500 else "info", "request", told)
+
+
+class JsonHandler(logging.Handler):
+    """Writes what is logged, with the request that it was logged for."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        told = {"logger": record.name, "message": record.getMessage()}
+        if request := getattr(_current, "request", ""):
+            told["request"] = request
+        if record.exc_info:
+            told["exception"] = logging.Formatter().formatException(record.exc_info)
+        write_line(record.levelname.lower(), "log", told)

@@ -1,0 +1,214 @@
+"""Health, metrics and the log of requests, for whoever runs a server."""
+
+import json
+import logging
+import math
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from server.api.monitoring.request_counts import BOUNDS_S, RequestCounts
+from server.api.monitoring.request_log import JsonHandler, request_id
+from server.api.monitoring.route_names import ROUTES, route_of
+from tests.conftest import MakeApi
+from tests.servers import free_port, get, start, stop, wait, workers
+from tests.sites import STRING, Api, collection, documents, write
+from tests.waiting import until
+
+FILES = {
+    **collection("note", {"text": STRING}, drafts=True),
+    **documents("notes", a={"text": "x"}, b={"text": "y"}),
+    "content/notes/c.draft.json": '{"text": "z"}',
+    "site.yaml": "roles: {public: {note: [find], metrics: [read]}}\nsearch: {index: false}\n",
+}
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(text: str) -> Samples:
+    """What a page of metrics says, by name and labels, as Prometheus reads it."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def metrics(api: Api) -> Samples:
+    answer = api.get("/metrics", "public")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    return samples(answer.body.decode())
+
+
+def test_metrics_are_for_those_who_are_granted_them(make_api: MakeApi) -> None:
+    api = make_api({**FILES, "site.yaml": "roles: {public: {note: [find]}}\n"})
+    assert api.get("/metrics", "public").status == 403
+    assert api.get("/metrics").status == 200
+
+
+def test_metrics_say_what_there_is_and_what_is_wrong_with_it(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    found = metrics(api)
+    labels = (("locale", "en"), ("status", "published"), ("type", "note"))
+    assert found["quire_documents", labels] == 2
+    assert found["quire_problems", (("severity", "error"),)] == 0
+    (api.site.root / "content/notes/d.json").write_text("{")
+    api.site.refresh()
+    assert metrics(api)["quire_problems", (("severity", "error"),)] == 1
+
+
+def test_ready_tells_of_accounts_that_are_away_and_is_still_ready_to_serve(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    whole = {
+        "content": "ready",
+        "accounts": "ready",
+        "events": "ready",
+        "media": "ready",
+        "remote": None,
+        "push": None,
+        "commitsWaiting": 0,
+        "deliveriesWaiting": 0,
+    }
+    assert api.get("/_health/ready", "public").body == {"data": whole}
+    api.accounts.close()
+    (api.site.root / ".quire/accounts.db").write_bytes(b"no database at all" * 1000)
+    answer = api.get("/_health/ready", "public")
+    assert (answer.status, answer.body["data"]["accounts"]) == (200, "away")
+
+
+def test_ready_tells_of_a_log_of_events_that_can_not_be_read(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    (api.site.root / ".quire").mkdir(exist_ok=True)
+    (api.site.root / ".quire/events.db").write_bytes(b"no database at all" * 1000)
+    assert api.get("/_health/ready", "public").body["data"]["events"] == "behind"
+
+
+@pytest.mark.parametrize(
+    ("path", "route"),
+    [
+        ("/", "start"),
+        ("/api/articles", "content"),
+        ("/api/articles/a/b/c", "content"),
+        ("/api/upload/files/7", "media"),
+        ("/api/auth/local", "users"),
+        ("/uploads/a.png", "files"),
+        ("/history/api/x", "history"),
+        ("/_health/ready", "health"),
+        ("/.env", "other"),
+        ("*", "other"),
+        ("", "other"),
+    ],
+)
+def test_a_path_is_counted_as_its_route(path: str, route: str) -> None:
+    assert ROUTES[route_of(path)] == route
+
+
+def test_every_route_is_counted_by_a_name(make_api: MakeApi) -> None:
+    rules = {rule.rule for rule in make_api(FILES).app.url_map.iter_rules()}
+    assert {rule for rule in rules if ROUTES[route_of(rule)] == "other"} == set()
+
+
+def test_counts_of_all_workers_are_one_and_outlast_them() -> None:
+    counts = RequestCounts()
+
+    def work(number: int) -> None:
+        counts.enter(number)
+        for _ in range(number):
+            counts.count("/api/notes", "GET", 200, 0.003)
+        counts.count("/events", "GET", 200, None)
+        counts.count("/x", "BREW", 418, 99.0)
+
+    for number in (1, 2):
+        process = multiprocessing.get_context("fork").Process(target=work, args=(number,))
+        process.start()
+        process.join()
+    assert dict(counted(counts)) == {
+        ("content", "GET", 200): 3,
+        ("events", "GET", 200): 2,
+        ("other", "other", 0): 2,
+    }
+    durations = {found.route: found for found in counts.durations()}
+    assert set(durations) == {"content", "other"}, "a stream takes as long as it is read"
+    assert durations["content"].counts[BOUNDS_S.index(0.005)] == 3
+    assert math.isclose(durations["content"].seconds, 0.009, rel_tol=0.01)
+    assert durations["other"].counts[-1] == 2
+    assert list(counts.workers()) == []
+
+
+def counted(counts: RequestCounts) -> Iterator[tuple[tuple[str, str, int], int]]:
+    return ((found[:3], found[3]) for found in counts.requests())
+
+
+def test_an_id_of_a_request_is_kept_where_it_can_be_printed() -> None:
+    assert request_id("trace-1.a_B") == "trace-1.a_B"
+    for bad in ("", "a b", "a\n", "x" * 65, "é"):
+        made = request_id(bad)
+        assert made != bad
+        assert len(made) == 32
+
+
+def test_what_is_logged_is_one_line_of_json(capfd: pytest.CaptureFixture[str]) -> None:
+    try:
+        raise ValueError("of line 7\nand 8")
+    except ValueError:
+        record = logging.LogRecord("quire", logging.ERROR, "", 0, "it %s", ("broke",), None)
+        record.exc_info = sys.exc_info()
+    JsonHandler().handle(record)
+    (line,) = capfd.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert (told["level"], told["event"], told["message"]) == ("error", "log", "it broke")
+    assert "of line 7" in told["exception"]
+
+
+def lines(log: Path, event: str) -> list[dict[str, Any]]:
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    return [line for line in told if line["event"] == event]
+
+
+def test_a_server_counts_and_logs_the_requests_of_all_its_workers(tmp_path: Path) -> None:
+    free = free_port()
+    root, log = tmp_path / "site", tmp_path / "log"
+    write(root, FILES)
+    with log.open("wb") as out:
+        process = start(root, free, "--workers=2", "--log", "json", output=out)
+    try:
+        wait(process, free)
+        until(lambda: lines(log, "ready") != [])
+        for _ in range(20):
+            assert get(free, "/api/notes?sort=text")[0] == 200
+        assert get(free, "/studio?key=secret")[0] == 200
+        assert get(free, "/api/notes?sort=nothing")[0] == 400
+        # A request is counted once it is answered: a worker that is killed in between counts it no more.
+        seconds = "quire_request_seconds_count", (("route", "content"),)
+        until(lambda: samples(get(free, "/metrics")[1].decode()).get(seconds) == 21)
+        victim = min(workers(process.pid))
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: victim not in workers(process.pid) and len(workers(process.pid)) == 2)
+        found = samples(get(free, "/metrics")[1].decode())
+        assert count_of(found, "content", "200") == 20
+        assert count_of(found, "content", "400") == 1
+        assert found["quire_request_seconds_count", (("route", "content"),)] == 21
+        assert found["quire_workers", ()] == 2
+        told = lines(log, "request")
+        asked = [line for line in told if line["path"] == "/api/notes" and line["status"] == 200]
+        assert len(asked) == 20
+        assert asked[0]["query"] == "sort=text"
+        assert len({line["request"] for line in told}) == len(told)
+        assert "secret" not in log.read_text()
+        (root / "content/notes/e.json").write_text("{")
+        until(lambda: lines(log, "problem") != [])
+        assert lines(log, "problem")[0]["path"] == "content/notes/e.json"
+        assert lines(log, "ready")[0]["url"] == f"http://127.0.0.1:{free}/"
+    finally:
+        stop(process)
+
+
+def count_of(found: Samples, route: str, status: str) -> float:
+    return found["quire_requests_total", (("method", "GET"), ("route", route), ("status", status))]
