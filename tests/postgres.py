@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,13 +58,18 @@ class Postgres:
         """All its processes stand still in the block, and their connections stay open."""
         first = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
         processes = [first, *children(first)]
-        for process in processes:
-            os.kill(process, signal.SIGSTOP)
+        _send(processes, signal.SIGSTOP)
         try:
             yield
         finally:
-            for process in processes:
-                os.kill(process, signal.SIGCONT)
+            _send(processes, signal.SIGCONT)
+
+
+def _send(processes: list[int], number: int) -> None:
+    """Send a signal to some processes; one that served a connection may just have ended."""
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ do with users needs none, so a worker that only answers such requests never load
 """
 
 import logging
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -15,11 +14,12 @@ from typing import TYPE_CHECKING, cast
 
 from server.api.environ import STATE
 from server.auth.database.file import OpenedFile, is_server
+from server.auth.database.outage import Outage, reason_of
 from server.auth.owner import OWNER, is_session
 from server.auth.owner import PREFIX as OWNER_PREFIX
 from server.auth.permissions import Actor
 from server.config.model import Settings
-from server.errors import ForbiddenError, SetupError, UnauthorizedError, UnavailableError
+from server.errors import ForbiddenError, Postponed, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ log = logging.getLogger("quire")
 COOKIE_SCHEME = (
     "Studio"  # stands for `Bearer` where the credentials came in the cookie (server.api.studio.cookie)
 )
-UNAVAILABLE_S = 1.0  # for so long a database elsewhere that could not be opened is not asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Identities:
         self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
         self._lock = RLock()
         self._opened: _Opened | None = None
-        self._unavailable_until = 0.0
+        self._outage = Outage(self._open)
 
     def directory(self) -> "Directory":
         """Whom the site knows. Raises UnavailableError where the accounts can't be read."""
@@ -75,26 +74,46 @@ class Identities:
         """The users as documents. Raises UnavailableError."""
         return self._current().user_index
 
+    @property
+    def are_read_only(self) -> bool:
+        """Whether the accounts are known to be read alone, in a database that refuses to write."""
+        opened = self._opened
+        return opened is not None and opened.directory.accounts.is_read_only
+
+    def changed(self, key: str) -> None:
+        """A notice says that somebody has changed an account, or with "", that many may have."""
+        opened = self._opened
+        if opened is not None:
+            known = opened.directory.accounts.known
+            known.forget(key) if key else known.expire()
+
     def _current(self) -> "_Opened":
         """What is open; opened now for the first time, or since somebody has removed the database."""
         opened = self._opened
         if opened is not None and opened.file.is_there():
             return opened
+        self._outage.check()
         with self._lock:
-            if self._opened is None or not self._opened.file.is_there():
-                if time.monotonic() < self._unavailable_until:
-                    raise UnavailableError()
-                accounts = self._accounts if self._opened is None else None
-                try:
-                    before = self._opened
-                    self._opened = _open(self._root, self._settings, accounts, self._key)
-                except SetupError as error:
+            self._outage.check()  # Who has waited while another tried is told what came of it.
+            try:
+                return self._open()
+            except SetupError as error:
+                if is_server(self._settings.accounts):
+                    self._outage.begin(reason_of(error.__cause__ or error))
+                else:
                     log.error("%s", error)
-                    if is_server(self._settings.accounts):
-                        self._unavailable_until = time.monotonic() + UNAVAILABLE_S
-                    raise UnavailableError() from error
-                if before is not None:
-                    before.file.close()
+                raise UnavailableError() from error
+
+    def _open(self) -> "_Opened":
+        """Open the accounts, unless that is done. Raises SetupError."""
+        with self._lock:
+            before = self._opened
+            if before is not None and before.file.is_there():
+                return before
+            accounts = self._accounts if before is None else None
+            self._opened = _open(self._root, self._settings, accounts, self._key)
+            if before is not None:
+                before.file.close()
             return self._opened
 
     @property
@@ -131,54 +150,56 @@ class Identities:
         """
         if actor is OWNER:
             return "", ""
-        user = self.users.get(actor.user_id) if actor.user_id is not None else None
+        user = self.users.known(actor.user_id) if actor.user_id is not None else None
         return (user.username, user.email) if user else (actor.name.removeprefix("token:"), "")
 
-    def identify(self, authorization: str, settings: Settings, *, ended: bool = False) -> Actor:
+    def identify(
+        self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
+    ) -> Actor:
         """Who an Authorization header speaks for: a token, a user, or else the public.
 
         Raises UnauthorizedError for a token that is not known, expired or revoked, even where the
         public may do what is asked. `ended` takes a session that a changed password has ended.
+        Raises Postponed where that can't be said without waiting, and the thread must not (`waits`).
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
-        if text and scheme == COOKIE_SCHEME:
-            return self._in_studio(text, settings)
-        if not text or scheme.lower() != "bearer":
+        if not text or (scheme != COOKIE_SCHEME and scheme.lower() != "bearer"):
             return _public(settings.roles["public"])
-        if text.count(".") == 2:
-            return self._user(self._claims(text, settings), settings, ended=ended)
-        token = self.directory().accounts.find_token(text)
+        if text.startswith(OWNER_PREFIX) and scheme == COOKIE_SCHEME:
+            if not is_session(self._root, text, settings.session.total_seconds()):
+                raise UnauthorizedError()
+            return OWNER
+        if not waits and self._opened is None and is_server(self._settings.accounts):
+            raise Postponed(accounts=True)
+        if scheme == COOKIE_SCHEME or text.count(".") == 2:
+            return self._user_of(scheme, text, settings, ended=ended, waits=waits)
+        token = self.directory().accounts.find_token(text, waits=waits)
         if token is None:
             raise UnauthorizedError()
         return token.actor()
 
-    def _in_studio(self, text: str, settings: Settings) -> Actor:
-        """Who the cookie of the studio speaks for. Raises UnauthorizedError."""
-        if text.startswith(OWNER_PREFIX):
-            if not is_session(self._root, text, settings.session.total_seconds()):
-                raise UnauthorizedError()
-            return OWNER
-        return self._user(self._of_login(self.sessions.read_studio(text)), settings)
-
-    def _claims(self, text: str, settings: Settings) -> tuple[int, int] | None:
-        """(user id, sessions number) of the token that a request carries, or None."""
-        if settings.refresh_tokens:
-            return self._of_login(self.sessions.read_access(text))
-        return self.sessions.read(text)
-
-    def _of_login(self, known: tuple[int, int, str] | None) -> tuple[int, int] | None:
-        return known[:2] if known and self.logins.get(known[2]) else None
-
-    def _user(self, claims: tuple[int, int] | None, settings: Settings, *, ended: bool = False) -> Actor:
-        user = self.users.get(claims[0]) if claims else None
-        if claims is None or user is None or user.blocked:
+    def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
+        """Who a JSON web token speaks for; where that is refused, it is not for what was read a while ago."""
+        by_login = scheme == COOKIE_SCHEME or settings.refresh_tokens
+        if not by_login:
+            claims = self.sessions.read(text)
+        else:
+            read = self.sessions.read_studio if scheme == COOKIE_SCHEME else self.sessions.read_access
+            of_login = read(text)
+            if of_login and self.logins.known(of_login[2], waits=waits) is None:
+                of_login = None
+            claims = of_login[:2] if of_login else None
+        if claims is None:
             raise UnauthorizedError()
-        if settings.confirm_email and not user.confirmed:
-            raise UnauthorizedError()
-        if user.sessions != claims[1] and not ended:
-            raise UnauthorizedError()
-        return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
+        for anew in (False, True):
+            user = self.users.known(claims[0], waits=waits, anew=anew)
+            if user is None:
+                break
+            usable = not user.blocked and (user.confirmed or not settings.confirm_email)
+            if usable and (user.sessions == claims[1] or ended):
+                return Actor(f"user:{user.id}", settings.roles.get(user.role, frozenset()), user_id=user.id)
+        raise UnauthorizedError()
 
 
 @lru_cache(maxsize=16)

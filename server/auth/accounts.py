@@ -1,34 +1,36 @@
 """API tokens: who may use a site without being one of its users.
 
 A token is 256 random bits, shown once; only its SHA-256 is kept, which is enough for a secret that
-nobody can guess. Revoking one is seen by the very next request of a running server.
+nobody can guess. Revoking one is seen by the very next request of a running server; where accounts are in
+PostgreSQL, within FRESH_S by the processes that do not hear of it at once (`server.auth.known`).
 """
 
 import hashlib
 import hmac
 import secrets
-import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
-from server.auth.database.file import OpenedFile, database_file
+from server.auth.database.connections import Connections
+from server.auth.database.file import OpenedFile, database_file, is_postgres
+from server.auth.database.notices import ACCOUNTS, NOTIFY, message
 from server.auth.database.opening import Watch, open_database
 from server.auth.database.tables import site_table, tokens_table
+from server.auth.known import Known
 from server.auth.permissions import Actor
-from server.bounded import Cache, size_of
 from server.documents.timestamps import from_datetime, now
 from server.errors import SetupError
 
 KINDS = ("full-access", "read-only", "custom")
 PREFIX = "quire_"
-MAX_KNOWN_BYTES = 4 * 1024 * 1024  # about 10,000 tokens that were sent, whether they are known or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +62,16 @@ class Accounts:
     """The accounts of one site. Safe to use from many threads and processes at once."""
 
     def __init__(self, root: Path, url: str = "") -> None:
-        self.root = root
+        self.root, self.url = root, url
         self.engine = open_database(root, url)
         self.file = OpenedFile(None if url else database_file(root))
-        self._watches: list[Watch] = []
-        self._watch = self.watch()
-        self._known: Cache[str, tuple[Token | None]] = Cache(MAX_KNOWN_BYTES, _size)
-        self._lock = threading.Lock()
+        self._watch = Watch(self.engine)
+        self.known = Known(self._watch)
 
-    def watch(self) -> Watch:
-        """What tells whether somebody has changed an account, for as long as this is open."""
-        self._watches.append(Watch(self.engine))
-        return self._watches[-1]
+    @property
+    def is_read_only(self) -> bool:
+        """Whether a database elsewhere is known to refuse to write."""
+        return isinstance(pool := self.engine.pool, Connections) and pool.outage.read_only
 
     @cached_property
     def site_id(self) -> str:
@@ -108,43 +108,47 @@ class Accounts:
 
     def revoke_token(self, name: str) -> bool:
         """Delete a token; False where there is none of that name."""
-        with self.engine.begin() as connection:
-            return connection.execute(tokens_table.delete().where(tokens_table.c.name == name)).rowcount > 0
+        deleted = tokens_table.delete().where(tokens_table.c.name == name).returning(tokens_table.c.hash)
+        with self.changing() as (connection, changed):
+            changed.extend(map(_key, connection.execute(deleted).scalars()))
+        return bool(changed)
 
-    def find_token(self, text: str) -> Token | None:
-        """The token that a request carries, if it is known and not expired."""
-        key = _hash(text)
-        # Nothing is kept of a database elsewhere; and who waits for it makes nobody else wait.
-        token = self._kept(key) if self._watch.tells else self._read(key)
+    def find_token(self, text: str, *, waits: bool = True) -> Token | None:
+        """The token that a request carries, if it is known and not expired.
+
+        Raises UnavailableError, and Postponed where the thread must not wait (`server.auth.known`).
+        """
+        token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
 
-    def _kept(self, key: str) -> Token | None:
-        """The token of a hash, read where somebody has changed the database since it was read last."""
-        with self._lock:
-            if self._watch.changed():
-                self._known.clear()
-            known = self._known.get(key)
-            if known is None:
-                known = (self._read(key),)
-                self._known.put(key, known)
-            return known[0]
+    @contextmanager
+    def changing(self) -> Iterator[tuple[Connection, list[str]]]:
+        """A transaction, and a list for the keys of what it changes that somebody may know (`known`)."""
+        changed: list[str] = []
+        try:
+            with self.engine.begin() as connection:
+                yield connection, changed
+                if is_postgres(self.url):
+                    for key in changed:
+                        connection.exec_driver_sql(NOTIFY, (message(ACCOUNTS, key),))
+        finally:
+            self.known.forget(*changed)
 
     def close(self) -> None:
         """Let go of the database."""
-        for watch in self._watches:
-            watch.close()
+        self._watch.close()
         self.file.close()
         self.engine.dispose()
 
     def _read(self, key: str) -> Token | None:
+        key = key.partition(" ")[2]
         with self.engine.connect() as connection:
             row = connection.execute(tokens_table.select().where(tokens_table.c.hash == key)).first()
         return _token(row) if row is not None and hmac.compare_digest(row.hash, key) else None
 
 
-def _size(key: str, known: tuple[Token | None]) -> int:
-    token = known[0]
-    return 300 + size_of(key) + (size_of(token.permissions) if token else 0)
+def _key(hashed: str) -> str:
+    return f"token {hashed}"
 
 
 def _hash(token: str) -> str:

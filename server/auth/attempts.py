@@ -16,20 +16,16 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import IntegrityError
 
 from server.auth.database.tables import attempts_table
-from server.auth.login import Attempt
+from server.auth.login import Attempt, network_of
 
 KNOWN_S = 90 * 24 * 3600.0  # how long an address counts as known after a login to the account from it
 TRIES = 3
-NETWORK = (
-    64  # bits of an IPv6 address that identify a customer, who may use all addresses that begin with them
-)
 _a = attempts_table.c
 
 
@@ -144,16 +140,6 @@ def _put(connection: Connection, key: str, there: bool, values: dict[str, float]
         connection.execute(attempts_table.update().where(_a.key == key).values(**values))
     else:
         connection.execute(attempts_table.insert(), {"key": key, "until": 0.0, "known_until": 0.0, **values})
-
-
-def network_of(address: str) -> str:
-    """What stands for whoever has an address: the address, or the network of one of IPv6."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    found = getattr(found, "ipv4_mapped", None) or found
-    return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK), strict=False))
 
 
 def _hash(*parts: str) -> str:

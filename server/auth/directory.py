@@ -1,15 +1,22 @@
 """Whom a site knows: all that is kept in its accounts database, opened together."""
 
+import hmac
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
 from server.auth.accounts import Accounts
 from server.auth.attempts import LOGINS, MAILS, Attempts
+from server.auth.database.tables import keys_table
 from server.auth.logins import Logins
 from server.auth.session_key import session_key
 from server.auth.sessions import Sessions
 from server.auth.users import Users
 from server.config.model import Settings
+from server.errors import UnavailableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +45,24 @@ def open_directory(
     return Directory(
         accounts,
         Users(accounts),
-        Logins(accounts.engine),
+        Logins(accounts),
         Sessions(key or session_key(root), settings.session.total_seconds(), accounts.site_id),
         Attempts(accounts.engine, "login", LOGINS),
         Attempts(accounts.engine, "mail", MAILS),
     )
+
+
+def differs_from_last(accounts: Accounts, key: str) -> bool:
+    """Whether the server that opened the accounts last has another key of sessions; notes that of this one.
+
+    The key itself is not kept: who reads a copy of the database could log in as anybody.
+    """
+    mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
+    with suppress(IntegrityError, UnavailableError), accounts.engine.begin() as connection:
+        before = connection.execute(select(keys_table.c.mark)).scalar()
+        if before is None:
+            connection.execute(keys_table.insert(), {"row": 1, "mark": mark})
+        elif before != mark:
+            connection.execute(keys_table.update().values(mark=mark))
+            return True
+    return False

@@ -1,6 +1,11 @@
 """A login, as the accounts database keeps it (`server.auth.logins`), and an attempt at one."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+
+# Bits of an IPv6 address that identify a customer, who may use all addresses that begin with them.
+NETWORK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +34,14 @@ class Attempt:
     account: str
     identifier: str
     address: str
+
+
+@lru_cache(1024)
+def network_of(address: str) -> str:
+    """What stands for whoever has an address: the address, or the network of one of IPv6."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    found = getattr(found, "ipv4_mapped", None) or found
+    return str(found) if found.version == 4 else str(ip_network((int(found), NETWORK), strict=False))

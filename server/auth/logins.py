@@ -9,8 +9,9 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Engine, select
+from sqlalchemy import select
 
+from server.auth.accounts import Accounts
 from server.auth.database.tables import logins_table, users_table
 from server.auth.login import Login
 from server.auth.user import User
@@ -23,8 +24,8 @@ _l = logins_table.c
 class Logins:
     """The logins of the users of one site."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts, self._engine = accounts, accounts.engine
 
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
@@ -66,6 +67,17 @@ class Logins:
         found = self._find(_l.id == login_id)
         return found[0] if found else None
 
+    def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
+        """A login that has not ended, as last read (`server.auth.known`), to tell who asks.
+
+        Raises UnavailableError, and Postponed where the thread must not wait.
+        """
+        login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
+        return login if login and login.expires_at > now() else None
+
+    def _read(self, key: str) -> Login | None:
+        return self.get(key.partition(" ")[2])
+
     def of_user(self, user_id: int) -> list[Login]:
         """The logins of a user that have not ended, the last renewed first."""
         return self._find(_l.user_id == user_id)
@@ -88,8 +100,14 @@ class Logins:
         self._delete(_l.user_id == user_id, *on_device)
 
     def _delete(self, *conditions: Any) -> bool:
-        with self._engine.begin() as connection:
-            return connection.execute(logins_table.delete().where(*conditions)).rowcount > 0
+        deleted = logins_table.delete().where(*conditions).returning(_l.id)
+        with self._accounts.changing() as (connection, changed):
+            changed.extend(map(_key, connection.execute(deleted).scalars()))
+        return bool(changed)
+
+
+def _key(login_id: str) -> str:
+    return f"login {login_id}"
 
 
 def _row(login: Login) -> dict[str, Any]:

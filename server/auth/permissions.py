@@ -15,7 +15,8 @@ from server.schema.model import Attribute, Schema, Type
 WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 DRAFTED = ("create", "update")  # the actions that `updateDraft` allows as far as they write a draft
 READ_ACTIONS = ("find", "findOne", "readDraft")
-BRANCH = "branch"  # the subject of a permission
+# Subjects of permissions that content types may be called as well.
+OF_SITE = BRANCH, SOURCE, PROBLEMS = "branch", "source", "problems"
 # The answer to these publication filters tells what a draft holds, so that it takes readDraft.
 ABOUT_DRAFTS = ("modified", "unmodified")
 
@@ -64,19 +65,44 @@ def may_read_drafts(actor: Actor, type_: Type) -> bool:
 
 
 def may_branch(actor: Actor, action: str, schema: Schema) -> bool:
-    """Whether the actor may do an action on the branches of the site's repository.
+    """Whether the actor may do an action on the branches of the site's repository."""
+    return may_of_site(actor, BRANCH, action, schema)
 
-    A content type can be called `branch` as well. Then what is granted is granted on that alone.
+
+def may_source(actor: Actor, action: str, schema: Schema) -> bool:
+    """Whether the actor may do an action on the files of documents, as far as it may on the documents."""
+    return may_of_site(actor, SOURCE, action, schema)
+
+
+def may_see_all(actor: Actor, type_: Type) -> bool:
+    """Whether the actor may see all documents of a type, drafts too."""
+    return may_find(actor, type_.uid) and (not type_.draft_publish or may_read_drafts(actor, type_))
+
+
+def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool:
+    """Whether the actor may do an action on a subject that is no content type.
+
+    A content type can be called the same. Then what is granted is granted on that alone.
     """
-    if BRANCH in schema.subjects and not (actor.everything or actor.reading):
+    if subject in schema.subjects and not (actor.everything or actor.reading):
         return False
-    return actor.may(BRANCH, action)
+    return actor.may(subject, action)
+
+
+def require_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> None:
+    """Raise ForbiddenError where the actor may not do an action on such a subject."""
+    if not may_of_site(actor, subject, action, schema):
+        raise ForbiddenError()
 
 
 def require_branch(actor: Actor, action: str, schema: Schema) -> None:
     """Raise ForbiddenError where the actor may not do an action on branches."""
-    if not may_branch(actor, action, schema):
-        raise ForbiddenError()
+    require_of_site(actor, BRANCH, action, schema)
+
+
+def require_source(actor: Actor, action: str, schema: Schema) -> None:
+    """Raise ForbiddenError where the actor may not do an action on the files of documents."""
+    require_of_site(actor, SOURCE, action, schema)
 
 
 @lru_cache(maxsize=512)

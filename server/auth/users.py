@@ -7,11 +7,10 @@ all tokens given out before. `version` counts what can be seen of users, whoever
 import hashlib
 import hmac
 import secrets
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import Connection, func, or_, select, true
@@ -30,6 +29,14 @@ _u = users_table.c
 _number = select(versions_table.c.number).where(versions_table.c.name == users_table.name).scalar_subquery()
 
 
+VERSION = "users"  # the key of the version
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    number: int
+
+
 def _user(row: Any) -> User:
     return User(**{column.name: getattr(row, column.name) for column in fields(User)})
 
@@ -38,27 +45,26 @@ class Users:
     """The users of one site."""
 
     def __init__(self, accounts: Accounts) -> None:
-        self.engine = accounts.engine
-        self._watch, self._lock, self._version = accounts.watch(), threading.Lock(), 0
+        self.engine, self._accounts = accounts.engine, accounts
 
     @property
     def version(self) -> int:
-        """A number that grows with every change of what can be seen of some user."""
-        if not self._watch.tells:
-            return self._read_version()  # Who waits for it makes nobody else wait.
-        with self._lock:
-            if self._watch.changed():
-                self._version = self._read_version()
-            return self._version
+        """A number that grows with every change of what can be seen of some user, as last read."""
+        read = self._accounts.known.get(VERSION, self._read_version)
+        return read.number if read else 0
 
-    def _read_version(self) -> int:
+    def _read_version(self, _: str) -> "_Version":
         with self.engine.connect() as connection:
-            return int(connection.execute(select(_number)).scalar_one())
+            return _Version(connection.execute(select(_number)).scalar_one())
 
     @contextmanager
-    def _changing(self) -> Iterator[Connection]:
-        """A transaction that changes what can be seen of users: one at a time, and each is counted."""
-        with self.engine.begin() as connection:
+    def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
+        """A transaction that changes what can be seen of users: one at a time, and each is counted.
+
+        Who was there before has a number, which is told to all who may know the user.
+        """
+        with self._accounts.changing() as (connection, changed):
+            changed += [VERSION] if user_id is None else [VERSION, _key(user_id)]
             counted = versions_table.update().where(versions_table.c.name == users_table.name)
             connection.execute(counted.values(number=versions_table.c.number + 1))
             yield connection
@@ -90,6 +96,16 @@ class Users:
         with self.engine.connect() as connection:
             row = connection.execute(users_table.select().where(_u.id == user_id)).first()
         return _user(row) if row else None
+
+    def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
+        """The user with a number, as last read (`server.auth.known`), to tell who asks.
+
+        Raises UnavailableError, and Postponed where the thread must not wait.
+        """
+        return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
+
+    def _read(self, key: str) -> User | None:
+        return self.get(int(key.partition(" ")[2]))
 
     def named(self, identifier: str) -> User | None:
         """The user with a name or e-mail address: those that a login takes."""
@@ -177,7 +193,7 @@ class Users:
         # This ends the user's sessions for good, even when the user is unblocked later.
         if changes.get("blocked"):
             changes["sessions"] = _u.sessions + 1
-        with self._changing() as connection:
+        with self._changing(user_id) as connection:
             _refuse_taken(connection, user_id, changes)
             connection.execute(users_table.update().where(_u.id == user_id).values(**changes))
         return self.get(user_id)
@@ -186,7 +202,7 @@ class Users:
         """Remove a user; returns who it was."""
         found = self.get(user_id)
         if found:
-            with self._changing() as connection:
+            with self._changing(user_id) as connection:
                 connection.execute(users_table.delete().where(_u.id == user_id))
         return found
 
@@ -242,9 +258,13 @@ class Users:
         if int(code.rpartition(".")[2]) <= time.time():
             return None
         update = users_table.update().where(_u.id == row.id, column == hashed)
-        with self._changing() as connection:
+        with self._changing(row.id) as connection:
             done = connection.execute(update.values({**values, column.name: None, "version": _number}))
         return _user(row) if done.rowcount else None
+
+
+def _key(user_id: int) -> str:
+    return f"user {user_id}"
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:

@@ -14,6 +14,11 @@ def is_server(url: str) -> bool:
     return bool(url) and not url.startswith("sqlite")
 
 
+def is_postgres(url: str) -> bool:
+    """Whether accounts are in PostgreSQL, as is the log of events then."""
+    return url.startswith("postgresql")
+
+
 def database_file(root: Path) -> Path:
     """The file with the accounts of the site at `root`, empty where there was none. Raises SetupError."""
     try:

@@ -15,8 +15,9 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, Prog
 from sqlalchemy.pool import NullPool, Pool
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
-from server.auth.database.file import database_file, is_server
-from server.auth.database.outage import Connections
+from server.auth.database.connections import Connections
+from server.auth.database.file import database_file, is_postgres, is_server
+from server.auth.database.outage import reason_of
 from server.auth.database.tables import LATER, indexes, metadata, site_table, users_table, versions_table
 from server.auth.user import name_key
 from server.errors import ApiError, SetupError, StorageError, UnavailableError
@@ -24,8 +25,8 @@ from server.errors import ApiError, SetupError, StorageError, UnavailableError
 log = logging.getLogger("quire")
 
 TRIES = 3
-CONNECT_S = 3  # how long a database elsewhere may take to accept a connection
-UNANSWERED_MS = 5000  # how long what was sent to it may stay unacknowledged
+READ_ONLY = "25006"  # what PostgreSQL calls a transaction that must not write
+WAIT_S = 3  # how long a request waits for a connection to a database elsewhere
 
 
 class Watch:
@@ -80,6 +81,8 @@ def open_database(root: Path, url: str = "") -> Engine:
             engine.connect().close()  # once: to make the tables is tried again
         _make_tables(engine)
         event.listen(engine, "handle_error", partial(_refuse, engine.pool))
+        if isinstance(engine.pool, Connections):
+            engine.pool.is_opened = True
     except ModuleNotFoundError as error:
         fix = "pip install 'quire[postgres]'"
         raise SetupError("site.yaml", None, f"the accounts database has no driver: {error}", fix) from error
@@ -91,26 +94,33 @@ def open_database(root: Path, url: str = "") -> Engine:
 
 def _elsewhere(url: str) -> Engine:
     """A database that other machines can use as well, and that may not answer."""
-    bounded = {"pool_pre_ping": True, "pool_timeout": CONNECT_S, "poolclass": Connections}
-    if not url.startswith("postgresql"):
+    bounded = {"pool_pre_ping": True, "pool_timeout": WAIT_S, "poolclass": Connections}
+    if not is_postgres(url):
         return create_engine(url, **bounded)
-    timeouts = {"connect_timeout": CONNECT_S, "tcp_user_timeout": UNANSWERED_MS}
-    engine = create_engine(url, **bounded, connect_args=timeouts)
     module: Any = import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+    engine = create_engine(url, **bounded, connect_args=module.OPTIONS)
     event.listen(engine, "do_connect", module.connect)
+    if isinstance(engine.pool, Connections):
+        engine.pool.require_writable = module.require_writable
     return engine
 
 
 def _refuse(pool: Pool, context: ExceptionContext) -> ApiError | None:
     """What a request is answered that meets a database which can't be used; None for any other error."""
-    error, silent = context.sqlalchemy_exception, isinstance(context.original_exception, TimeoutError)
-    if silent and isinstance(pool, Connections):
-        pool.outage.begin()
-    elif context.is_pre_ping and context.is_disconnect:
-        return None  # The database was started again: another connection is made.
+    error, original = context.sqlalchemy_exception, context.original_exception
+    if isinstance(pool, Connections):
+        if getattr(original, "sqlstate", "") == READ_ONLY:
+            context.is_disconnect = True  # Another server may have taken its place at this address.
+            pool.outage.begin(reason_of(original), read_only=True)
+            return UnavailableError()
+        if isinstance(original, TimeoutError):
+            pool.outage.begin(reason_of(original))
+        elif context.is_disconnect:  # It may have been started again; to connect anew tells.
+            return None if context.is_pre_ping else UnavailableError()
+        return UnavailableError() if isinstance(error, OperationalError) else None
     if not isinstance(error, OperationalError) and type(error) is not DatabaseError:
         return None
-    message = str(context.original_exception).splitlines()[0]
+    message = reason_of(original)
     log.error("the accounts database can't be used: %s", message)
     if any(word in message for word in ("full", "readonly", "No space")):
         return StorageError("The account could not be written")

@@ -1,60 +1,73 @@
-"""A database elsewhere that does not answer: who comes next is told at once, and does not wait as well."""
+"""A database elsewhere that can't be used: who asks for it is told at once, and does not wait as well.
 
+The log says it once, and once when it can be used again: a thread finds that out, so that no request has to
+try. A database that refuses to write, as one that another takes the place of, is still read.
+"""
+
+import logging
 import threading
-from time import monotonic
-
-from sqlalchemy.exc import TimeoutError as NoConnectionLeft
-from sqlalchemy.pool import PoolProxiedConnection, QueuePool
+import time
+from collections.abc import Callable
+from contextlib import suppress
 
 from server.errors import UnavailableError
 
-RETRY_S = 1.0  # how long nobody asks a database that has not answered
-TRIAL_S = 10.0  # how long others leave it to one thread to ask it again
+log = logging.getLogger("quire")
+
+RETRY_S = 1.0  # from one trial to the next
+
+
+class ReadOnlyError(Exception):
+    """The database answers, and refuses to write."""
 
 
 class Outage:
-    """Whether a database is known not to answer. Safe to use from many threads."""
+    """Whether a database can be used; `trial` finds that out, and raises where it can't be.
 
-    def __init__(self) -> None:
+    Safe to use from many threads.
+    """
+
+    def __init__(self, trial: Callable[[], object]) -> None:
+        self._trial = trial
         self._lock = threading.Lock()
-        self._again: float | None = None  # when it may be asked again; None where nothing is wrong
+        self._trying = self._away = False
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it can be read alone."""
+        return self._trying and not self._away
 
     def check(self) -> None:
-        """Raise UnavailableError while the database does not answer; now and then, one thread may ask it."""
+        """Raise UnavailableError while the database does not answer."""
+        if self._away:
+            raise UnavailableError()
+
+    def begin(self, reason: str, *, read_only: bool = False) -> None:
+        """The database can't be used for a reason, or not be written."""
         with self._lock:
-            if self._again is not None:
-                if monotonic() < self._again:
-                    raise UnavailableError()
-                self._again = monotonic() + TRIAL_S
+            was_trying, self._trying = self._trying, True
+            self._away = self._away or not read_only
+        if not was_trying:
+            log.error("the accounts database can't be %s: %s", "written" if read_only else "used", reason)
+            threading.Thread(target=self._try, name="accounts", daemon=True).start()
 
-    def begin(self) -> None:
-        """The database has not answered."""
-        with self._lock:
-            self._again = monotonic() + RETRY_S
+    def _try(self) -> None:
+        while self._trying:
+            time.sleep(RETRY_S)
+            with suppress(Exception):
+                self._end_if_well()
 
-    def end(self) -> None:
-        """The database has answered."""
-        if self._again is not None:
-            with self._lock:
-                self._again = None
-
-
-class Connections(QueuePool):
-    """The connections to a database elsewhere. Each that is given out has just answered (`pool_pre_ping`)."""
-
-    def __init__(self, *args: object, **options: object) -> None:
-        super().__init__(*args, **options)  # type: ignore[arg-type]
-        self.outage = Outage()
-
-    def connect(self) -> PoolProxiedConnection:
-        """A connection. Raises UnavailableError, and what the driver raises where it makes none."""
-        self.outage.check()
+    def _end_if_well(self) -> None:
         try:
-            connection = super().connect()
-        except NoConnectionLeft as error:
-            raise UnavailableError() from error
-        except Exception:
-            self.outage.begin()
-            raise
-        self.outage.end()
-        return connection
+            self._trial()
+        except ReadOnlyError:
+            self._away = False
+            return
+        with self._lock:
+            self._trying = self._away = False
+        log.warning("the accounts database can be used again")
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error says, in one line."""
+    return (str(error) or type(error).__name__).splitlines()[0]

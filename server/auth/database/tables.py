@@ -75,6 +75,15 @@ site_table = Table(
     Column("id", String(32), nullable=False),
 )
 
+# What tells the key of sessions from others, of the server that opened the accounts last, in one row: nobody
+# can sign with it.
+keys_table = Table(
+    "session_keys",
+    metadata,
+    Column("row", Integer, primary_key=True),
+    Column("mark", String(64), nullable=False),
+)
+
 # How often the rows of a table were changed; whoever changes one counts first, and so is alone.
 versions_table = Table(
     "versions",

@@ -1,0 +1,91 @@
+"""The queue in which the machines that share a PostgreSQL wait for one another, by an advisory lock there.
+
+It sees to it that each has its turn, and to nothing else: who does not hear of PostgreSQL goes on without.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+from server.auth.database.file import is_postgres
+
+LONGEST_S = 5.0  # that one waits for others
+IDLE_S = 20.0  # after which PostgreSQL drops who has the lock and is not heard of, as after a power cut
+REST_S = 10.0  # for so long one goes on without, where it did not answer or others took too long
+_KEY = "hashtextextended('quire_push_' || current_schema(), 0)"  # Several sites may be in one database.
+
+
+class Queue:
+    """The queue of the site whose accounts are at `url`. Used by one thread at a time, of one process."""
+
+    def __init__(self, url: str = "") -> None:
+        self.is_shared = is_postgres(url)
+        self._url = url
+        self._connection: Any = None
+        self._is_first = False
+        self._rests_until = 0.0
+
+    @contextmanager
+    def turn(self, seconds: float) -> Iterator[bool]:
+        """Be the first in the block, after so many seconds at most; whether others were before."""
+        waited = self._enter(min(seconds, LONGEST_S))
+        try:
+            yield waited
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Let the next be the first."""
+        if self._is_first:
+            self._is_first = False
+            with suppress(self._errors):
+                self._connection.execute(f"SELECT pg_advisory_unlock({_KEY})")
+                return
+            self._drop()
+
+    def _enter(self, seconds: float) -> bool:
+        if not self.is_shared or time.monotonic() < self._rests_until:
+            return False
+        waited = False
+        try:
+            connection = self._connected()
+            (self._is_first,) = connection.execute(f"SELECT pg_try_advisory_lock({_KEY})").fetchone()
+            if not self._is_first:
+                waited = True
+                connection.execute(f"SET lock_timeout = {max(int(seconds * 1000), 1)}")
+                connection.execute(f"SELECT pg_advisory_lock({_KEY})")
+                self._is_first = True
+        except self._errors:
+            self._drop()
+            self._rests_until = time.monotonic() + REST_S
+        return waited
+
+    def _connected(self) -> Any:
+        """The connection, a new one where PostgreSQL has closed that. Raises psycopg.Error."""
+        if self._connection is not None:
+            with suppress(self._errors):
+                self._connection.execute("")
+                return self._connection
+            self._drop()
+        connection = self._postgres.connect_to(self._url)
+        connection.silent_s = LONGEST_S + self._postgres.SILENT_S
+        connection.execute(f"SET idle_session_timeout = {int(IDLE_S * 1000)}")
+        self._connection = connection
+        return connection
+
+    def _drop(self) -> None:
+        connection, self._connection, self._is_first = self._connection, None, False
+        if connection is not None:
+            with suppress(self._errors):
+                connection.close()
+
+    @property
+    def _postgres(self) -> Any:
+        return import_module("server.auth.database.postgres")  # docs/packages.py, LAZY
+
+    @property
+    def _errors(self) -> type[Exception]:
+        found: type[Exception] = self._postgres.BoundedConnection.Error
+        return found

@@ -1,0 +1,102 @@
+"""What was read lately of tokens, users and logins, to tell who asks.
+
+In SQLite, what is kept is good until somebody writes. A database elsewhere is asked again after FRESH_S, or
+sooner where a notice tells of a change; while it can't be asked, who was known is believed for BELIEVED_S
+after that was read last. What is kept lets in alone: who is not known, or would be refused by it, is looked
+for anew.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from time import monotonic
+from typing import Any, TypeVar
+
+from server.auth.database.opening import Watch
+from server.bounded import Cache, size_of
+from server.errors import Postponed, UnavailableError
+
+FRESH_S = 0.5
+BELIEVED_S = 60.0
+MAX_BYTES = 4 * 1024 * 1024  # about 10,000 tokens, users and logins
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    value: Any
+    read_at: float
+
+
+class Known:
+    """Keeps what was read, by key. Safe to use from many threads."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
+        self._lock = threading.Lock()
+        self._forgotten = 0  # how often something was
+
+    def get(
+        self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
+    ) -> T | None:
+        """What `read` finds for a key, or found lately; `anew`: now.
+
+        Raises UnavailableError, and Postponed where it would have to wait for a database elsewhere and the
+        thread must not (`waits`).
+        """
+        if self._watch.tells:
+            return self._unchanged(key, read, anew=anew)
+        kept, began = self._kept.get(key), monotonic()
+        if kept is not None and not anew and began - kept.read_at < FRESH_S:
+            fresh: T = kept.value
+            return fresh
+        if not waits:
+            raise Postponed(accounts=True)
+        before = self._forgotten
+        try:
+            value = read(key)
+        except UnavailableError:
+            if kept is not None and not anew and began - kept.read_at < BELIEVED_S:
+                believed: T = kept.value
+                return believed
+            raise
+        with self._lock:
+            if value is None:
+                self._kept.remove(key)
+            elif before == self._forgotten:  # else it may have changed since it was read
+                self._kept.put(key, _Kept(value, began))
+        return value
+
+    def forget(self, *keys: str) -> None:
+        """Somebody has changed what was read for some keys."""
+        with self._lock:
+            self._forgotten += 1
+            for key in keys:
+                self._kept.remove(key)
+
+    def expire(self) -> None:
+        """Somebody may have changed anything: all is asked for again before it is used."""
+        with self._lock:
+            self._forgotten += 1
+            long_ago = monotonic() - FRESH_S
+            for key, kept in self._kept.items():
+                self._kept.put(key, _Kept(kept.value, min(kept.read_at, long_ago)))
+
+    def _unchanged(self, key: str, read: Callable[[str], T | None], *, anew: bool) -> T | None:
+        """What was read for a key since the database was written last."""
+        with self._lock:
+            if self._watch.changed():
+                self._kept.clear()
+            kept = None if anew else self._kept.get(key)
+            if kept is None:
+                kept = _Kept(read(key), 0.0)
+                self._kept.put(key, kept)
+            found: T | None = kept.value
+            return found
+
+
+def _size(key: str, kept: _Kept) -> int:
+    return 400 + size_of(key) + (size_of(astuple(kept.value)) if kept.value is not None else 0)

@@ -1,0 +1,131 @@
+"""Notices over PostgreSQL: who is told, what is told again, and a database that is away."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from server.auth.database.notices import BEAT_S, COMMITS, EVENTS, MOST_WAITING, NOTIFY, Notices, message
+from tests.postgres import Postgres
+from tests.waiting import until
+
+
+@contextmanager
+def listening(url: str, *topics: str) -> Iterator[tuple[Notices, list[str]]]:
+    """Notices of a database, and what is told of some topics from when there is a connection."""
+    notices, told = Notices(url), list[str]()
+    for topic in topics:
+        notices.listen(topic, told.append)
+    notices.start()
+    try:
+        until(lambda: notices.connected and len(told) == len(topics))
+        assert set(told) <= {""}
+        told.clear()
+        yield notices, told
+    finally:
+        notices.stop()
+
+
+def test_all_who_listen_are_told_at_once(database: Postgres) -> None:
+    with (
+        listening(database.url, COMMITS) as (one, first),
+        listening(database.url, COMMITS) as (_, second),
+        listening(database.url, EVENTS) as (_, third),
+    ):
+        began = time.monotonic()
+        one.notify(COMMITS, "abc")
+        until(lambda: first == second == ["abc"])
+        assert time.monotonic() - began < BEAT_S
+        one.notify(EVENTS, "7 of a log")
+        until(lambda: third == ["7 of a log"])
+        assert first == second == ["abc"]
+
+
+def test_a_notice_in_a_transaction_is_told_when_that_is_done(database: Postgres) -> None:
+    with listening(database.url, EVENTS) as (_, told), psycopg.connect(database.url) as connection:
+        connection.execute(NOTIFY, (message(EVENTS, "1"),))
+        connection.rollback()
+        connection.execute(NOTIFY, (message(EVENTS, "2"),))
+        connection.commit()
+        until(lambda: told == ["2"])
+
+
+def test_sites_in_schemas_of_their_own_tell_each_other_nothing(database: Postgres) -> None:
+    with psycopg.connect(database.url) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS other")
+    other = f"{database.url}&options=-csearch_path%3Dother"
+    with listening(database.url, EVENTS) as (one, first), listening(other, EVENTS) as (two, second):
+        two.notify(EVENTS, "theirs")
+        one.notify(EVENTS, "ours")
+        until(lambda: first == ["ours"] and second == ["theirs"])
+
+
+def test_a_callback_that_fails_keeps_no_other_from_being_called(
+    database: Postgres, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(payload: str) -> None:
+        raise ValueError(payload)
+
+    notices, told = Notices(database.url), list[str]()
+    notices.listen(EVENTS, fail)
+    notices.listen(EVENTS, told.append)
+    notices.start()
+    try:
+        until(lambda: told == [""])
+        notices.notify(EVENTS, "1")
+        until(lambda: told == ["", "1"])
+    finally:
+        notices.stop()
+
+
+@pytest.mark.parametrize("away", ["frozen", "stopped"])
+def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
+    database: Postgres, caplog: pytest.LogCaptureFixture, away: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.auth.database.notices.BEAT_S", 0.2)
+    caplog.set_level(logging.WARNING)
+    with listening(database.url, COMMITS) as (one, first), listening(database.url, COMMITS) as (two, second):
+        if away == "frozen":
+            with database.stopped():
+                until(lambda: not one.connected and not two.connected, 20)
+                notify_many(one)
+        else:
+            database.control("stop", "-m", "fast")
+            try:
+                until(lambda: not one.connected and not two.connected, 20)
+                notify_many(one)
+                time.sleep(2)
+            finally:
+                database.start()
+        until(lambda: "c199" in first, 30)
+        until(lambda: "" in second, 30)  # It may have heard of no notice, but that there may have been some.
+        assert "" in first
+    for sentence in ("does not hear at once", "hears of the changes of others again"):
+        assert sum(sentence in record.message for record in caplog.records) == 2  # once for each of the two
+
+
+def notify_many(notices: Notices) -> None:
+    """Tell much while nothing can be told: it is not waited for, and not all is kept."""
+    began = time.monotonic()
+    for number in range(2 * MOST_WAITING):
+        notices.notify(COMMITS, f"c{number}")
+    assert time.monotonic() - began < 3
+
+
+def test_without_postgresql_nothing_is_told() -> None:
+    notices, told = Notices(""), list[str]()
+    notices.listen(EVENTS, told.append)
+    notices.start()
+    notices.notify(EVENTS, "1")
+    notices.stop()
+    assert not told
+    assert not notices.connected
+
+
+def test_a_notice_that_is_too_long_is_refused() -> None:
+    assert message(EVENTS, "1") == "events 1"
+    with pytest.raises(ValueError, match="7999 bytes"):
+        message(EVENTS, "x" * 8000)
