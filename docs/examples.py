@@ -28,11 +28,12 @@ _BLOCK = re.compile(r"^```(console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "\x01"
 _EMPTY = "<!-- in an empty folder -->"
 _BACKGROUND = re.compile(r"^quire serve(.*&)$")
+_KEY = re.compile(r"(?<=studio\?key=)\S+")  # with which whoever has it edits a site
 # What is another each time: a page keeps what it has, as long as nothing else differs.
 _VARIES = re.compile(
     r"quire_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
-    r"|(?<=studio\?key=)\S+|msg_[\w-]{24}"
-    r"|\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
+    r"|msg_[\w-]{24}"
+    r"|\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?| )|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
 )
 _PRELUDE = r"""
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
@@ -57,7 +58,7 @@ def with_answers(root: Path, page: str) -> str:
     if not blocks:
         return page
     commands = [[command for command, _ in block] for block in blocks]
-    answers = _run(root, commands, empty=_EMPTY in page)
+    answers = [_KEY.sub("…", answer) for answer in _run(root, commands, empty=_EMPTY in page)]
     told = [told for block in blocks for _, told in block]
     if [_steady(text) for text in told] == [_steady(text) for text in answers]:
         return page

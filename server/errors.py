@@ -19,6 +19,8 @@
         ├── MethodNotAllowedError 405
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
+        │   ├── NotTakenOverError 409  what the git remote has can't be taken over without loss
+        │   └── OvertakenError   409  somebody else has changed the same at the same time
         ├── UnmergedError        409  two branches have changed the same, each otherwise
         ├── GoneError            410  what is asked for was there, and is no longer kept
         ├── PreconditionError    412  If-Match names another version than the current one
@@ -27,9 +29,18 @@
         ├── PayloadTooLargeError 413
         ├── RateLimitError       429
         ├── StorageError         507  the disk or the permissions of a file refuse it
-        │   └── LogUnavailableError 503  the database with the log of events does not answer
+        │   ├── LogUnavailableError 503  the database with the log of events does not answer
+        │   └── BucketError      503  the bucket of media does not answer, or refuses
+        │       └── MissingObjectError 502  a file is not in the bucket, or damaged there
+        ├── RemoteError          503  the git remote can't be used
+        │   ├── RemoteAwayError  503  it does not answer, or not in time
+        │   │   └── RemoteLostError 503  it did not say whether it has taken a commit
+        │   ├── RemoteAccessError 503  it does not let this server in
+        │   ├── RemoteRefusedError 409  it takes no such commit, as its hooks or rules have it
+        │   └── RemoteMovedError 503  its branch is at another commit than was expected
         ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another process has been writing for too long, or too many ask for much
+            ├── BehindError      503  the commit that a request names has not arrived here yet
             ├── GitBusyError     503  a git command is changing the site's files
             └── GitSlowError     503  a git command takes too long
 
@@ -222,6 +233,18 @@ class ConflictError(ApiError):
     status, name, default = 409, "ConflictError", "Conflict"
 
 
+class NotTakenOverError(ConflictError):
+    """What the git remote has can't be taken over now. The log and `/_health/ready` say why."""
+
+    default = "What the git remote has can't be taken over now"
+
+
+class OvertakenError(ConflictError):
+    """Somebody else has changed the same of a document at the same time. `details` has what."""
+
+    default = "Somebody else has changed the same meanwhile"
+
+
 class UnmergedError(ApiError):
     """Two branches have changed the same, each otherwise. `details` has what, and what they have changed."""
 
@@ -267,6 +290,45 @@ class LogUnavailableError(StorageError):
     retry_s = 5
 
 
+class RemoteError(ApiError):
+    """The git remote can't be used."""
+
+    status, name, default = 503, "ServiceUnavailableError", "The git remote can't be used; try again later"
+    retry_s = 5
+
+
+class RemoteAwayError(RemoteError):
+    """The git remote does not answer, or not in time."""
+
+    default = "The git remote does not answer; try again later"
+
+
+class RemoteLostError(RemoteAwayError):
+    """The git remote did not say whether it has taken a commit: the change is made, or not."""
+
+    default = "The git remote did not say whether it has taken the change; look before you send it again"
+
+
+class RemoteAccessError(RemoteError):
+    """The git remote does not let the server in."""
+
+    default = "The git remote does not let this server in"
+    retry_s = 30
+
+
+class RemoteRefusedError(RemoteError):
+    """The git remote takes no such commit: a hook or a rule there forbids it."""
+
+    status, name, default = 409, "ConflictError", "The git remote does not take this change"
+    retry_s = 0
+
+
+class RemoteMovedError(RemoteError):
+    """The branch of the git remote is at another commit than was expected."""
+
+    default = "Others have changed the branch of the git remote meanwhile; try again"
+
+
 class UnavailableError(ApiError):
     """The accounts can't be read, so that no token and no user is known."""
 
@@ -274,11 +336,34 @@ class UnavailableError(ApiError):
     retry_s = 30
 
 
+class BucketError(StorageError):
+    """The bucket of media does not answer, or refuses access."""
+
+    status, name, default = (
+        503,
+        "ServiceUnavailableError",
+        "The bucket of media does not answer; try again later",
+    )
+    retry_s = 5
+
+
+class MissingObjectError(BucketError):
+    """A file that content names is not in the bucket of media, or is damaged there."""
+
+    status, name, default = 502, "BadGatewayError", "The media file is not in the bucket"
+
+
 class BusyError(ApiError):
     """Somebody else is writing."""
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
     retry_s = 5
+
+
+class BehindError(BusyError):
+    """A request is to be answered from a commit that is not served here yet."""
+
+    default, retry_s = "This server has not got that commit yet; try again", 1
 
 
 class GitBusyError(BusyError):

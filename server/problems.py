@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
 
@@ -35,7 +35,8 @@ class Problem:
 
     An `error` keeps the file from being served (its last good version stays); a `warning` does
     not. `path` is relative to the site. `line` and `column` count from 1; they are None for a problem
-    without a position in the file. `rule` is one of RULES.
+    without a position in the file. `rule` is one of RULES. `at` is the path of the attribute or key that it
+    is about, () where it is about the file.
     """
 
     path: str
@@ -45,6 +46,19 @@ class Problem:
     severity: Severity = "error"
     column: int | None = field(default=None, compare=False)
     rule: str = field(default="unreadable", compare=False)
+    at: tuple[str | int, ...] = field(default=(), compare=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """What programs are told of it: a public format (docs/check.md)."""
+        return {
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "severity": self.severity,
+            "rule": self.rule,
+            "message": self.message,
+            "fix": self.fix,
+        }
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path

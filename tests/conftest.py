@@ -10,6 +10,7 @@ from hypothesis import settings
 from server.auth import passwords
 from server.events.database import EventDatabase
 from server.site.site import Site
+from tests.buckets import KEYS, S3, s3_server
 from tests.ci import IN_CI
 from tests.postgres import Postgres, postgres
 from tests.sites import Api, Files, load
@@ -56,6 +57,22 @@ def database() -> Iterator[Postgres]:
     """A PostgreSQL server."""
     with postgres() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def s3_running() -> Iterator[S3]:
+    """An S3 server."""
+    with s3_server() as running:
+        yield running
+
+
+@pytest.fixture
+def s3(s3_running: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
+    """An S3 server with an empty bucket, and credentials for it in the environment."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    s3_running.empty()
+    return s3_running
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

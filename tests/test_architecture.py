@@ -89,8 +89,8 @@ def test_what_is_loaded_late_is_named_with_its_reason() -> None:
 def reasons() -> dict[str, tuple[str, set[str]]]:
     """Of every dependency: why it is here, and the modules or packages that alone import it."""
     text = (ROOT / "pyproject.toml").read_text()
-    lists = re.findall(r"^(?:dependencies|postgres) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
-    assert len(lists) == 2
+    lists = re.findall(r"^(?:dependencies|postgres|s3) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert len(lists) == 3
     found = {}
     for line in "".join(lists).splitlines():
         row = re.fullmatch(

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from docs.examples import with_answers
 from server.config.export import TYPE_KEYS
 from server.config.model import KEYS
+from server.config.previews import PREVIEW_KEYS
 from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS
 from server.query.parse import PUBLICATION_FILTERS
@@ -22,6 +24,7 @@ NAMED = {
     "querying.md": [*OPERATORS, *LOGIC, *PUBLICATION_FILTERS],
     "settings.md": list(KEYS),
     "static.md": list(TYPE_KEYS),
+    "preview.md": list(PREVIEW_KEYS),
     "modelling.md": list(ATTRIBUTE_TYPES),
     "check.md": list(RULES),
 }
@@ -166,3 +169,12 @@ def test_a_block_that_is_pasted_waits_for_what_it_started_and_changed(page: Path
         found[0] for found in WRITES.finditer(text) if not any(w in found[0] for w in ("sleep 1", "../"))
     ] == []
     assert STARTS.findall(text) == []
+
+
+def test_no_page_has_the_key_of_a_studio() -> None:
+    """Neither do those that are written anew with what the commands print."""
+    page = "<!-- in an empty folder -->\n```console\n$ echo 'http://localhost/studio?key={} to edit'\n{}```\n"
+    printed = "http://localhost/studio?key=… to edit\n"
+    assert with_answers(DOCS.parent, page.format("4f-Ag_x", "")) == page.format("4f-Ag_x", printed)
+    for path in (*DOCS.glob("*.md"), DOCS.parent / "README.md"):
+        assert not re.search(r"studio\?key=[\w-]", path.read_text(encoding="utf-8")), path

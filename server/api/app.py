@@ -13,8 +13,10 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.failure import envelope
-from server.api.front import HEALTH, Front
+from server.api.front import LIVE, Front
 from server.api.identities import Identities
+from server.api.monitoring import blueprint as monitoring
+from server.api.monitoring.watched import Watched
 from server.api.openapi import routes as openapi
 from server.api.response import OF_BODY, Answer, Environ, without
 from server.api.routes import (
@@ -31,16 +33,27 @@ from server.api.routes import (
     users,
 )
 from server.api.routes.access import blueprint as access
+from server.api.routes.actions import blueprint as actions
 from server.api.routes.branches import blueprint as branches
 from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.events import blueprint as events
+from server.api.routes.git import blueprint as git
 from server.api.routes.history import blueprint as history
+from server.api.routes.presence import blueprint as presence
+from server.api.routes.problems import blueprint as problems
+from server.api.routes.source import blueprint as source
+from server.api.routes.source.dry_run import open_dry_run
+from server.api.routes.undo import blueprint as undo
 from server.api.serving.bodies import MAX_BODY
 from server.api.studio import routes as studio
+from server.auth.database.notices import COMMITS
+from server.auth.database.queue import Queue
 from server.errors import HTTP_NAMES
-from server.events.database import EventDatabase
 from server.history.past import PastStates
+from server.history.remote.arbiter import Arbiter
+from server.history.remote.takeover import Takeover
 from server.site.site import Site
+from server.storage.bucket.site_bucket import SiteBucket
 
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
@@ -48,51 +61,63 @@ if TYPE_CHECKING:
 _TOLD = ("Allow", "Content-Range", "Retry-After")  # the headers of werkzeug's errors that clients act on
 
 
-def create_app(site: Site, accounts: "Accounts", database: EventDatabase | None = None) -> Flask:
+def create_app(site: Site, accounts: "Accounts") -> Flask:
     """The app of a loaded site, all of it loaded. `wsgi_app` is where requests come in."""
     identities = Identities(site.root, site.state.settings, accounts)
     past = PastStates(site)
-    database = database or EventDatabase(site.root, site.state.settings.accounts)
-    app = _make(site, identities, past, database)
+    watched = Watched.alone(site.root, site.state.settings.accounts)
+    app = _make(site, identities, past, watched)
     app.wsgi_app = Front(site, identities, partial(_handle, app), past)  # type: ignore[method-assign]
     return app
 
 
 def handler(
-    site: Site, identities: Identities, past: PastStates, database: EventDatabase
+    site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
     """What answers a request by the handler of its path. It raises what that raises."""
-    return partial(_handle, _make(site, identities, past, database))
+    return partial(_handle, _make(site, identities, past, watched))
 
 
-def _make(site: Site, identities: Identities, past: PastStates, database: EventDatabase) -> Flask:
+def _make(site: Site, identities: Identities, past: PastStates, watched: Watched) -> Flask:
     app = Flask("quire", static_folder=None)
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
-    branched = BranchRequests(site, identities, past)
+    branched, bucket = BranchRequests(site, identities, past), SiteBucket(site.root, site.image_cache.folder)
+    told, queue = partial(watched.notices.notify, COMMITS), Queue(site.state.settings.accounts)
+    site.arbiter = Arbiter(Takeover(past), told, queue)
+    app.before_request(open_dry_run)
     app.before_request(branched.open)
     app.register_blueprint(auth.blueprint(identities))
     app.register_blueprint(sessions.blueprint(identities))
-    app.register_blueprint(upload.blueprint(site, identities, branched))
+    app.register_blueprint(upload.blueprint(site, identities, branched, bucket))
     app.register_blueprint(users.blueprint(identities))
     app.register_blueprint(builder.blueprint(identities))
     app.register_blueprint(i18n.blueprint(site, identities))
     app.register_blueprint(content.blueprint(identities, branched))
+    app.register_blueprint(actions.blueprint(identities, branched))
     app.register_blueprint(batch.blueprint(identities, branched))
-    app.register_blueprint(uploads.blueprint(site, past))
+    app.register_blueprint(undo.blueprint(site, identities))
+    app.register_blueprint(uploads.blueprint(site, past, bucket))
     app.register_blueprint(openapi.blueprint(identities))
     app.register_blueprint(search.blueprint(site, identities))
     app.register_blueprint(history.blueprint(site, identities, past, branched))
+    app.register_blueprint(source.blueprint(site, identities, branched))
     app.register_blueprint(branches.blueprint(identities, past))
-    app.register_blueprint(access.blueprint(identities))
+    app.register_blueprint(access.blueprint(identities, past))
+    app.register_blueprint(problems.blueprint(site, identities))
     app.register_blueprint(studio.blueprint(site, identities))
-    app.register_blueprint(events.blueprint(identities, database))
+    app.register_blueprint(events.blueprint(identities, watched.recorder.database))
+    app.register_blueprint(git.blueprint(site, watched.notices))
+    app.register_blueprint(presence.blueprint(identities, watched.presence))
+    app.register_blueprint(monitoring.blueprint(site, identities, watched, bucket))
     app.register_blueprint(start_page.blueprint(identities))
 
-    @app.get(HEALTH)
     def health() -> Response:  # The front answers before this; the route says which methods there are.
         return Response(status=204)
+
+    for path in LIVE:
+        app.add_url_rule(path, view_func=health)
 
     return app
 

@@ -2,7 +2,7 @@
 
 from server.api.response import Environ, Header
 
-EXPOSED = ("Access-Control-Expose-Headers", "ETag, Preference-Applied, Quire-Commit, Cache-Tag")
+EXPOSED = ("Access-Control-Expose-Headers", "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag")
 METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 MAX_AGE = ("Access-Control-Max-Age", "31536000")  # seconds; browsers have shorter limits of their own
 _ANY: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED)

@@ -1,5 +1,6 @@
 """What a WSGI environ says of a request, read without Flask."""
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -9,6 +10,7 @@ from server.config.model import Settings
 from server.errors import ValidationError
 from server.query import qs
 
+_WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5}", re.ASCII)
 FORMAT = "Strapi-Response-Format"  # the header that asks for the previous format
 # The keys of a WSGI environ that hold the state which the request is answered from, and what it may cost.
 STATE, BUDGET = "quire.state", "quire.budget"
@@ -47,14 +49,21 @@ def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
     if not _is_in(address, trusted):
         return
     for hop in reversed(environ.get("HTTP_X_FORWARDED_FOR", "").split(",")):
-        if _address(hop.strip()) is None:
+        named = _without_port(hop.strip())
+        if _address(named) is None:
             break
-        address = hop.strip()
+        address = named
         if not _is_in(address, trusted):
             break
     environ["REMOTE_ADDR"] = address
     if environ.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower() == "https":
         environ["wsgi.url_scheme"] = "https"
+
+
+def _without_port(hop: str) -> str:
+    """The address of a hop, to which some proxies add its port: `192.0.2.1:4711`, `[2001:db8::1]:4711`."""
+    found = _WITH_PORT.fullmatch(hop)
+    return found[1] or found[2] if found else hop
 
 
 @lru_cache(maxsize=1024)

@@ -8,11 +8,14 @@ the handler; what that returns or raises comes back here.
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import NoReturn, cast
 
 from server.api.caching.answers import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
+from server.api.commits.answered import AnsweredCommit, as_of
+from server.api.commits.arrivals import AFTER, Arrivals
+from server.api.commits.header import COMMIT_HEADER, commit_of, names_commit
 from server.api.cors import cors_headers, cors_vary, preflight_headers
 from server.api.environ import (
     ADMITTED,
@@ -32,6 +35,7 @@ from server.api.environ import (
 )
 from server.api.failure import failure
 from server.api.identities import Identities
+from server.api.limiting.table import CountTable
 from server.api.reading import Params, Reader
 from server.api.response import (
     CACHE_TAG,
@@ -46,10 +50,12 @@ from server.api.response import (
     send,
     without,
 )
-from server.api.serving.bodies import MAX_BODY, SMALL
+from server.api.serving.bodies import MAX_BODY, MEDIUM, SMALL
+from server.api.source_maps.marking import HEADER as SOURCE_MAPS
+from server.api.source_maps.marking import mark
 from server.api.studio.cookie import HEADER, PATH, use_cookie
 from server.auth.database.file import is_server
-from server.auth.permissions import Actor, may_branch, may_draft, may_write
+from server.auth.permissions import PROBLEMS, SOURCE, Actor, may_branch, may_draft, may_of_site, may_write
 from server.config.model import Settings
 from server.documents.ids import composed
 from server.errors import (
@@ -62,6 +68,7 @@ from server.errors import (
     ValidationError,
 )
 from server.history.past import PastStates
+from server.history.remote.waking import wake
 from server.history.renames import Renames
 from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
@@ -72,45 +79,49 @@ Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 # Answers every request that does not read content. It raises whatever the handler of the path raises.
 Handle = Callable[[Environ], Answer]
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
-HEALTH = "/_health"
+LIVE = ("/_health", "/_health/live")
 # A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-COMMIT_HEADER = "Quire-Commit"
-# What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
-IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its own, to a read of a file
 UPLOADING = "/api/upload"
-OF_EVENTS = "/events"  # how the paths begin that are about the log, which is where the accounts are
+# How the paths begin that are about the log of events, which is where the accounts are, or about both.
+OF_EVENTS = ("/events", "/_health/ready", "/metrics")
 OF_USERS = ("/api/auth/", "/api/users")  # how the paths begin that are about users, and about roles
 OF_REPOSITORY = ("/history", "/branches")
 OF_ACCOUNTS = ("auth", "users", "users-permissions")  # below /api
 OF_TODAY = (*OF_USERS, "/api/i18n")  # how the paths begin whose answers do not depend on a commit alone
 BATCH = "/batch"
+HOOK = "/git/hook"  # where the host of a git repository tells of a push, by a signature
 READ_ONLY = "The site is served as it was at commit {}, so that nothing can be written"
 WITH_AT = ("/api/", "/uploads/")  # how the paths begin that take `at`, beside that of search
 AT = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)  # in a query string, as it was sent
+# The permission to send a body of MEDIUM bytes, by how paths begin.
+LONGER = {
+    "/history/commit": ("history", "commit"),
+    "/problems/fix": (PROBLEMS, "fix"),
+    "/source/": (SOURCE, "write"),
+}
 WRITES = {"POST": "create", "PUT": "update"}  # what each method with a body does to content
-READ_VARY = ("Authorization", FORMAT)
+READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Quire-Studio")
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredCommit:
-    """The commit that a request is answered from; `lasting`, where it will always be answered the same."""
-
-    id: str
-    lasting: bool
 
 
 class Front:
     """A WSGI app: it reads content itself, and leaves the rest to the handlers (`server.api.app`)."""
 
-    def __init__(self, site: Site, identities: Identities, handle: Handle, past: PastStates) -> None:
+    def __init__(
+        self,
+        site: Site,
+        identities: Identities,
+        handle: Handle,
+        past: PastStates,
+        counted: CountTable | None = None,
+    ) -> None:
         self.site, self.identities, self.handle = site, identities, handle
-        self.count = _counter(site.state.settings.rate_limit)
+        self.count = _counter(site.state.settings.rate_limit, counted)
         self.cache, self.turns = answer_cache(), turns()
         self.past, self.past_cache = past, past_answer_cache()
         self.renames = Renames(site, past.log)
+        self.arrivals = Arrivals(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request. Raises Postponed and ClientGone, where `environ` says that these may be."""
@@ -128,6 +139,8 @@ class Front:
                 raise environ.pop(REFUSED)
             if not within:
                 raise RateLimitError()
+            if AFTER in environ and not self.past.held:
+                environ[STATE] = state = self.arrivals.state_after(environ, state)
             if COMMIT in environ or self.past.held or AT.search(environ.get("QUERY_STRING", "")):
                 environ[STATE] = state = self._past(environ, state)
             shown = self._answer(environ, state)
@@ -143,10 +156,17 @@ class Front:
         if COOKIE_USED in environ:
             headers = (*headers, COOKIE_VARY)
         if COMMIT in environ:
-            shown, headers = _as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
+            shown, headers = as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
+        elif state.commit and environ["REQUEST_METHOD"] in READING and names_commit(environ["PATH_INFO"]):
+            headers = (*headers, (COMMIT_HEADER, commit_of(state)))
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
             counted = without(counted, "Retry-After")
         return send(shown, environ, start_response, headers + counted if counted else headers)
+
+    @property
+    def kept_bytes(self) -> int:
+        """About how many bytes of answers this process keeps."""
+        return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
         """How large a body of a request may be; nothing large is taken from who may not write or upload it.
@@ -156,11 +176,17 @@ class Front:
         state, path = self.site.current(), environ["PATH_INFO"]
         if self.past.held:
             return SMALL
+        if path == HOOK:
+            return MEDIUM
         content, batch = content_at(path, state.schema), path.rstrip("/") == BATCH
-        if content is None and not batch and path != UPLOADING and not path.startswith(f"{UPLOADING}/"):
+        longer = next((asked for start, asked in LONGER.items() if path.startswith(start)), None)
+        uploads = path == UPLOADING or path.startswith(f"{UPLOADING}/")
+        if content is None and not (batch or longer or uploads):
             return SMALL
         use_cookie(environ)
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        if longer:
+            return MEDIUM if may_of_site(actor, *longer, state.schema) else SMALL
         if batch:
             return MAX_BODY if may_write(actor, state.schema.content_types) else SMALL
         if content is None:
@@ -177,7 +203,7 @@ class Front:
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
-        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or path.startswith((*OF_USERS, OF_EVENTS)):
+        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or path.startswith((*OF_USERS, *OF_EVENTS)):
             return True
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
@@ -202,7 +228,7 @@ class Front:
             place = content_at(environ["PATH_INFO"], state.schema)
             if place is not None:
                 return self._read(environ, state, *place)
-            if environ["PATH_INFO"] == HEALTH:
+            if environ["PATH_INFO"] in LIVE:
                 return _represent(Answer(b"", 204, cache_control=NOBODY), environ, state)
         preflight = preflight_headers(state.settings.cors, environ)
         if preflight is not None:
@@ -210,6 +236,11 @@ class Front:
         if IN_PLACE in environ:
             raise Postponed(accounts=self.asks_accounts(environ))
         return _represent(self.handle(environ), environ, state)
+
+    def _identify(self, environ: Environ, state: State) -> Actor:
+        """Who sends a request. Raises UnauthorizedError, UnavailableError, and Postponed."""
+        credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
+        return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
         """The state at the commit that a read names with `at`; where it names none, that at the commit which
@@ -229,7 +260,7 @@ class Front:
             raise ValidationError("at must be one commit, tag, branch or time")
         if IN_PLACE in environ and not self.past.is_kept(name):
             raise Postponed(costly=False)
-        actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+        actor = self._identify(environ, state)
         commit = self._resolve(name, actor, state.schema)
         if not self.past.is_kept(commit):
             environ[BUDGET].take_turn()
@@ -259,17 +290,16 @@ class Front:
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
         """The answer to a read of content, as it was kept or as it is now."""
-        credentials, users = environ.get("HTTP_AUTHORIZATION", ""), self.identities.user_index
+        users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
-            if credentials:
-                _postpone()
-        actor = self.identities.identify(credentials, state.settings)
+        actor = self._identify(environ, state)
         v4 = is_v4(environ, state.settings)
         commit = environ[COMMIT].id if COMMIT in environ else ""
         key = key_of(environ, actor, commit, v4=v4)
         cache = self.past_cache if commit else self.cache.of(state)
-        kept = cache.get(key)
+        marked = _wants_marks(environ, v4=v4) and actor.may(type_.singular, "readDraft")
+        kept = None if marked else cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):
             return kept.answer
         params = parse_query(environ.get("QUERY_STRING", ""))
@@ -281,6 +311,9 @@ class Front:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
+        if marked:  # It is for a preview: neither kept here nor by anybody else.
+            body = mark(read.body, type_, state, environ[BUDGET])
+            return _represent(Answer(body, cache_control=NOBODY, vary=READ_VARY), environ, state)
         # Caches need no tags of a past state: no change that is told of changes it.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
@@ -306,9 +339,12 @@ class Front:
                 error.details["renamedTo"] = rename.name
 
 
-def _counter(rate: str) -> Count | None:
+def _counter(rate: str, table: CountTable | None) -> Count | None:
     """What counts the requests of each client, where a site limits them."""
-    return cast(Count, import_module("server.api.limiting").Limiter(rate).count) if rate else None
+    if not rate:
+        return None
+    limiter = import_module("server.api.limiting.limiter").Limiter
+    return cast(Count, limiter(rate, table or CountTable()).count)
 
 
 def _changes_content(environ: Environ) -> bool:
@@ -321,11 +357,9 @@ def _changes_content(environ: Environ) -> bool:
     return parts[1:2] != ["api"] or parts[2:3] == [] or parts[2] not in OF_ACCOUNTS
 
 
-def _as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """A representation of what is the same whenever it is asked for again, if it is."""
-    if not commit.lasting or not (shown.etag or shown.status.startswith(OF_FILES)):
-        return shown
-    return replace(shown, headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))
+def _wants_marks(environ: Environ, *, v4: bool) -> bool:
+    """Whether an answer is to have marks that say where its texts come from; the previous format has none."""
+    return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and not v4
 
 
 def _postpone() -> NoReturn:

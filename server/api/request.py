@@ -1,12 +1,14 @@
 """What every handler of Flask needs of a request: state, parameters, body; and JSON as a response."""
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from flask import Request, Response, after_this_request
+from werkzeug.http import parse_list_header
 
+from server.api.commits.header import COMMIT_HEADER
 from server.api.environ import BUDGET, COMMIT, STATE, parse_query, wsgi_text
-from server.api.front import COMMIT_HEADER
 from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.response import CACHE_TAG, JSON
@@ -20,6 +22,7 @@ from server.query import qs
 from server.schema.cache_tags import header_value
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
+from server.storage.undo.keeper import Keeper
 from server.write.context import Context
 
 Wanted = TypeVar("Wanted")
@@ -47,6 +50,12 @@ def budget_of(request: Request) -> Budget:
 def parameters(request: Request) -> dict[str, object]:
     """The query string as nested values. Raises ValidationError."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
+
+
+def prefers(request: Request, name: str) -> bool:
+    """Whether a request states a preference (RFC 7240), whatever value or parameters it has."""
+    stated = parse_list_header(request.headers.get("Prefer", ""))
+    return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def read_body(request: Request, most: int = SMALL) -> object:
@@ -109,14 +118,18 @@ def write_signed(
     wanted: Wanted,
     addressed: Callable[[Result], Collection[Key]] | None = None,
     message: str = "",
+    keeper: Keeper | None = None,
 ) -> tuple[State, Result]:
     """`Site.write` for a request: it is committed in the name of who asks, where the site commits.
 
     `addressed` says which documents were asked to be written (`Authorship`), `message` what the commit says
-    where the request has no header for it. The answer names the commit.
+    where the request has no header for it. The answer names the commit. `keeper` keeps
+    what the write replaces.
     """
     commits = state_of(request).settings.commit is not None
     by = authorship(identities, request, addressed, message, signed=commits)
+    if keeper:
+        by = replace(by, keep=keeper.keeping)
     state, result, commit = site.write_as(by, prepare, wanted)
     tell_commit(commit)
     return state, result

@@ -73,6 +73,14 @@ class Terminal:
         lines.extend(self._shown([_fixed(problem) for problem in change.fixed], "fixed"))
         return _print(lines)
 
+    def tell(self, line: str) -> None:
+        """Print a remark."""
+        _print([line])
+
+    def warn(self, line: str) -> None:
+        """Print what is wrong and does not keep the server from serving."""
+        _print([click.style(f"  ✗ {line}", fg="red")])
+
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
         return self._shown([_problem(problem) for problem in problems], "to fix, which `quire check` shows")
 

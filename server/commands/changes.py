@@ -1,11 +1,9 @@
 """`quire changes`: what has changed since a place in the log of events, a commit or a date, for scripts."""
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from server.events.recorder import Recorder
 from server.events.visible import visible
 from server.history.past import PastStates
 from server.site.site import Site
+from server.storage.durable import replace_file
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
 from server.tools.terminal import check_site, one_line_errors, printable, site_option
 
@@ -207,11 +206,7 @@ def _line(event: Event) -> str:
 
 def _save(path: Path, place: str) -> None:
     """Write where to go on from, in one step. Raises StorageError."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(f"{place}\n", encoding="utf-8")
-        os.replace(beside, path)
+        replace_file(path, f"{place}\n".encode())
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         raise StorageError(f"{path} can't be written: {error.strerror}") from error

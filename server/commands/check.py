@@ -12,13 +12,15 @@ import click
 
 from server.errors import ApiError, SetupError
 from server.paths import state_folder
+from server.problems import in_order
+from server.site.check.bucket import missing_objects
+from server.site.check.fixes import FixResult, Repair, apply_fixes, find_fixes
+from server.site.check.key_fixes import KeyFix, key_fix_writes
+from server.site.check.survey import Survey, look, survey
 from server.site.loading import Progress
 from server.storage.journal import Journal
-from server.tools.check.fixes import FixResult, Repair, apply_fixes, find_fixes
 from server.tools.check.formats import FORMATS
-from server.tools.check.key_fixes import KeyFix, key_fix_writes
 from server.tools.check.report import fixed, report
-from server.tools.check.survey import Survey, look, survey
 from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, show, site_option
 
 MOST_KEYS = 1000  # of the configuration that one --fix fixes
@@ -31,10 +33,13 @@ MOST_KEYS = 1000  # of the configuration that one --fix fixes
 )
 @click.option("--strict", is_flag=True, help="Fail on warnings as well.")
 @click.option("--translations", is_flag=True, help="Warn of documents that a locale does not have.")
+@click.option("--media", is_flag=True, help="Ask the bucket whether it has all media.")
 @click.option("--fix", is_flag=True, help="Fix what can be fixed without a decision.")
 @click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and change nothing.")
 @one_line_errors
-def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool, dry_run: bool) -> None:
+def check(
+    root: Path, format_: str, strict: bool, translations: bool, media: bool, fix: bool, dry_run: bool
+) -> None:
     """Say everything that is wrong with a site: where, what, and how to fix it.
 
     The status is 1 where there are errors (with --strict, also where there are warnings).
@@ -53,6 +58,8 @@ def check(root: Path, format_: str, strict: bool, translations: bool, fix: bool,
             found = survey(root, _load, translations=translations)
         found = replace(found, fixed=keys)
         found = _fix(found, prefix, text=text, translations=translations)
+    if media and found.site is not None:
+        found = replace(found, problems=in_order((*found.problems, *missing_objects(found.site))))
     if text:
         show(report(found, prefix, time.perf_counter() - began))
     elif told := FORMATS[format_](found, prefix):

@@ -41,6 +41,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "server.commands.export", "export_command", "Write the API to a folder, as static files."
     ),
     "import": CommandEntry("server.commands.import_strapi", "import_", "Take over content from elsewhere."),
+    "media": CommandEntry(
+        "server.commands.media.command",
+        "media",
+        "Move media into a bucket and back; remove what nobody names.",
+    ),
     "types": CommandEntry("server.commands.types", "types", "Write TypeScript types for the content types."),
     "search": CommandEntry(
         "server.commands.search", "search", "Find documents by their words, the best first."

@@ -14,9 +14,9 @@ from server.history.blame import MOST_VERSIONS, blame
 from server.history.differences import (
     Difference,
     changed_attributes,
+    content_at,
     differences,
     values_after,
-    values_at,
     values_of,
 )
 from server.history.past import PastStates
@@ -178,9 +178,10 @@ def diff(
             places = {repository.where(type_, versions, locale, draft=draft)}
         for where in sorted(places):
             current = repository.site.state.snapshot.get(type_, document_id, *where)
-            before, after = (
-                values_at(repository.store, versions, current, where, commit) for commit in (first, last)
+            contents = (
+                content_at(repository.store, versions, current, where, commit) for commit in (first, last)
             )
+            before, after = (content.values if content else None for content in contents)
             found = differences(repository.viewer.attributes(type_), before, after, repository.viewer)
             if found:
                 show(_diff_lines(f"{type_.singular}/{document_id} ({', '.join(where)})", found))

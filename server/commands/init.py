@@ -15,9 +15,9 @@ from server.documents.layout import Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types
+from server.site.check.survey import survey
 from server.storage.git.repository import git_folder
 from server.tools.check.report import count
-from server.tools.check.survey import survey
 from server.tools.init.deployment import compose_file, workflow_file
 from server.tools.init.propose import files_of, propose
 from server.tools.init.scan import Scan, scan

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 import webbrowser
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.synchronize import Event
@@ -14,23 +15,26 @@ from pathlib import Path
 import click
 
 from server.api.environ import is_loopback
+from server.api.monitoring.json_log import JsonLog
 from server.api.serving.generations import Generation, Generations
+from server.api.serving.takeover import Offer, Taken, take_over
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
 from server.auth.owner import make_key
 from server.commands.announce import Terminal
 from server.config.webhooks import check_environment
 from server.errors import SetupError
-from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import first_configuration
 from server.site.loading import NICE, cores
 from server.site.site import Site
+from server.storage.bucket.opening import require_library
 from server.storage.git.refs import describe
 from server.tools.past import find_commit, past_states
 from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
 
+Log = Terminal | JsonLog
 LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, and tells of them.
 
 
@@ -43,8 +47,21 @@ LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, an
 )
 @click.option("--at", "name", metavar="REF", help="Serve the site as it was at a commit, to read alone.")
 @click.option("--open", "opens", is_flag=True, help="Open the studio in a browser.")
+@click.option(
+    "--takeover",
+    "takes_over",
+    is_flag=True,
+    help="Take the port over from the server of this site that has it, once this one answers.",
+)
 @click.option("--quiet", is_flag=True, help="Print the address and errors alone.")
 @click.option("--verbose", is_flag=True, help="Print every file that is read or written, and every problem.")
+@click.option(
+    "--log",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="What is printed: text for people, or JSON objects, one for each request as well.",
+)
 @click.option("--reload", is_flag=True, hidden=True)
 @one_line_errors
 def serve_command(
@@ -54,67 +71,79 @@ def serve_command(
     workers: int | None,
     name: str | None,
     opens: bool,
+    takes_over: bool,
     quiet: bool,
     verbose: bool,
+    form: str,
     reload: bool,
 ) -> None:
     """Serve a site. Files that change are served changed, without a restart."""
-    terminal = _terminal(quiet=quiet, verbose=verbose)
+    terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
     configuration = first_configuration(root)  # so that what is broken is told before anything begins
     check_environment(configuration.settings.webhooks, os.environ)
+    require_library(configuration.settings)
     commit = "" if name is None else find_commit(root, name)
     report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
-    shared = Shared(ChangeLog(), bind(host, port), StreamCounts())
+    taken = take_over(root, port) if takes_over else None
+    listener = taken.listener if taken else bind(host, port)
+    shared = Shared(ChangeLog(), listener, json_log=form == "json")
 
     @one_line_errors
     def first(generation: Generation) -> None:
         began = time.perf_counter()
         site = Site(root)
-        _tell_of_accounts(site)
+        _tell_of_accounts(site, terminal)
         site.recover()
         with progress_bar("Reading files") as progress:
             site.load(progress, cores())
         past = past_states(site, commit)
         seconds = time.perf_counter() - began
-        count = worker_count(workers, site.state.settings)
-        if workers and count < workers:
-            click.echo("api.rate_limit is set, and each worker would count for itself: serving with one")
-        ready = _report_when_ready(_Ready(site, past, terminal, seconds, host, port, opens=opens))
-        serve(site, past, shared, generation, count, ready.set, partial(_report, site, report_to))
-
-    def next_one(generation: Generation) -> None:
-        try:
-            site = Site(root)
-            site.load(cores=cores(), nice=NICE)
-            past = past_states(site, commit)
-        except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
-            return
-        count = worker_count(workers, site.state.settings)
-        serve(site, past, shared, generation, count, _nothing, partial(_report, site, report_to))
+        count = worker_count(workers)
+        ready = _Ready(site, past, terminal, seconds, host, port, opens=opens, taken=taken)
+        serve(
+            site, past, shared, generation, count, ready.report_when_set(), partial(_report, site, report_to)
+        )
 
     def begin(generation: Generation) -> None:
-        (first if generation.number == 1 else next_one)(generation)
+        if generation.number == 1:
+            first(generation)
+        else:
+            _serve_next(root, commit, workers, shared, report_to, generation)
 
-    sys.exit(Generations(begin, shared.log.end_lag).run())
+    sys.exit(Generations(begin, shared.log.end_lag, Offer(root, port, listener)).run())
 
 
-def _terminal(*, quiet: bool, verbose: bool) -> Terminal:
+def _serve_next(
+    root: Path, commit: str, workers: int | None, shared: Shared, log: Log, generation: Generation
+) -> None:
+    """Serve the site as it is now, in the place of those that serve it as it was before."""
+    try:
+        site = Site(root)
+        site.load(cores=cores(), nice=NICE)
+        past = past_states(site, commit)
+    except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
+        return
+    count = worker_count(workers)
+    serve(site, past, shared, generation, count, _nothing, partial(_report, site, log))
+
+
+def _log(form: str, *, quiet: bool, verbose: bool) -> Log:
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose exclude each other.")
-    return Terminal(quiet=quiet, verbose=verbose)
+    return JsonLog(quiet) if form == "json" else Terminal(quiet=quiet, verbose=verbose)
 
 
-def _tell_of_accounts(site: Site) -> None:
-    if unusable := check_accounts(site):
-        click.secho(f"  ✗ {unusable}; until that is repaired, nobody can log in", fg="red")
+def _tell_of_accounts(site: Site, log: Log) -> None:
+    if wrong := check_accounts(site):
+        log.warn(wrong)
 
 
 def _nothing() -> None:
     """What follows when a later generation is ready."""
 
 
-def _report(site: Site, terminal: Terminal, change: Change, seconds: float) -> None:
+def _report(site: Site, terminal: Log, change: Change, seconds: float) -> None:
     """Print what a change came to, without the problems that site.yaml leaves out."""
     ignores = site.state.settings.ignores
     problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
@@ -128,16 +157,32 @@ class _Ready:
 
     site: Site
     past: PastStates
-    terminal: Terminal
+    terminal: Log
     seconds: float
     host: str
     port: int
     opens: bool
+    taken: Taken | None
 
     @property
     def url(self) -> str:
         """Its address."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
+
+    def report_when_set(self) -> Callable[[], None]:
+        """What is to be called when a worker is ready: then a server that was taken over ends, and
+        `_report_ready` prints what there is.
+        """
+        forking = multiprocessing.get_context("fork")
+        ready = forking.Event()
+        forking.Process(target=_report_ready, args=(self, ready), daemon=True).start()
+
+        def is_ready() -> None:
+            if self.taken:
+                self.taken.answer()
+            ready.set()
+
+        return is_ready
 
     def studio(self) -> str:
         """The address of the studio with a key, where nobody can come from elsewhere; else ""."""
@@ -148,14 +193,6 @@ class _Ready:
             return f"{self.url}studio?key={make_key(self.site.root)}"
         except OSError:  # The server tells what is wrong with .quire.
             return ""
-
-
-def _report_when_ready(told: _Ready) -> Event:
-    """Have `_report_ready` print what there is, once the event that is returned is set."""
-    forking = multiprocessing.get_context("fork")
-    ready = forking.Event()
-    forking.Process(target=_report_ready, args=(told, ready), daemon=True).start()
-    return ready
 
 
 def _report_ready(told: _Ready, ready: Event) -> None:

@@ -3,6 +3,7 @@
 Each key is declared once, as a field of Settings; docs/settings.md is made from KEYS.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
@@ -13,32 +14,8 @@ from server.config.webhooks import Webhook
 from server.formats.positions import Positions
 from server.paths import SETTINGS
 from server.problems import Problem
-from server.schema.check import RESERVED
 
 FILE = SETTINGS
-
-# What may be granted, by subject; "" stands for every content type.
-ACTIONS: Mapping[str, tuple[str, ...]] = {
-    "": ("find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"),
-    "upload": ("upload", "find", "findOne", "destroy"),
-    "user": ("me", "updateMe", "find", "findOne", "create", "update", "destroy", "count"),
-    "auth": (
-        "callback", "register", "changePassword", "forgotPassword", "resetPassword",
-        "sendEmailConfirmation", "emailConfirmation", "connect",
-        "refresh", "logout", "getSessions", "revokeSession",
-    ),
-    "role": ("find", "findOne"),
-    "locale": ("find",),
-    "history": ("read", "restore"),
-    "branch": ("find", "create", "update", "delete", "merge"),
-    "content-type": ("find", "findOne"),
-}  # fmt: skip
-
-
-def known_actions(subject: str) -> tuple[str, ...]:
-    """What may be granted on a subject, and, where that can be a content type as well, on such a type."""
-    own = ACTIONS.get(subject, ())
-    return own if subject in RESERVED else tuple(dict.fromkeys((*own, *ACTIONS[""])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +32,30 @@ class QueryExport:
 
     request: str
     line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Where the documents of a type are previewed: an address with {placeholders}.
+
+    `unmarked` are the paths of attributes, `seo.canonical`, whose texts never get the marks of a preview.
+    """
+
+    url: str
+    unmarked: frozenset[str] = frozenset()
+
+    @property
+    def origin(self) -> str:
+        """The origin of its pages, `https://example.org`; "" where they are those of this server."""
+        return "" if self.url.startswith("/") else "/".join(re.split("[/?#]", self.url)[:3]).lower()
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """The names in braces: attributes, and those of PREVIEW_NAMES."""
+        return tuple(re.findall(r"\{([^{}]*)\}", self.url))
+
+
+PREVIEW_NAMES = ("documentId", "locale", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Settings:
         False,
         "api.cache_tags",
         "flag",
-        "Whether answers say in `Cache-Tag` what they were made of ([more](deployment.md#cache-tags)).",
+        "Whether answers say in `Cache-Tag` what they were made of ([more](cache-tags.md)).",
     )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
@@ -173,6 +174,13 @@ class Settings:
         "none",
     )
     rate_limit: str = _setting("", "api.rate_limit", "rate", "Requests per client, such as `100 per minute`.")
+    rate_store: str = _setting(
+        "",
+        "api.rate_store",
+        "rate store",
+        "Where machines count requests together: `redis://…`, `env:NAME` with it; `memory`: each by itself.",
+        "PostgreSQL, where the accounts are there",
+    )
     session: timedelta = _setting(
         timedelta(days=30), "auth.session", "duration", "How long a login lasts, such as `12h`.", "`30d`"
     )
@@ -229,10 +237,66 @@ class Settings:
         "commit",
         "Whether writes are committed: `off`, `each`, or so long after an author's last write, such as `30s`"
         " ([more](history.md#commits)).",
-        "`off`",
+        "`off`; `each` with `git.push`",
     )
     committer: str = _setting(
         "Quire <quire@localhost>", "git.committer", "person", "Who makes these commits: `Name <e-mail>`."
+    )
+    remote: str = _setting(
+        "",
+        "git.remote",
+        "remote",
+        "The git remote that several machines share, by its name: `origin` ([more](machines.md)).",
+        "none",
+    )
+    branch: str = _setting(
+        "", "git.branch", "branch", "The branch there that is served.", "the one that is checked out"
+    )
+    follow: timedelta | None = _setting(
+        None,
+        "git.follow",
+        "follow",
+        "How often the remote is asked for new commits, such as `2s`, or `off`.",
+        "`off`",
+    )
+    push: str = _setting(
+        "",
+        "git.push",
+        "push",
+        "Whether the remote gets each write `before` it is answered, soon `after`, or not: `off`"
+        " ([more](machines.md#writing)).",
+        "`off`",
+    )
+    media_store: str = _setting(
+        "",
+        "media.store",
+        "bucket",
+        "A bucket that media are kept in: `s3://BUCKET/PREFIX` ([more](media.md)).",
+        "files in `content/uploads/`",
+    )
+    media_endpoint: str = _setting(
+        "", "media.endpoint", "URL", "The server of the bucket.", "that of Amazon S3 in the region"
+    )
+    media_region: str = _setting("us-east-1", "media.region", "text", "The region of the bucket.")
+    media_public_url: str = _setting(
+        "",
+        "media.public_url",
+        "URL",
+        "Where everybody can read the objects of the bucket, such as `https://media.example.org`.",
+    )
+    media_serve: str = _setting(
+        "",
+        "media.serve",
+        "serve",
+        "How `/uploads/…` answers with files of the bucket: `redirect`, `stream` or `sign`.",
+        "`redirect` where `media.public_url` is set, else `stream`",
+    )
+    media_cache: int = _setting(
+        1_000_000_000,
+        "media.cache",
+        "size",
+        "How much of the bucket is kept on disk, for `stream`.",
+        "`1 GB`",
     )
     events_bulk: int = _setting(
         1000,
@@ -253,6 +317,12 @@ class Settings:
         "events.streams",
         "count",
         "How many event streams may be open at a time, in all workers ([more](events.md#streams)).",
+    )
+    events_streams_per_client: int = _setting(
+        500,
+        "events.streams_per_client",
+        "count",
+        "How many of them one client may have, by its address ([more](events.md#streams)).",
     )
     ignored: Mapping[str, tuple[str, ...]] = _setting(
         {},
@@ -294,6 +364,13 @@ class Settings:
     )
     exported_queries: Mapping[str, QueryExport] = _setting(
         {}, "export.queries", "queries", "Further requests that it exports: `NAME: /api/articles?…`."
+    )
+    previews: Mapping[str, Preview] = _setting(
+        {},
+        "preview",
+        "previews",
+        "Where the studio shows documents of a type: `article: https://…?slug={slug}`"
+        " ([more](preview.md#in-the-studio)).",
     )
     webhooks: tuple[Webhook, ...] = _setting(
         (),

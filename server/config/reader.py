@@ -1,30 +1,33 @@
 """Reads site.yaml into Settings, or refuses it with the line of what is wrong."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from server.config import values
+from server.config import media, remote, values
+from server.config.actions import ACTIONS, known_actions
 from server.config.export import read_query, read_type
 from server.config.model import (
-    ACTIONS,
     DEFAULTS,
     FIELDS,
     FILE,
     KEYS,
     SettingKey,
     Settings,
-    known_actions,
 )
+from server.config.previews import odd_names, read_preview
 from server.config.webhooks import hosts, read_webhooks
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.positions import KeyPath, nearest
 from server.formats.scalars import is_null
 from server.problems import RULES, Problem
+from server.schema.model import Schema
 from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
+EACH = timedelta()  # what git.commit is for `each`
 ALMOST = 0.8  # how like a known name another is that was meant to be it, such as `publik` and `public`
 
 
@@ -53,7 +56,8 @@ def _refused_keys(file: ConfigFile) -> Iterator[SetupError]:
     """A refusal of each key that the table KEYS does not have."""
     for at, siblings in unknown_keys(file):
         name = ".".join(map(str, at))
-        fix = suggestion(str(at[-1]), siblings) or "known here: " + ", ".join(sorted(siblings))
+        fix = media.fix_of_secret(tuple(map(str, at))) or suggestion(str(at[-1]), siblings)
+        fix = fix or "known here: " + ", ".join(sorted(siblings))
         yield file.refuse_key(f'the key "{name}" is not known', fix, *at)
 
 
@@ -84,6 +88,8 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
         read["locales"] = (read["default_locale"],)
     if "page_size" in read:
         read.setdefault("max_page_size", max(DEFAULTS.max_page_size, read["page_size"]))
+    if read.get("push"):
+        read.setdefault("commit", EACH)
     return Settings(**read, positions=file.positions)
 
 
@@ -144,13 +150,21 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "origins": values.origins,
     "networks": values.networks,
     "url": values.text,
+    "URL": media.web_url,
+    "bucket": media.store,
+    "serve": media.serve,
     "locale": values.locale,
     "locales": values.locales,
     "count": values.count,
     "size": values.size,
     "duration": values.duration,
     "rate": values.rate,
+    "rate store": values.rate_store,
     "commit": values.commit,
+    "remote": remote.remote,
+    "branch": remote.branch,
+    "follow": remote.follow,
+    "push": remote.push,
     "keep": values.keep,
     "person": values.person,
     "flag": values.flag,
@@ -167,6 +181,7 @@ ENTRIES: Mapping[str, Callable[..., Any]] = {
     "populates": _populate,
     "types": read_type,
     "queries": read_query,
+    "previews": read_preview,
 }
 
 
@@ -216,7 +231,29 @@ def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
             yield file.refuse_key(f'there is no rule "{rule}" of quire check', fix, "check", "ignore", rule)
 
 
-_CHECKS = (_check_locales, _check_page_sizes, _check_actions, _check_rules, _check_locales_of_webhooks)
+def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
+    if settings.push and settings.commit != EACH:
+        what = f"git.push: {settings.push} commits each write at once"
+        yield file.refuse(what, "write each, or leave git.commit out", "git", "commit")
+    wanted = {"branch": settings.branch, "follow": settings.follow, "push": settings.push}
+    for key, value in wanted.items():
+        if value and not settings.remote:
+            yield file.refuse(f"git.{key} needs a remote", "add remote: origin below git", "git", key)
+
+
+def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
+    yield from media.check(settings.media_store, settings.media_public_url, settings.media_serve, file)
+
+
+_CHECKS = (
+    _check_locales,
+    _check_page_sizes,
+    _check_actions,
+    _check_rules,
+    _check_locales_of_webhooks,
+    _check_git,
+    _check_media,
+)
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
@@ -237,6 +274,11 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
         unknown = (name for name in named if name not in singulars)
         wrong.extend(_no_type(settings, ".".join(at), singulars, *at, name) for name in unknown)
     return wrong
+
+
+def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
+    """A warning for each type, attribute or placeholder that `preview` names and the schema does not have."""
+    return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.previews, schema)]
 
 
 def _mistyped_roles(settings: Settings) -> Iterator[Problem]:

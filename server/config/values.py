@@ -22,6 +22,7 @@ _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?")
 _PERSON = re.compile(r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f] <[^<>\s\x00-\x1f\x7f]*>")
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
+_RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
@@ -127,6 +128,15 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
         raise file.refuse(f'the rate "{written}" is not known', "write 100 per minute", *at)
+    return written
+
+
+def rate_store(file: ConfigFile, default: str, *at: str) -> str:
+    """Where machines count requests together: `redis://…`, `rediss://…`, `env:NAME` with one; or `memory`."""
+    written = text(file, default, *at)
+    if written and not _RATE_STORE.fullmatch(written):
+        fix = "write redis://HOST:PORT/0, env:NAME, or memory"
+        raise file.refuse(f'"{".".join(at)}" is no store', fix, *at)
     return written
 
 

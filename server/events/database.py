@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
+from server.auth.database.file import is_postgres
+from server.auth.database.notices import EVENTS, NOTIFY, message
 from server.errors import LogUnavailableError
 from server.events.engines.engine import Connection, Engine
 from server.events.engines.sqlite import FILE, Sqlite
@@ -20,6 +22,8 @@ from server.events.model import Event, Key
 
 T = TypeVar("T")
 
+ALL = "*"  # stands for all clones together
+MOST_COMMITS = 10_000  # that are known to be recorded
 BEGUN = "begun"  # the note of when versions were first recorded
 WAIT_S = 10.0  # how long a transaction waits for those of other processes
 _COLUMNS = (
@@ -47,6 +51,13 @@ class Recorded(NamedTuple):
         return Key(self.uid, self.document_id, self.locale)
 
 
+class Told(NamedTuple):
+    """By what the last event of a file came: a commit, "" for what is in none yet, and whose it is."""
+
+    clone: str
+    commit: str
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Which log this is, the first event that it still has, and the last that it ever had; 0 for none."""
@@ -72,7 +83,7 @@ class EventDatabase:
 
     @cached_property
     def _engine(self) -> Engine:
-        if not self.accounts.startswith("postgresql"):
+        if not is_postgres(self.accounts):
             return Sqlite(self.root)
         try:
             module = import_module("server.events.engines.postgres")  # docs/packages.py, LAZY
@@ -115,6 +126,11 @@ class EventDatabase:
         """A number that differs whenever anybody else has written. Raises StorageError."""
         return self._engine.mark()
 
+    @property
+    def clone(self) -> str:
+        """The id of this clone of the site, "" where no other has the log in common. Raises StorageError."""
+        return self._engine.clone
+
     def leads(self) -> bool:
         """Whether this machine delivers webhooks, of those that share the log. Raises StorageError."""
         return self._engine.leads()
@@ -129,24 +145,71 @@ class Transaction:
     """One transaction that writes events, and the versions that they lead up to."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
-        self.connection, self._clone = connection, clone
+        self.connection, self.clone = connection, clone
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines may have the log in common with this one."""
+        return bool(self.clone)
+
+    def of_all(self) -> "Transaction":
+        """The same, with the versions, types and notes of all machines together."""
+        return Transaction(self.connection, ALL)
+
+    def recorded(self, commits: Sequence[str]) -> set[str]:
+        """Those of some commits whose events are recorded."""
+        found = set[str]()
+        for part in _parts(commits):
+            statement = f"SELECT id FROM commits WHERE id IN ({_marks(part)})"
+            found.update(row[0] for row in self.connection.execute(statement, part))
+        return found
+
+    def put_commits(self, commits: Iterable[str]) -> None:
+        """The events of some commits are recorded; the oldest come first."""
+        statement = "INSERT INTO commits (id) VALUES (?) ON CONFLICT (id) DO NOTHING"
+        self.connection.executemany(statement, ((commit,) for commit in commits))
+
+    def forget_commits(self, commits: Iterable[str]) -> None:
+        """The events of some commits are not known to be recorded any more."""
+        self.connection.executemany("DELETE FROM commits WHERE id = ?", ((commit,) for commit in commits))
+
+    def told_by(self, paths: Sequence[str]) -> dict[str, Told]:
+        """By what the last events of some files came, of those of which that is known."""
+        found = dict[str, Told]()
+        for part in _parts(paths):
+            statement = f"SELECT path, clone, commit_id FROM told WHERE path IN ({_marks(part)})"
+            found.update((path, Told(*by)) for path, *by in self.connection.execute(statement, part))
+        return found
+
+    def put_told(self, paths: Iterable[str], commit: str) -> None:
+        """The last events of some files have come by a commit, "" for none yet, on this clone."""
+        self.connection.executemany(
+            "INSERT INTO told (path, clone, commit_id) VALUES (?, ?, ?)"
+            " ON CONFLICT (path) DO UPDATE SET clone = excluded.clone, commit_id = excluded.commit_id",
+            ((path, self.clone, commit) for path in paths),
+        )
+
+    def told_here(self) -> list[str]:
+        """The files whose last events have come by what is in no commit of this clone yet."""
+        statement = "SELECT path FROM told WHERE clone = ? AND commit_id = ''"
+        return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
         """What is noted under a name; "" for nothing."""
-        return _note(self.connection, self._clone, name)
+        return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
         """Note something under a name."""
         self.connection.execute(
             "INSERT INTO notes (clone, name, value) VALUES (?, ?, ?)"
             " ON CONFLICT (clone, name) DO UPDATE SET value = excluded.value",
-            (self._clone, name, value),
+            (self.clone, name, value),
         )
 
     def versions(self) -> Iterator[tuple[Any, ...]]:
         """All versions, as rows of what `Recorded` has."""
         return iter(
-            self.connection.execute(f"SELECT {_VERSION} FROM versions WHERE clone = ?", (self._clone,))
+            self.connection.execute(f"SELECT {_VERSION} FROM versions WHERE clone = ?", (self.clone,))
         )
 
     def versions_at(self, paths: Collection[str]) -> dict[str, Recorded]:
@@ -161,30 +224,30 @@ class Transaction:
     def _versions(self, column: str, values: Sequence[str]) -> Iterator[Recorded]:
         for part in _parts(values):
             statement = f"SELECT {_VERSION} FROM versions WHERE clone = ? AND {column} IN ({_marks(part)})"
-            for row in self.connection.execute(statement, (self._clone, *part)):
+            for row in self.connection.execute(statement, (self.clone, *part)):
                 yield Recorded(*row)
 
     def put_versions(self, versions: Iterable[Recorded], gone: Iterable[str] = ()) -> None:
         """Take versions in the place of those at their paths; at some paths are none any more."""
         delete = "DELETE FROM versions WHERE clone = ? AND path = ?"
-        self.connection.executemany(delete, ((self._clone, path) for path in gone))
+        self.connection.executemany(delete, ((self.clone, path) for path in gone))
         self.connection.executemany(
             f"INSERT INTO versions (clone, {_VERSION}) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (clone, path) DO UPDATE SET mark = excluded.mark, uid = excluded.uid,"
             " document_id = excluded.document_id, locale = excluded.locale, status = excluded.status",
-            ((self._clone, *version) for version in versions),
+            ((self.clone, *version) for version in versions),
         )
 
     def shapes(self) -> dict[str, str]:
         """The shape of each type, by uid."""
         statement = "SELECT uid, shape FROM types WHERE clone = ?"
-        return dict(self.connection.execute(statement, (self._clone,)).fetchall())
+        return dict(self.connection.execute(statement, (self.clone,)).fetchall())
 
     def put_shapes(self, shapes: Iterable[tuple[str, str]]) -> None:
         """Take shapes in the place of all that there are."""
-        self.connection.execute("DELETE FROM types WHERE clone = ?", (self._clone,))
+        self.connection.execute("DELETE FROM types WHERE clone = ?", (self.clone,))
         statement = "INSERT INTO types (clone, uid, shape) VALUES (?, ?, ?)"
-        self.connection.executemany(statement, ((self._clone, *shape) for shape in shapes))
+        self.connection.executemany(statement, ((self.clone, *shape) for shape in shapes))
 
     def bounds(self) -> Bounds:
         """Which events there are."""
@@ -201,6 +264,9 @@ class Transaction:
         marks = _marks(columns.split(","))
         self.connection.executemany(f"INSERT INTO events ({columns}) VALUES ({marks})", rows)
         self.connection.execute("UPDATE log SET last = ?", (before + len(rows),))
+        if rows and self.is_shared:
+            told = message(EVENTS, f"{before + len(rows)} {self.clone}")
+            self.connection.execute(NOTIFY.replace("%s", "?"), (told,))
 
     def committed(self, write: str, commit: str) -> None:
         """Name the commit of the events of a write."""
@@ -210,6 +276,10 @@ class Transaction:
     def forget(self, before: str, most: int | None) -> None:
         """Remove events that are older than a timestamp, "" for none, or more than so many."""
         last = _bounds(self.connection).last
+        newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
+        self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MOST_COMMITS,))
+        old = "commit_id != '' AND commit_id NOT IN (SELECT id FROM commits)"
+        self.connection.execute(f"DELETE FROM told WHERE {old}")
         if before:
             self.connection.execute("DELETE FROM events WHERE at < ? AND seq < ?", (before, last))
         if most is not None:

@@ -21,6 +21,7 @@ from server.auth.permissions import Actor
 from server.errors import ApiError, GoneError, UnavailableError
 from server.events import frames
 from server.events.model import Event
+from server.events.presence.telling import PresenceSource
 from server.events.reading import Selection
 from server.events.stream import Client, Stream
 from server.events.stream_counts import StreamCounts
@@ -29,6 +30,8 @@ log = logging.getLogger("quire")
 T = TypeVar("T")
 
 PAUSE_S = 0.02  # between two looks for new events
+PRESENCE_S = 0.2  # between two looks who is where, where somebody has moved
+LOOK_S = 1.0  # where nobody has: what was said may have ended
 PORTION = 50  # streams that are sent to before other answers have their turn
 PORTION_S = 0.002  # for how long
 RETRY_S = 1.0  # until the next look, where one has failed
@@ -87,25 +90,32 @@ class _Audience:
 class _Open:
     """An open stream. Its client has been told the number of the event `told`."""
 
-    __slots__ = ("audience", "beat", "client", "look", "position", "since", "told", "unseen")
+    __slots__ = ("audience", "beat", "by", "client", "look", "position", "present", "since", "told", "unseen")
 
-    def __init__(self, client: Client, audience: _Audience, position: int) -> None:
+    def __init__(self, client: Client, audience: _Audience, position: int, by: str) -> None:
+        self.by = by  # who is counted to have it
         self.client, self.audience, self.position, self.told = client, audience, position, position
         self.beat = time.monotonic() + HEARTBEAT_S  # when the next one is due
         self.unseen = 0  # bytes that it was sent since it was last known to have taken all
+        self.present = b""  # what it was told last of who is at its document
         self.since = self.look = 0.0  # since when it has had a window to take; when that is looked at again
 
 
 class Hub:
-    """The streams of this process. `newest` and `is_full` may be asked by any thread; all else is called on
-    the event loop."""
+    """The streams of this process. Any thread may ask for `newest`, `is_full` and `of_client`; all else is
+    called on the event loop."""
 
-    def __init__(self, source: Source, counts: StreamCounts, sockets: Sockets) -> None:
+    def __init__(
+        self, source: Source, counts: StreamCounts, sockets: Sockets, presence: PresenceSource
+    ) -> None:
         self._source, self._counts, self._sockets = source, counts, sockets
+        self._presence = presence
         self._streams: set[_Open] = set()
         self._audiences: dict[tuple[str, Actor, Selection], _Audience] = {}
         self._behind: set[_Open] = set()  # those that have not got all, and can take more
         self._slow: set[_Open] = set()  # those that have a window to take
+        self._watching: set[_Open] = set()  # those that ask who is at a document
+        self._present, self._looked = -1, 0.0  # who was where at the last look, and when that was
         self._beats: deque[_Open] = deque()  # in the order in which their heartbeats are due
         # The events of the log after `floor`, up to `head`; `number` is of the last that was known of.
         self._recent: list[Event] = []
@@ -124,6 +134,10 @@ class Hub:
         """Whether no more streams may be opened, where a server may have so many."""
         return self._ended or self._counts.total() >= limit
 
+    def of_client(self, sender: str) -> int:
+        """How many streams a client has open, in all workers."""
+        return self._counts.of_client(sender)
+
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
         """Begin to send a stream; returns what is to be called when its client has left."""
         if not self._streams:
@@ -133,11 +147,15 @@ class Hub:
         key = stream.authorization, stream.actor, stream.selection
         audience = self._audiences.setdefault(key, _Audience(stream))
         audience.streams += 1
-        opened = _Open(client, audience, stream.position)
+        opened = _Open(client, audience, stream.position, stream.sender)
         self._streams.add(opened)
         self._behind.add(opened)
         self._beats.append(opened)
+        if stream.selection.presence:
+            self._watching.add(opened)
+            self._looked = 0.0
         self._counts.set(len(self._streams))
+        self._counts.add(opened.by, 1)
         self._busy.set()
         if not self._tasks:
             loop = asyncio.get_running_loop()
@@ -165,6 +183,7 @@ class Hub:
                 await self._read_new()
                 await self._send_recent()
                 await self._send_older()
+                await self._send_presence()
                 await self._look_at_slow()
                 failing = False
             except Exception:
@@ -280,6 +299,22 @@ class Hub:
             for stream in [s for s in self._behind if s.position == position]:
                 self._advance(stream, *self._part(shown, stream.audience, position))
 
+    async def _send_presence(self) -> None:
+        """Tell those that ask for it who is at a document, where that has changed."""
+        if not self._watching:
+            return
+        passed, version = time.monotonic() - self._looked, self._presence.version()
+        if passed < (LOOK_S if version == self._present else PRESENCE_S):
+            return
+        self._present, self._looked = version, time.monotonic()
+        present = await self._run(self._presence.read)
+        for stream in self._watching - self._slow:
+            document = stream.audience.selection.presence
+            told = self._presence.frame(stream.audience.actor, document, present) if document else b""
+            if told and told != stream.present:
+                stream.present = told
+                self._send(stream, told)
+
     def _part(self, some: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
         """What to send of some events after a position: up to a window, the last one sent, and looked at."""
         parts, size, told, last = list[bytes](), 0, position, position
@@ -339,13 +374,14 @@ class Hub:
     def _drop(self, stream: _Open) -> None:
         if stream not in self._streams:
             return
-        for some in (self._streams, self._behind, self._slow):
+        for some in (self._streams, self._behind, self._slow, self._watching):
             some.discard(stream)
         audience = stream.audience
         audience.streams -= 1
         if not audience.streams:
             del self._audiences[audience.authorization, audience.actor, audience.selection]
         self._counts.set(len(self._streams))
+        self._counts.add(stream.by, -1)
         if not self._streams:
             self._busy.clear()
         stream.client.end()

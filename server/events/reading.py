@@ -15,7 +15,7 @@ from server.schema.spelling import suggestion
 LARGEST = 2**53  # of a number that every client can read
 LIMIT, MOST = 100, 1000  # events in an answer: where nothing is said, and at most
 STATUSES = ("published", "draft")
-PARAMETERS = ("since", "types", "events", "locales", "status", "limit")
+PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
 _NAMES = (*KINDS, *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS))  # that `events` can name
 _LONGEST = 100  # characters of a word that an error repeats
 _PART = 500  # events that are read at once
@@ -30,6 +30,7 @@ class Selection:
     events: frozenset[str] = frozenset()
     locales: frozenset[str] = frozenset()
     status: frozenset[str] = frozenset()
+    presence: tuple[str, str] | None = None  # the type and id of a document: who is there is asked as well
 
     def has(self, event: Event) -> bool:
         """Whether an event is asked for. Those of the whole site concern any type, locale and status."""
@@ -66,7 +67,17 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
         _among(parameters, "events", _NAMES),
         _among(parameters, "locales", None),
         _among(parameters, "status", STATUSES),
+        _document(parameters),
     )
+
+
+def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The type and id that `presence` names, as `article:ID`. Raises ValidationError."""
+    value = parameters.get("presence", "")
+    type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if value and not (type_ and document_id):
+        raise ValidationError('"presence" must be a type and the id of a document, such as article:launch')
+    return (type_, document_id) if value else None
 
 
 def _among(parameters: Mapping[str, Any], name: str, known: Any) -> frozenset[str]:

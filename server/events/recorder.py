@@ -21,7 +21,8 @@ from server.documents.timestamps import from_datetime, now
 from server.errors import StorageError
 from server.events.database import BEGUN, EventDatabase, Recorded, Transaction
 from server.events.model import Counts, Event, Key
-from server.events.shapes import digest, schema_events, shapes_of
+from server.events.shapes import digest, shapes_of
+from server.events.sharing import Line
 from server.events.versions import (
     DERIVED,
     Unknown,
@@ -31,7 +32,6 @@ from server.events.versions import (
     key_of,
     versions_by_key,
 )
-from server.schema.model import Schema
 from server.site.change import Origin
 from server.site.compare import has_changed
 from server.site.configure import configuration_mark
@@ -94,6 +94,8 @@ class Recorder:
                 log.error("%s; what changes is recorded once it can be used again", error.message)
             self._missed[0] = 1
             return None
+        if compared and self.missed:
+            log.warning("the log of events has all changes again")
         self._missed[0] = 0 if compared else 1
         if compared:
             self._compared[:] = log_id
@@ -126,16 +128,19 @@ class Recorder:
             transaction.put_versions(one for one in recorded if one)
             transaction.put_shapes(shapes_of(schema).items())
             transaction.note(BEGUN, now())
+            self._line(transaction, contents, contents.git.committed).arrive()
         elif configuration_mark(contents.root) != contents.configuration.mark:
             return False
         else:
             paths = _differing(transaction.versions(), contents.entries)
             paths = {path for path in paths if self._tells(contents, path)}
             origin = _OriginOf(Origin("file"), contents.git.committed, contents.git.committed)
-            events = _of_schema(transaction, schema)
+            line = self._line(transaction, contents, contents.git.committed)
+            events = line.of_schema(schema)
             before = partial(self._before, contents)
-            events += _changes(transaction, paths, before, contents.entries.get, origin)
+            events += _changes(line, paths, before, contents.entries.get, origin)
             self._append(transaction, events, settings)
+            line.arrive()
         _forget(transaction, settings)
         return True
 
@@ -148,7 +153,6 @@ class Recorder:
     def _take(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
         entries = contents.entries
         configuration = record.configuration or contents.configuration
-        events = _of_schema(transaction, configuration.schema) if record.configuration else []
         paths = record.entries.keys() | (entries.keys() if record.whole else set())
 
         def after(path: str) -> Entry | None:
@@ -156,9 +160,17 @@ class Recorder:
 
         committed = contents.git.committed
         later = apply_git(contents.git, record.git).committed if record.git else committed
+        line = self._line(transaction, contents, later)
+        events = line.of_schema(configuration.schema) if record.configuration else []
         before = partial(self._before, contents)
-        events += _changes(transaction, paths, before, after, _OriginOf(origin, committed, later))
+        events += _changes(line, paths, before, after, _OriginOf(origin, committed, later))
         self._append(transaction, events, configuration.settings)
+        line.arrive()
+
+    def _line(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> Line:
+        """What is to be recorded, where what git says is what `later` has."""
+        origins = _OriginOf(Origin("file"), contents.git.committed, later)
+        return Line(transaction, contents.root, later.commit, origins.is_from_commit)
 
     def _before(self, contents: Contents, recorded: Recorded) -> Version:
         """What a file held when a version of it was recorded, where that is known."""
@@ -187,11 +199,11 @@ class _OriginOf:
     def of(self, event: Event, paths: Collection[str]) -> Event:
         """An event of what changed in some files, with its origin."""
         event, origin = replace(event, paths=tuple(sorted(paths))), self._origin
-        if self._moved and any(map(self._is_from_commit, paths)):
+        if self._moved and any(map(self.is_from_commit, paths)):
             return replace(event, source="git", commit=self._after.commit)
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
-    def _is_from_commit(self, path: str) -> bool:
+    def is_from_commit(self, path: str) -> bool:
         """Whether a file is as the commit has it that was checked out or made."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
@@ -230,11 +242,12 @@ def recorded_of(entry: Entry | None) -> Recorded | None:
 
 
 def _changes(
-    transaction: Transaction, paths: Collection[str], before: Before, after: After, origins: _OriginOf
+    line: Line, paths: Collection[str], before: Before, after: After, origins: _OriginOf
 ) -> list[Event]:
     """The events of what changed in some files, whose versions are recorded then."""
-    known = transaction.versions_at(paths)
     found = {path: recorded_of(after(path)) for path in paths}
+    paths, transaction = line.differing(found), line.versions
+    known = transaction.versions_at(paths)
     differing = {path for path in paths if known.get(path) != found[path]}
     touched: dict[Key, set[str]] = defaultdict(set)
     for path in differing:
@@ -269,15 +282,6 @@ def _digest(document: Document) -> bytes:
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED]
     return digest(repr(values))
-
-
-def _of_schema(transaction: Transaction, schema: Schema) -> list[Event]:
-    """The events of the content types and components that are not as they were."""
-    after = shapes_of(schema)
-    events = list(schema_events(transaction.shapes(), after, schema))
-    if events:
-        transaction.put_shapes(after.items())
-    return events
 
 
 def _together(events: Iterable[Event]) -> list[Event]:

@@ -14,7 +14,8 @@ class Stream:
     """What a client is to get: of a selection, what it may see of the log `log_id` after `position`.
 
     `authorization` is the header that says who it is, from which `actor` was found; it is asked again while
-    the stream is open. A stream is the body of an answer; a server without a hub sends its beginning alone.
+    the stream is open. `sender` is who is counted to have it, by its address. A stream is the body of an
+    answer; a server without a hub sends its beginning alone.
     """
 
     authorization: str
@@ -24,6 +25,7 @@ class Stream:
     position: int
     newest: int
     restarted: bool = False
+    sender: str = ""
 
     @property
     def opening(self) -> bytes:

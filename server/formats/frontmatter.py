@@ -198,7 +198,8 @@ class NamedHandler(Handler):
 
 YAML = YamlHandler()
 TOML = TomlHandler()
-HANDLERS: tuple[Handler, ...] = (YAML, TOML, JsonHandler(), NamedHandler())
+JSON = JsonHandler()
+HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
 def split(text: str) -> Parts:

@@ -42,7 +42,7 @@ def dangling(
             what, fix = targets.sentences(attribute, path, target)
             position = _position(tree, lines, attribute, path, target)
             line, column = line_and_column(position)
-            yield Problem(document.path, line, what, fix, "warning", column, "dangling")
+            yield Problem(document.path, line, what, fix, "warning", column, "dangling", path)
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:

@@ -15,8 +15,8 @@ from server.schema.spelling import suggestion
 # Names that no type may have: other paths below /api/, and subjects of permissions. Otherwise, whoever
 # grants an action on such a type would grant it on users, roles or files as well.
 RESERVED = (
-    "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "role", "upload",
-    "uploads", "user", "users", "users-permissions",
+    "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
+    "upload", "uploads", "user", "users", "users-permissions",
 )  # fmt: skip
 _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 

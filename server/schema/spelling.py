@@ -3,9 +3,10 @@
 import math
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from unicodedata import combining, normalize
 
 LIKENESS = 0.6
@@ -56,14 +57,37 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    """The one known word that a mistyped one certainly stands for, or None.
+    """The one known word that a mistyped one certainly stands for, or None; see `KnownWords`."""
+    return KnownWords(known).meant(word)
 
-    It differs in case, accents and separators alone, or else in two neighbouring letters that changed places.
-    """
-    words = list(known)
-    found = [other for other in words if _folded(word) == _folded(other)]
-    found = found or [other for other in words if _is_swapped(word, other)]
-    return found[0] if len(found) == 1 else None
+
+class KnownWords:
+    """Words that others may stand for. To find one takes no longer where there are many of them."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = frozenset(known)
+
+    def meant(self, word: str) -> str | None:
+        """The one known word that a mistyped one certainly stands for, or None.
+
+        It differs in case, accents and separators alone, or else in two neighbouring letters that changed
+        places.
+        """
+        found = self._by_fold.get(_folded(word), [])
+        if not found and len(word) <= self._longest:
+            found = [other for other in _swapped(word) if other in self._known]
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _by_fold(self) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for word in self._known:
+            found.setdefault(_folded(word), []).append(word)
+        return found
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._known), default=0)
 
 
 @lru_cache(maxsize=20_000)
@@ -73,13 +97,8 @@ def _folded(word: str) -> str:
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 
 
-def _is_swapped(word: str, other: str) -> bool:
-    """Whether two words differ in the order of two neighbouring letters."""
-    if len(word) != len(other):
-        return False
-    different = [i for i, (a, b) in enumerate(zip(word, other, strict=True)) if a != b]
-    if len(different) != 2 or different[1] != different[0] + 1:
-        return False
-    first, second = different
-    letters = word[first].isalpha() and word[second].isalpha()
-    return letters and (word[first], word[second]) == (other[second], other[first])
+def _swapped(word: str) -> Iterator[str]:
+    """What a word becomes where two neighbouring letters of it change places."""
+    for i, (first, second) in enumerate(pairwise(word)):
+        if first != second and first.isalpha() and second.isalpha():
+            yield f"{word[:i]}{second}{first}{word[i + 2 :]}"

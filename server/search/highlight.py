@@ -32,7 +32,6 @@ class Effort:
         self._left -= steps
         self._budget.spend(steps)
 
-    @property
     def is_over(self) -> bool:
         """Whether nothing more is looked at."""
         return self._left <= 0
@@ -59,7 +58,7 @@ class Finder:
         """Whether the question asks for a word, which is as it is written in a text."""
         known = self._known.get(word)
         if known is None:
-            if self.effort.is_over:
+            if self.effort.is_over():
                 return False
             self.effort.spend(_STEPS_OF_WORD)
             known = self._known[word] = self._finds(word)
@@ -82,12 +81,12 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
-        if finder.effort.is_over:
+        if finder.effort.is_over():
             break
         if text.kind == "uid":
             continue  # It is made from the title, which is shown.
         for paragraph in _paragraphs(text):
-            if finder.effort.is_over:
+            if finder.effort.is_over():
                 break
             words = {fold(paragraph[a:b]) for a, b in finder.spans(paragraph)}
             if words:

@@ -29,7 +29,10 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """The versions that have enough of the words, or any of them if none has; and all counts by group."""
+    """The versions that have enough of the words, or any of them if none has; and all counts by group.
+
+    Those with the same score are in the order of their types and ids.
+    """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
     rated: list[tuple[bool, float, IndexedVersion]] = []
@@ -47,9 +50,13 @@ def scan(
         if any(rates):
             rated.append((_is_enough(question, rates), sum(rates) * sum(map(bool, rates)), version))
     every = [item for item in rated if item[0]] or rated
-    every.sort(key=lambda item: -item[1])
+    every.sort(key=lambda item: (-item[1], _place(item[2])))
     counts = Counter(version.group for _, _, version in every)
     return [(rate, v.document) for _, rate, v in every if wanted(v.group)], counts
+
+
+def _place(version: IndexedVersion) -> tuple[str, str, str]:
+    return version.group.uid, version.document.document_id, version.group.locale
 
 
 def _is_enough(question: Question, rates: list[float]) -> bool:

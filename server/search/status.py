@@ -5,6 +5,8 @@ import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from server.storage.durable import replace_file
+
 FILE = "status.json"
 FOLDER = "search"  # below .quire/
 DAMAGED = "damaged"  # a file of this name asks the writer to build the index anew
@@ -40,9 +42,7 @@ def read_status(folder: Path) -> Status | None:
 
 def write_status(folder: Path, status: Status) -> None:
     """Replace the status, in one step."""
-    temporary = folder / f"{FILE}.{os.getpid()}"
-    temporary.write_text(json.dumps(asdict(status)))
-    temporary.replace(folder / FILE)
+    replace_file(folder / FILE, json.dumps(asdict(status)).encode())
 
 
 def signature(folder: Path) -> object:

@@ -14,6 +14,7 @@ import mmap
 import os
 import struct
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,10 +41,10 @@ class ChangeLog:
         self._memory = mmap.mmap(-1, _NUMBERS * 8)
         self._numbers = memoryview(self._memory).cast("Q")
         self._numbers[_BASES + 1] = _NOWHERE
-        self._segments = [_anonymous_file(), _anonymous_file()]
-        self._note = _anonymous_file()
+        self._segments = [anonymous_file(), anonymous_file()]
+        self._note = anonymous_file()
         # Locks of this kind belong to a process: they are not inherited, and end with it.
-        self._locks = _anonymous_file()
+        self._locks = anonymous_file()
 
     @property
     def end(self) -> int:
@@ -234,7 +235,26 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
     return b"".join(parts)
 
 
-def _anonymous_file() -> int:
+class SharedLock:
+    """A lock of all threads of all workers, made before they are forked: `with lock:`.
+
+    A lock of a file ends with its process, so that a worker that is killed holds nobody up; the threads of
+    one process need another.
+    """
+
+    def __init__(self) -> None:
+        self._file, self._threads = anonymous_file(), threading.Lock()
+
+    def __enter__(self) -> None:
+        self._threads.acquire()
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        fcntl.lockf(self._file, fcntl.LOCK_UN)
+        self._threads.release()
+
+
+def anonymous_file() -> int:
     """A file without a name, which is gone with the last process that has it.
 
     It is in memory where the system has that: a temporary folder may be full when a write, which is on disk

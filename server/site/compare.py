@@ -6,14 +6,18 @@ Nothing is read but signatures, and the bytes of files that may have changed und
 import time
 from collections.abc import Collection, Iterable, Mapping
 
+from server.errors import ConflictError
 from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.contents import Contents
+from server.site.writing.chain import Chain
+from server.storage.changeset import Changeset
 from server.storage.files import (
     Signature,
     Walk,
     digest_of,
     ignored,
+    is_skipped,
     needs_walk,
     same_files,
     signature_of,
@@ -52,7 +56,7 @@ def changed(
             if inside.problems or inside.links:
                 return changed(contents, hints, walk(contents.root, contents.store.layout.roots))
             paths |= {path for each in (hint, *inside.files) for path in (each, _beside(each))}
-            if hint not in contents.entries and not (contents.root / hint).is_file():
+            if hint not in contents.entries and not _is_new(contents, hint):
                 paths |= {path for path in list(contents.entries) if path.startswith(hint + "/")}
         differing = {path for path in same_files(paths, contents.links) if _differs(contents, path)}
         return media | differing, contents.folders, contents.links
@@ -87,6 +91,11 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 def is_own(contents: Contents, path: str) -> bool:
     """Whether a path has an entry of its own, and is not the description of the file beside it."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
+
+
+def _is_new(contents: Contents, path: str) -> bool:
+    """Whether there is a file at a path that has no entry, and it will have one."""
+    return contents.store.claimed(path) and (contents.root / path).is_file()
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
@@ -154,9 +163,22 @@ def is_settled(signature: Signature, at: int) -> bool:
     return signature[0] + UNSETTLED_NS < at
 
 
+def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
+    """The writes of a change. Raises ConflictError where it began with a file that is not as it was read.
+
+    What a file is to be after a `chain` of others is only known to that.
+    """
+    writes = changeset.writes()
+    known = (write for write in writes if not (chain and chain.changes(write.path)))
+    stale = {write.path for write in known if is_stale(contents, write)}
+    if stale:
+        raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
+    return writes
+
+
 def is_stale(contents: Contents, write: Write) -> bool:
     """Whether a file is not as the index knows it, which has none of descriptions and of other files."""
-    if not contents.store.claimed(write.path):
+    if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:
         return False

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from server.config.model import FILE, Settings
-from server.config.reader import check_subjects, read_settings
+from server.config.reader import check_previews, check_subjects, read_settings
 from server.errors import SetupError, ValidationError
 from server.formats.positions import line_and_column, nearest
 from server.paths import FOLDER, TYPES
@@ -52,7 +52,11 @@ def configure(root: Path) -> Configuration:
     settings, schema = read_settings(root), read_content_types(root)
     for populate in wrong_populates(settings, schema):
         raise populate
-    problems = (*check_subjects(settings, schema.subjects), *find_mistyped_keys(root, schema.types.values()))
+    problems = (
+        *check_subjects(settings, schema.subjects),
+        *check_previews(settings, schema),
+        *find_mistyped_keys(root, schema.types.values()),
+    )
     return Configuration(settings, schema, problems, mark)
 
 

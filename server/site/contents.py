@@ -10,10 +10,11 @@ from pathlib import Path
 from server.documents.document import Document
 from server.documents.values import same_values
 from server.problems import Problem
-from server.site.configure import Configuration
+from server.site.configure import Configuration, is_configuration
 from server.site.git_state import GitState, apply_git, git_change
 from server.site.record import Record
 from server.storage.images.cache import ImageCache
+from server.storage.media import DESCRIPTION
 from server.storage.store import Entry, Store
 
 
@@ -24,6 +25,8 @@ class Contents:
     `folders` are the problems of folders and links, `links` says where links lead. `unsettled` are paths
     whose signature alone does not tell whether the file is as it was read. `writes` and `number` are those
     of the last record.
+
+    `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
 
     `applied` grows with every record, before and after. `seen` has what it was, and the digest of a walk,
     when a walk found nothing that differs: while both stay the same, nothing differs.
@@ -38,6 +41,7 @@ class Contents:
     folders: tuple[Problem, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
+    uncommitted: set[str] = field(default_factory=set)
     writes: int = 0
     number: int = 0
     applied: int = 0
@@ -71,6 +75,7 @@ class Contents:
         self.applied += 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
+            self.uncommitted = set()
         if record.configuration:
             self.configuration = record.configuration
         if record.git:
@@ -79,6 +84,7 @@ class Contents:
             self.store = _store(self.root, self.image_cache, self.configuration, self.git)
         for path, entry in record.entries.items():
             self._put(path, entry)
+        self._compare_with_commit(record)
         self.unsettled |= record.unsettled
         self.folders, self.links = record.folders, record.links
         self.writes, self.number = record.writes, record.number
@@ -93,6 +99,30 @@ class Contents:
         if before and before.document and entry.document and equal(before.document, entry.document):
             entry = replace(entry, document=before.document)
         self.entries[path] = entry
+
+    def _compare_with_commit(self, record: Record) -> None:
+        """Note which of the files that a record is about differ from the last commit."""
+        paths = {*record.entries, *self.configuration.mark}
+        if record.git:
+            change = record.git
+            moved = {*change.times, *change.forgotten, *change.changed, *change.unchanged}
+            paths |= moved | {path.removesuffix(DESCRIPTION) for path in moved}
+        for path in paths:
+            if self._is_uncommitted(path):
+                self.uncommitted.add(path)
+            else:
+                self.uncommitted.discard(path)
+
+    def _is_uncommitted(self, path: str) -> bool:
+        committed, entry = self.git.committed, self.entries.get(path)
+        if not committed.commit:
+            return False
+        if path in committed.changed:
+            return entry is not None or self.store.claimed(path) or is_configuration(path)
+        if entry is not None:
+            beside = entry.path + DESCRIPTION if entry.beside else path
+            return path not in committed.times or beside not in committed.times
+        return self.configuration.mark.get(path) is not None and path not in committed.times
 
     def whole(self) -> Record:
         """Everything as one record, from which a worker can begin that knows nothing."""

@@ -1,7 +1,6 @@
 """What git says of a site at one time: its repository, its HEAD and index, when files were committed."""
 
 import logging
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,8 +8,9 @@ from pathlib import Path
 from server.errors import GitSlowError
 from server.paths import cache_folder
 from server.storage.files import Signature, signature_of
-from server.storage.git.repository import git_folder, git_lock, head_mark
-from server.storage.git.times import CommitTimes, read_times
+from server.storage.git.log import read_commits
+from server.storage.git.repository import git_folder, git_lock, head_mark, place_mark
+from server.storage.git.times import CommitTimes, read_times, with_commits
 from server.storage.git.uncommitted import changed_paths
 
 log = logging.getLogger("quire")
@@ -44,15 +44,22 @@ class GitChange:
 
 def git_moved(root: Path, before: GitState) -> bool:
     """Whether another commit may have been checked out or made, or the index written."""
-    place, folder = _place(root), before.folder
+    if before.folder is None:
+        return head_moved(root, before)
+    return head_moved(root, before) or signature_of(before.folder / "index") != before.index
+
+
+def head_moved(root: Path, before: GitState) -> bool:
+    """Whether another commit may have been checked out or made."""
+    place, folder = place_mark(root), before.folder
     if place != before.place or folder is None:
         return place is not None or before.place is not None
-    return head_mark(folder) != before.head or signature_of(folder / "index") != before.index
+    return head_mark(folder) != before.head
 
 
 def look_at_git(root: Path, before: GitState) -> GitState:
     """What git says now; `before` itself where nothing has moved."""
-    place = _place(root)
+    place = place_mark(root)
     folder = before.folder if place == before.place else None
     if place is not None and folder is None:  # a .git that has just appeared may be no repository yet
         folder = _folder(root)
@@ -96,14 +103,38 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
     return replace(state, committed=replace(state.committed, changed=state.committed.changed | written))
 
 
-def with_commit(state: GitState, commit: str, at: int, files: Mapping[str, bool]) -> GitState:
+def with_commit(
+    root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
+) -> GitState:
     """The state after a commit of this server; `files` says of each whether it is as it was committed.
 
-    `at` is the commit's time in seconds since 1970.
+    `at` is the commit's time in seconds since 1970. `renames`: git may say that it has renamed files.
     """
     assert state.folder is not None
     before = state.committed
-    times = {**before.times, **{path: (before.times.get(path, (at, at))[0], at) for path in files}}
+    if renames:
+        times = with_commits(before.times, read_commits(root, [commit], most=1))
+    else:
+        known = {path: before.times.get(path, (at, at)) for path in files}
+        times = {**before.times, **{path: (min(a, at), max(b, at)) for path, (a, b) in known.items()}}
+    changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
+    head, index = head_mark(state.folder), signature_of(state.folder / "index")
+    return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
+
+
+def with_commits_since(
+    root: Path, state: GitState, commit: str, files: Mapping[str, bool]
+) -> GitState | None:
+    """The state after the branch has moved on to a commit by others that follow; see `with_commit`.
+
+    None where some were made beside what there is, so that all of history tells the timestamps.
+    """
+    assert state.folder is not None
+    before = state.committed
+    since = read_commits(root, [commit, f"^{before.commit}"])
+    if not since or since[-1].parents != (before.commit,) or any(len(one.parents) != 1 for one in since):
+        return None
+    times = with_commits(before.times, since)
     changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
     head, index = head_mark(state.folder), signature_of(state.folder / "index")
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
@@ -155,14 +186,3 @@ def moving(state: GitState) -> tuple[Signature | None, object, Signature | None]
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), signature_of(state.folder / "index")
-
-
-def _place(root: Path) -> object:
-    """Where the .git is that a site belongs to: the nearest one, in its folder or one above."""
-    for folder in (root, *root.parents):
-        try:
-            status = os.stat(folder / ".git")
-        except OSError:
-            continue
-        return str(folder), status.st_dev, status.st_ino
-    return None

@@ -15,6 +15,8 @@ from server.config.model import FILE
 from server.config.webhooks import check_environment
 from server.errors import SetupError
 from server.problems import Problem
+from server.site.commits.contents import contents_of
+from server.site.commits.message import Joined
 from server.site.compare import changed, is_own, is_settled, unsettled, walk_for
 from server.site.configure import Configuration, configuration_mark, configure, is_configuration
 from server.site.contents import Contents, equal
@@ -25,11 +27,17 @@ from server.site.git_state import (
     look_at_git,
     retimed,
     with_changed,
+    with_commit,
+    with_commits_since,
     with_written,
 )
 from server.site.loading import cores, load_contents, uncollected
 from server.site.record import Record
-from server.storage.files import Signature, same_files, signature_of, walk
+from server.storage.files import Signature, is_skipped, same_files, signature_of, walk
+from server.storage.git.commit import is_on_disk
+from server.storage.git.refs import head_commit
+from server.storage.git.uncommitted import changed_paths
+from server.storage.journal import Write
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.parse_cache import CachedEntry, framed, pack
@@ -95,6 +103,8 @@ def look(
             return _replaced(anew, writes, young)
         configuration, young = None, set()
     git = look_at_git(contents.root, contents.git)
+    if configuration:
+        git = with_changed(contents.root, git, configuration.mark)
     everything = hints is None or configuration or git_change(contents.git, git)
     found = walk_for(contents, None if everything else hints)
     paths, folders, links = changed(contents, hints or (), found)
@@ -126,28 +136,70 @@ def look_at(contents: Contents, paths: Iterable[str]) -> Record:
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
 
-def look_at_written(contents: Contents, paths: Collection[str], writes: int) -> Record:
-    """What the files are now that a write of this process has just put in place.
+def look_at_written(
+    contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
+) -> Record:
+    """What the files are now that a write of this process has just put in place, and the branch at `joined`.
 
     Where settings or schemas are among them, all is read anew; of a large site, that is left to `look`.
     """
-    if any(map(is_configuration, paths)) and len(contents.entries) < LARGE:
-        found = look(contents, None, writes, read_anew(contents))
+    paths: Collection[str] = {write.path for write in written}
+    small = len(contents.entries) < LARGE
+    if joined and (record := _joined(contents, written, joined)):
+        return replace(record, writes=writes)
+    if joined or (small and any(map(is_configuration, paths))):
+        found = look(contents, None, writes, read_anew(contents) if small else None)
         if found is not None:
             return found
     paths = same_files(paths, contents.links)
-    owners = {path if is_own(contents, path) else path.removesuffix(DESCRIPTION) for path in paths}
+    owners = _owners(contents, paths)
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links, writes=writes)
+
+
+def _joined(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
+    """What it comes to that files were written and the branch moved; None where only a look at all tells."""
+    before, root, changed = contents.git, contents.root, joined.changed
+    if changed is None or any(map(is_configuration, changed)):
+        return None
+    if before.committed.commit != joined.base or head_commit(root) != joined.ready:
+        return None
+    held = contents_of(root, written)
+    same = {path: is_on_disk(root / path, held[path]) for path in changed if path in held}
+    rest = changed_paths(root, changed.keys() - same.keys())
+    files = {path: same.get(path, path not in rest) for path in changed}
+    if joined.at is None:
+        git = with_commits_since(root, before, joined.ready, files)
+    else:
+        renames = len({staged is None for staged in changed.values()}) == 2
+        git = with_commit(root, before, joined.ready, joined.at, files, renames=renames)
+    if git is None:
+        return None
+    if before.index != joined.index:  # A look is due, which finds out what else the index says.
+        git = replace(git, index=before.index)
+    names = {path for path in (*files, *(write.path for write in written)) if not is_skipped(path)}
+    paths = same_files(names, contents.links)
+    record = _read(contents, git, _owners(contents, paths), ask_git=False)
+    return replace(record, folders=contents.folders, links=contents.links)
 
 
 def look_at_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
     """What it comes to that some files have been committed; `git` says what git knows since."""
     same = same_files(paths, contents.links)
-    owners = {path if is_own(contents, path) else path.removesuffix(DESCRIPTION) for path in same}
+    owners = _owners(contents, same)
     moved = retimed(contents.git.committed, git.committed, paths)
     record = _read(contents, git, owners if moved else (), ask_git=False)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
+
+
+def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
+    """The paths of the entries that some files belong to, or did before a file came to its description."""
+    return {
+        owner
+        for path in paths
+        for owner in (path, path.removesuffix(DESCRIPTION))
+        if owner in contents.entries or (owner == path) == is_own(contents, path)
+    }
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:

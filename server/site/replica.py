@@ -5,8 +5,10 @@ the state. So all workers show the same states in the same order, and differ onl
 """
 
 import threading
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from server.config.model import Settings
 from server.documents.document import Document
@@ -19,20 +21,47 @@ from server.site.contents import Contents
 from server.site.handover import note_of, read_note
 from server.site.loading import give_back, uncollected
 from server.site.record import Record, decode, encode
+from server.storage.changeset import Changeset
 from server.storage.git.times import CommitTimes
 from server.storage.store import Entry
 
+Result = TypeVar("Result")
 SMALL = 1_000_000  # bytes of a record that takes so little time to apply that every request waits for it
 LATER_S = 2.0  # after everything was replaced, until what was before is no longer needed
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a request sees: settings, schema and documents that belong together."""
+    """What a request sees: settings, schema and documents that belong together.
+
+    `shown_at` is since when this process shows them, in seconds since 1970. `commit` is the one that is
+    checked out, "" where there is none; `changed`, whether files differ from it.
+    """
 
     settings: Settings
     schema: Schema
     snapshot: Snapshot
+    shown_at: float = field(default_factory=time.time, compare=False)
+    commit: str = ""
+    changed: bool = False
+
+    def shows_as_much_as(self, other: "State") -> bool:
+        """Whether it shows the same as another, which may be at another commit."""
+        return self.snapshot is other.snapshot and self.settings is other.settings
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[Result]):
+    """A change of one state: its files, what is returned of it, and whether it took long to prepare."""
+
+    state: State
+    changeset: Changeset
+    result: Result
+    took_long: bool
+
+
+class Overtaken(Exception):
+    """A change that took long to prepare is one of a state that is no longer shown."""
 
 
 class Replica:
@@ -169,6 +198,11 @@ class Replica:
                 later = threading.Timer(LATER_S, give_back)
                 later.daemon = True
                 later.start()
-        if snapshot is not self.state.snapshot or configuration.settings != self.state.settings:
-            self.state = State(configuration.settings, configuration.schema, snapshot)
+        shown = self.state
+        if snapshot is not shown.snapshot or configuration.settings != shown.settings:
+            shown = State(configuration.settings, configuration.schema, snapshot)
+        commit, changed = self.contents.git.committed.commit, bool(self.contents.uncommitted)
+        if (commit, changed) != (shown.commit, shown.changed):
+            shown = replace(shown, commit=commit, changed=changed)
+        self.state = shown  # at once: nobody may see a state with the commit of another
         return [*removed, *added]

@@ -8,21 +8,19 @@ finds out what, and `write` knows; either makes one record of it, under the site
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
 
+from server.config.remote import BEFORE
 from server.documents.document import Document
-from server.documents.timestamps import now
 from server.errors import BusyError, ConflictError, GitBusyError, StorageError
 from server.paths import FOLDER, state_folder
 from server.problems import Problem
 from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.commits.committing import Committer
-from server.site.commits.message import Authorship
-from server.site.compare import is_stale
+from server.site.commits.message import Authorship, keeping
+from server.site.compare import writes_of
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.git_state import GitState, moving
@@ -30,40 +28,25 @@ from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
 from server.site.problems import all_problems
 from server.site.record import Record
-from server.site.replica import Replica, State
+from server.site.replica import Overtaken, Prepared, Replica, State
+from server.site.writing.preparing import Ahead, Arbiter, Prepare, Request, Result, Wanted, prepared_on
 from server.storage.changeset import Changeset
 from server.storage.git.repository import git_lock, is_at_work
 from server.storage.git.times import CommitTimes
 from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
 from server.storage.media import upload_path
-from server.storage.read import refuse_unreadable
 from server.storage.recent_versions import RecentVersions
-from server.storage.store import Entry, Store
-from server.write.context import Context
+from server.storage.store import Entry
 
 __all__ = ["Change", "Site", "State"]
 
-Request = TypeVar("Request")
-Result = TypeVar("Result")
-Prepare = Callable[[Request, Context], Result]
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
 GIT_S = 30.0  # how long a look waits for git commands that are at work
 WRITE_GIT_S = 15.0  # how long a write does
 PAUSE_S = 0.01
 LARGE = 5000  # files: a site of so many is read anew by another process, not by one that answers
-LONG_S = 0.05  # of processor time: a change that takes more is never prepared under the lock
 _OVERTAKEN = "Others changed the site each time that this write was ready; try again"
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared(Generic[Result]):
-    """A change of one state: its files, what is returned of it, and whether it took long to prepare."""
-
-    state: State
-    changeset: Changeset
-    result: Result
-    took_long: bool
 
 
 class Site:
@@ -71,10 +54,11 @@ class Site:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self.started = now()
+        self.started = time.time()
         self.image_cache = ImageCache(self.root)
         self._journal = Journal(self.root, self.root / FOLDER)
         self._recent = RecentVersions(self.root)
+        self.arbiter: Arbiter | None = None  # asks a git remote before a write is made
         self.report: Report | None = None  # is told of the writes of this process
         self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
         self._loaded = False
@@ -87,6 +71,11 @@ class Site:
     def state(self) -> State:
         """The state that this process shows."""
         return self._replica.state
+
+    @property
+    def applied(self) -> int:
+        """A number that grows with every record, also with one that changes no document."""
+        return self._contents.applied
 
     @property
     def git(self) -> GitState:
@@ -119,10 +108,9 @@ class Site:
         self.recover()
         with uncollected():
             root, pictures, append = self.root, self.image_cache, self._replica.append
-            configuration = configure(root)
             show = lambda found: append(found.whole())  # noqa: E731
             contents = load_contents(
-                root, pictures, configuration, progress, cores, nice=nice, cached=show, replaced=replaced
+                root, pictures, configure(root), progress, cores, nice=nice, cached=show, replaced=replaced
             )
             contents.writes = writes
             append(contents.since(self._contents))
@@ -193,10 +181,17 @@ class Site:
     def write_as(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """`write`, and commit it where the settings say so; returns what the answer says of its commit.
+        """`write`, and commit it where the settings say so; a git remote is asked before, where it has to be.
 
-        That is "" where there is none, and "pending" where it is made later.
+        Returns also what the answer says of the commit: "" for none, "pending" where it is made later.
         """
+        arbiter = self.arbiter if self.state.settings.push == BEFORE else None
+        return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
+
+    def write_here(
+        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
+    ) -> tuple[State, Result, str]:
+        """`write_as` for what a git remote has taken already, or has not to take."""
         state, result, pending = self._write(prepare, request, by)
         commit = self.committer.finish(pending, at_once=by.joined is not None)
         return (self.state if commit else state), result, commit
@@ -207,9 +202,8 @@ class Site:
         It is called with the request and a context to put the files into, and again with a new context
         where the site was changed by somebody else meanwhile: under the site's write lock if it takes so
         little time that others can wait for it. A git command at work is waited for: it would overwrite what
-        is written after it has looked at a file. Returns the state that shows the change, and what `prepare`
-        returned. Raises BusyError where what takes long was overtaken each time, and GitBusyError, besides
-        what `prepare` and the journal raise.
+        is written after it has looked at a file. Returns the state after it, and what `prepare` returned.
+        Raises BusyError where what takes long was overtaken each time, GitBusyError, and what these raise.
         """
         return self._write(prepare, request, None)[:2]
 
@@ -217,79 +211,86 @@ class Site:
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship | None
     ) -> tuple[State, Result, str]:
         """See `write`; the name that the write has in the queue of the committer is returned as well."""
+        began = time.perf_counter()
         try:
             state_folder(self.root)
         except OSError as error:
             raise StorageError(f"The site can't be written to: {error.strerror}") from error
-        began, left, deadline = time.perf_counter(), TRIES, time.monotonic() + WRITE_GIT_S
+
+        def attempt(changeset: Changeset) -> tuple[tuple[Change, str], State, Result]:
+            prepared = self._prepare((prepare, request), changeset)
+            with self._locked():
+                self._look_at_other_servers()
+                if not prepared.state.shows_as_much_as(self.state):
+                    if prepared.took_long:
+                        raise Overtaken()
+                    changeset.clear()
+                    prepared = self._prepare((prepare, request), changeset)
+                return self._commit(prepared, by), self.state, prepared.result
+
+        (change, pending), state, result = self._tried(attempt)
+        if change and self.report:
+            self.report(change, time.perf_counter() - began)
+        return state, result, pending
+
+    def preview(
+        self, prepare: Prepare[Request, Result], request: Request, ahead: Ahead | None = None
+    ) -> tuple[list[Write], Result]:
+        """The files that `write` would change now, and what `prepare` returns; it raises what that would."""
+        ahead = ahead or Ahead()
+
+        def attempt(changeset: Changeset) -> tuple[list[Write], Result]:
+            prepared = self._prepare((prepare, request), changeset, ahead)
+            self._journal.check(writes := writes_of(self._contents, changeset, ahead.chain))
+            return writes, prepared.result
+
+        return self._tried(attempt, ahead)
+
+    def _tried(self, attempt: Callable[[Changeset], Result], ahead: Ahead | None = None) -> Result:
+        """What an attempt at a change comes to, made again where somebody else has changed the site."""
+        left, deadline = TRIES, time.monotonic() + WRITE_GIT_S
         while True:
-            changeset = Changeset(self.root)
+            changeset = Changeset(self.root, ahead.chain if ahead else None)
             try:
                 self._replica.catch_up()
-                prepared = self._prepare(prepare, request, changeset)
-                with self._locked():
-                    self._look_at_other_servers()
-                    if prepared.state is not self.state:
-                        if prepared.took_long:
-                            left -= 1
-                            if not left:
-                                raise BusyError(_OVERTAKEN)
-                            continue
-                        changeset = Changeset(self.root)
-                        prepared = self._prepare(prepare, request, changeset)
-                    (change, pending), state = self._commit(prepared, by), self.state
+                return attempt(changeset)
             except GitBusyError:
                 self._wait_for_git(deadline)
                 if time.monotonic() > deadline:
                     raise
+            except Overtaken:
+                left -= 1
+                if not left:
+                    raise BusyError(_OVERTAKEN) from None
             except ConflictError:
                 left -= 1
                 if not left:
                     raise
                 self._refresh_files(changeset.paths, deadline)
-            else:
-                if change and self.report:
-                    self.report(change, time.perf_counter() - began)
-                return state, prepared.result, pending
-
-    def preview(self, prepare: Prepare[Request, Result], request: Request) -> tuple[list[Write], Result]:
-        """The files that `write` would change now, and what `prepare` returns."""
-        prepared = self._prepare(prepare, request, Changeset(self.root))
-        return prepared.changeset.writes(), prepared.result
 
     def _prepare(
-        self, prepare: Prepare[Request, Result], request: Request, changeset: Changeset
-    ) -> "_Prepared[Result]":
+        self, wanted: Wanted[Request, Result], changeset: Changeset, ahead: Ahead | None = None
+    ) -> Prepared[Result]:
         """A change of the state that is shown now; nothing is written."""
-        state, began = self.state, time.thread_time()
-        timestamps = self._contents.git.committed.timestamps
-        store = Store(self.root, state.schema, state.settings, timestamps)
-        recent = partial(self._recent.find, state.schema)
-        context = Context(state.snapshot, state.settings, store, changeset, now(), recent)
-        result = prepare(request, context)
-        for path, text in changeset.texts():
-            refuse_unreadable(path, text)
-        return _Prepared(state, changeset, result, time.thread_time() - began > LONG_S)
+        git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
+        return prepared_on(self.state, git, recent, changeset, wanted, ahead or Ahead())
 
     def _look_at_other_servers(self) -> None:
         """Take over what another server of the site has written, which has a log of its own."""
-        other = self._contents.writes != self._journal.lock.number
-        if other and self._look(None, patient=True) is None:
+        if self._contents.writes != self._journal.lock.number and self._look(None, patient=True) is None:
             raise GitBusyError()
 
-    def _commit(self, prepared: "_Prepared[Result]", by: Authorship | None) -> tuple[Change, str]:
+    def _commit(self, prepared: Prepared[Result], by: Authorship | None) -> tuple[Change, str]:
         """Write the files of a change, noted for its commit; call it under the lock."""
-        contents, writes = self._contents, prepared.changeset.writes()
-        stale = {write.path for write in writes if is_stale(contents, write)}
-        if stale:
-            raise ConflictError(f"{min(stale)} was changed meanwhile; try again")
+        contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
             return Change(), ""
-        with self.committer.noting(writes, by, prepared.result) as pending:
+        with self.committer.noting(writes, by, prepared.result) as pending, keeping(writes, by):
             self._journal.commit(writes, self._refuse_beside_git)
-        record = look_at_written(contents, {write.path for write in writes}, self._journal.lock.number)
+        joined = by.joined(prepared.result) if by and by.joined else None
+        record = look_at_written(contents, writes, self._journal.lock.number, joined)
         change = change_of_write(contents, record, writes)
-        self._append(record, Origin("api", by.actor if by else "", pending))
+        self._append(record, by.origin(pending) if by else Origin("api"))
         return change, pending
 
     def _append(self, record: Record, origin: Origin = IN_FILES) -> None:
@@ -298,17 +299,15 @@ class Site:
 
     def scale(self, path: str) -> State:
         """Make the formats of a picture that has none yet. Returns the state that shows them."""
-        inside = upload_path(path) or ""
-        if self.image_cache.missing(inside) and self.image_cache.make(inside):
+        if self.image_cache.missing(inside := upload_path(path) or "") and self.image_cache.make(inside):
             with self._locked():
                 self._replica.append(look_at(self._contents, {path}))
         return self.state
 
     def unscaled(self) -> list[str]:
         """The paths of the pictures whose formats are still to be made."""
-        media = self.state.snapshot.media
-        paths = (document.path for document in media.values())
-        return [path for path in paths if self.image_cache.missing(upload_path(path) or "")]
+        media = self.state.snapshot.media.values()
+        return [file.path for file in media if self.image_cache.missing(upload_path(file.path) or "")]
 
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
@@ -365,12 +364,11 @@ class Site:
 
     def _leaves_all(self) -> bool:
         """Ask for processes that read a large site anew and replace this one, where that is to be done."""
-        large = self.replace_all is not None and len(self._contents.entries) >= LARGE
-        if not large or reshaped(self._contents) is None:
+        replace_all, large = self.replace_all, len(self._contents.entries) >= LARGE
+        if replace_all is None or not large or reshaped(self._contents) is None:
             return False
         self._replica.leave_note()
-        if self.replace_all:
-            self.replace_all()
+        replace_all()
         return True
 
     @property

@@ -2,11 +2,12 @@
 
 import errno
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
 from server.errors import ApiError, ConflictError, StorageError
-from server.storage.files import Signature, signature
+from server.storage.files import MISSING, Signature, signature
 from server.storage.journal import Write
 from server.storage.links import LEADS_ASTRAY, open_file
 
@@ -31,7 +32,7 @@ class WorkingTree:
         """See `Files`."""
         try:
             return signature(os.stat(self.root / path))
-        except FileNotFoundError:
+        except MISSING:
             return None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
@@ -69,7 +70,7 @@ class Changeset:
             return text
         try:
             return self._bytes(path).decode()
-        except FileNotFoundError as error:
+        except MISSING as error:
             raise ConflictError(f"{path} was removed meanwhile; try again") from error
         except OSError as error:
             raise _refusal(path, error) from error
@@ -81,6 +82,10 @@ class Changeset:
         if path in self._texts:
             return self._texts[path] is not None
         return path in self._sources or self._signature(path) is not None
+
+    def signature(self, path: str) -> Signature | None:
+        """The signature of a file when it was last looked at here; None where there is none."""
+        return self._signature(path)
 
     def put(self, path: str, text: str) -> None:
         """Set the text of a file."""
@@ -97,12 +102,28 @@ class Changeset:
         self._signature(path)
         self._texts[path] = None
 
+    def clear(self) -> None:
+        """Begin anew: nothing is collected, and nothing known of any file."""
+        for known in (self._signatures, self._read, self._texts, self._sources):
+            known.clear()
+
     def adopt(self, other: "Changeset") -> None:
         """Take over all that another one has collected, and the signatures that it has found."""
         self._signatures.update(other._signatures)
         self._read.update(other._read)
         self._texts.update(other._texts)
         self._sources.update(other._sources)
+
+    def repeat(self, writes: Iterable[Write]) -> None:
+        """Collect what another changeset has come to, with the signatures that it has found."""
+        for write in writes:
+            self._signatures[write.path] = write.before
+            if write.read is not None:
+                self._read[write.path] = write.read
+            if write.source is not None:
+                self._sources[write.path] = write.source
+            else:
+                self._texts[write.path] = None if write.data is None else write.data.decode()
 
     def texts(self) -> list[tuple[str, str]]:
         """The files whose text was set, with that text."""

@@ -4,37 +4,57 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+SYNCS_ALL = sys.platform == "linux"  # Elsewhere, `os.sync` need not have written anything when it returns.
 
-def take(source: Path, temporary: Path, mode: int) -> Path:
-    """Give a finished file a second name, `temporary`, synced, with a mode.
+
+def take(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
+    """Give a finished file a second name, `temporary`, with a mode; `synced`, unless others are to be first.
 
     `source` stays, since a change that is taken back is made again from it; who made it removes it.
     """
     back_up(source, temporary)
     os.chmod(temporary, mode)
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
+    if synced:
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
     return temporary
 
 
-def stage(data: bytes, temporary: Path, mode: int) -> Path:
-    """Write bytes to a new file, synced, with a mode. Raises OSError, and leaves no file then."""
+def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
+    """Write bytes to a new file with a mode, `synced` as by `take`. Raises OSError, and leaves none then."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if synced:
+                os.fsync(file.fileno())
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     return temporary
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Give a file new bytes in one step, without a sync: what is lost in a crash can be computed again.
+
+    Raises OSError, and leaves the file as it was then.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
 
 
 def make_once(path: Path, data: bytes) -> None:

@@ -20,6 +20,9 @@ SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 DIGEST = 16  # bytes
 
+# What the system raises where there is no file: at a path itself, or since a folder in it is a file now.
+MISSING = (FileNotFoundError, NotADirectoryError)
+
 Signature = tuple[int, int, int]  # mtime in ns, size in bytes, inode
 
 
@@ -73,7 +76,7 @@ def link_signature(path: Path) -> Signature | None:
     """The signature of a file, or of a link itself; None where there is none. Raises OSError."""
     try:
         return signature(os.lstat(path))
-    except FileNotFoundError:
+    except MISSING:
         return None
 
 
@@ -89,6 +92,11 @@ def is_utf_8(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_skipped(path: str) -> bool:
+    """Whether a path has a name in it that is never content, or is not UTF-8."""
+    return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
 def walk(root: Path, folders: Iterable[str]) -> Walk:
@@ -114,7 +122,7 @@ def _walk_folder(path: str, shown: str, above: tuple[tuple[int, int], ...], top:
         status = os.stat(path)
         with os.scandir(path) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
-    except FileNotFoundError:
+    except MISSING:
         return
     except OSError as error:
         found.problems.append(
@@ -142,7 +150,7 @@ def _walk_entry(
             _walk_folder(entry.path, shown, above, top, found)
             return
         status = entry.stat()
-    except FileNotFoundError:
+    except MISSING:
         return
     except OSError as error:
         found.problems.append(Problem(shown, None, f"can't be read: {error.strerror}"))

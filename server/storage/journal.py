@@ -17,7 +17,7 @@ from pathlib import Path
 
 from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER, state_folder
-from server.storage.durable import copy, make_folders, stage, sync_folder, take
+from server.storage.durable import SYNCS_ALL, copy, make_folders, stage, sync_folder, take
 from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
 from server.storage.files import Signature, link_signature, signature
 from server.storage.intent import Step, write_intent
@@ -25,6 +25,7 @@ from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_fold
 from server.storage.recovery import RECORD, UNDONE, Recovery
 from server.storage.write_lock import WriteLock
 
+_EACH = 100  # files that are synced one by one; it takes less to sync more of them with all there are
 _KEPT = 64  # files that a change has replaced and are kept open, in case that .quire/ is deleted
 
 
@@ -121,6 +122,11 @@ class Journal:
         self.lock.count(self.lock.number + 1)
         return done
 
+    def check(self, writes: list[Write]) -> None:
+        """Raise ConflictError where `commit` would, since a link in the path of a write leads astray."""
+        for write in writes:
+            self._target(write)
+
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
         """Make all of the writes, or none; call it under the lock. It counts as one write.
 
@@ -133,8 +139,11 @@ class Journal:
         try:
             state_folder(self.root)
             self.folder.mkdir(mode=0o700, exist_ok=True)
+            together = len(writes) > _EACH and SYNCS_ALL
             for write in writes:
-                staged.append(self._stage(write, self._target(write)))
+                staged.append(self._stage(write, self._target(write), synced=not together))
+            if together:
+                os.sync()
             record = self._record(staged)
             for step in staged:
                 if step.after:
@@ -170,7 +179,7 @@ class Journal:
             raise ConflictError(f"{write.path} {LEADS_ASTRAY if link else 'leads out of the site'}")
         return target
 
-    def _stage(self, write: Write, target: Path) -> _Staged:
+    def _stage(self, write: Write, target: Path, *, synced: bool) -> _Staged:
         """A write with its staged file, with the mode that its target has or a new file gets."""
         before = _expected(write, target)
         self._count += 1
@@ -179,9 +188,9 @@ class Journal:
             return _Staged(write, target, aside, before, None)
         mode = stat.S_IMODE(_mode(write.path, target)) if write.before else 0o666 & ~self._umask
         if write.source is not None:
-            take(write.source, aside, mode)
+            take(write.source, aside, mode, synced=synced)
         else:
-            stage(write.data or b"", aside, mode)
+            stage(write.data or b"", aside, mode, synced=synced)
         return _Staged(write, target, aside, before, link_signature(aside))
 
     def _record(self, staged: list[_Staged]) -> Path:
@@ -340,6 +349,10 @@ def _expected(write: Write, target: Path) -> Signature | None:
         found = signature(os.stat(target))
     except FileNotFoundError:
         found = None
+    except NotADirectoryError as error:
+        raise ConflictError(
+            f"{write.path} would be in a folder, and a file is there; move it first"
+        ) from error
     _check(write.path, target, write.before, found)
     return link_signature(target) if write.deletes else found
 

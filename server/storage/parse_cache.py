@@ -25,7 +25,7 @@ from server.schema.model import Type
 from server.storage.files import digest_of
 from server.storage.store import Entry
 
-_FORMAT = 5
+_FORMAT = 6
 _STAMP = bytes(8)  # begins what says under which schema the blocks behind it were read
 BLOCK = 250  # entries that are read at a time
 _CHECKSUM = 16  # bytes of the checksum before each block, which only finds what is damaged
@@ -89,7 +89,9 @@ def pack(kept: Iterable[CachedEntry]) -> bytes:
             if as_they_are
             else pack_rows(documents[0].type, [document.read_row() for document in documents])
         )
-        packed.append((uid, [(*_facts(one), d.status, d.key) for one, d in group], of_rows))
+        packed.append(
+            (uid, [(*_facts(one), d.status, d.key, _other_path(one, d)) for one, d in group], of_rows)
+        )
         rows.extend(data)
     [facts] = dump([(without, packed)])
     return b"".join((len(facts).to_bytes(8, "big"), facts, *rows))
@@ -98,6 +100,11 @@ def pack(kept: Iterable[CachedEntry]) -> bytes:
 def _facts(one: CachedEntry) -> tuple[Any, ...]:
     entry = one.entry
     return (entry.path, entry.signature, (entry.problems, entry.digest, entry.derived, entry.beside), one.at)
+
+
+def _other_path(one: CachedEntry, document: Document) -> str:
+    """The path of a document that is not that of its entry, as of a media file in a bucket; else ""."""
+    return "" if document.path == one.entry.path else document.path
 
 
 def pack_in_blocks(kept: Iterable[CachedEntry]) -> Iterator[bytes]:
@@ -136,8 +143,8 @@ def _unpack(
                 continue
             type_ = types[uid]
             rows, data = PackedRows.read(widened(of_rows, added, len(type_.columns)), data, types)
-            for i, (path, signature, more, at, status, key) in enumerate(facts):
-                document = Document.unread(type_, key, status, path, rows, i)
+            for i, (path, signature, more, at, status, key, other) in enumerate(facts):
+                document = Document.unread(type_, key, status, other or path, rows, i)
                 entry = Entry(path, signature, document, *more)
                 yield CachedEntry(entry, at) if usable is None or usable.admits(entry, uid) else None
     except (KeyError, TypeError, ValueError) as error:

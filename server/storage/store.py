@@ -29,11 +29,12 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml.reader import read_yaml
 from server.problems import Problem, Severity
 from server.schema.model import FILE_FIELDS, UPLOAD, Schema
-from server.storage.files import Signature, digest_of, signature
+from server.storage.bucket.stored import KEY, SEEMS_STORED, is_stored, read_stored
+from server.storage.files import MISSING, Signature, digest_of, signature
 from server.storage.images.cache import ImageCache
 from server.storage.images.kinds import ImageSize
 from server.storage.links import link_problem
-from server.storage.media import DESCRIPTION, read_media, upload_path
+from server.storage.media import DESCRIPTION, read_media, stored_media, upload_path
 from server.storage.read import decode, parse, positions_of, read_bytes, refuse_empty
 
 log = logging.getLogger("quire")
@@ -51,7 +52,8 @@ class Entry:
     """What was read from one file: its document, if it holds one, and the problems in it.
 
     `digest` is of a document's file, and `derived` has the timestamps that it took from git or from the
-    file system, having none of its own. `beside` is the signature of a media file's description.
+    file system, having none of its own. `beside` is the signature of a media file's description. Where the
+    file is in a bucket, the entry is of its description, and the path of its document is that of the file.
     """
 
     path: str
@@ -107,15 +109,20 @@ class Store:
             if upload_path(path):
                 return self._read_media(path)
             return self.entry(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
-        except FileNotFoundError:
+        except MISSING:
             return None
         except Exception as error:  # No file, whatever is in it, may stop the others from being served.
             return self.unreadable(path, _problem_of(path, error))
 
     def entry(self, path: str, data: bytes, found: Signature) -> Entry | None:
-        """The entry of a document's file with some bytes and a signature; None where no type claims it."""
+        """The entry of a document's file with some bytes and a signature; None where no type claims it.
+
+        Of media, only the description of one in a bucket is such a file.
+        """
         claim = self.layout.claim(path)
         try:
+            if upload_path(path):
+                return self._stored_media(path, data, found)
             return self._document(path, claim, data, found) if claim else None
         except Exception as error:
             return self.unreadable(path, _problem_of(path, error))
@@ -129,6 +136,8 @@ class Store:
         return Entry(path, found, None, (problem,))
 
     def _read_media(self, path: str) -> Entry:
+        if path.endswith(DESCRIPTION) and (stored := self.entry(path, *read_bytes(self.root, path))):
+            return stored
         found, facts = signature(os.stat(self.root / path)), NO_FACTS
         if self.image_cache:
             facts = self.image_cache.facts(upload_path(path) or "")
@@ -137,11 +146,11 @@ class Store:
             return self.media_entry(path, found, facts)
         try:
             beside = signature(os.stat(self.root / sidecar))
-        except FileNotFoundError:
+        except MISSING:
             return self.media_entry(path, found, facts)
         try:
             return self.media_entry(path, found, facts, read_bytes(self.root, sidecar)[0], beside)
-        except FileNotFoundError:
+        except MISSING:
             return self.media_entry(path, found, facts)
         except SyntaxProblem as error:
             entry = self.media_entry(path, found, facts, b"", beside)
@@ -183,6 +192,38 @@ class Store:
         )
         problems += [_problem(sidecar, wrong, positions, "warning") for wrong in reading.wrong]
         return Entry(path, found, document, tuple(problems), beside=beside)
+
+    def _stored_media(self, path: str, data: bytes, found: Signature) -> Entry | None:
+        """The entry of a description that stands alone, as its file is in a bucket; None for others."""
+        described = path.removesuffix(DESCRIPTION)
+        if described == path or not SEEMS_STORED.search(data):
+            return None
+        positions = Positions()
+        description = read_yaml(decode(data), positions)
+        if not is_stored(description):
+            return None
+        try:
+            stored = read_stored(description)
+        except ValueError as error:
+            raise SyntaxProblem(str(error), positions[KEY,].line, "write it as it was in git") from error
+        written = not (is_null(description.get("createdAt")) or is_null(description.get("updatedAt")))
+        derived = None if written else self.timestamps(path, found[0] / 1e9)
+        reading = Reading(self.schema.types, described)
+        timestamps = _timestamps(description, derived or ("", ""), reading)
+        if not all(timestamps):
+            derived = self.timestamps(path, found[0] / 1e9)
+            timestamps = timestamps[0] or derived[0], timestamps[1] or derived[1]
+        document = stored_media(
+            self.schema.types[UPLOAD],
+            described,
+            stored,
+            description,
+            timestamps,
+            self.settings.default_locale,
+            reading,
+        )
+        problems = tuple(_problem(path, wrong, positions, "warning") for wrong in reading.wrong)
+        return Entry(path, found, document, problems, digest_of(data), derived)
 
     def _document(self, path: str, claim: Claim, data: bytes, found: Signature) -> Entry:
         text, digest = decode(data), digest_of(data)
@@ -278,4 +319,4 @@ def _problem(path: str, wrong: Mismatch, positions: Positions, severity: Severit
     line, column = (position.line, position.column) if position else (None, None)
     if position and wrong.rule != "unknown-key" and wrong.path in positions:
         column = position.value or column
-    return Problem(path, line, quoted, wrong.fix, severity, column, wrong.rule)
+    return Problem(path, line, quoted, wrong.fix, severity, column, wrong.rule, wrong.path)

@@ -23,6 +23,7 @@ from server.storage.read import parse, refuse_empty
 from server.storage.store import Entry, Store
 
 Values = dict[str, Any]
+Versions = tuple[Document | None, ...]
 MOST_FILES = 1000  # that one write changes: those of a document, and of others that relate to it
 TOO_MANY_FILES = f"This changes more than {MOST_FILES:,} files; relate fewer documents at once"
 
@@ -31,12 +32,48 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
     return ()
 
 
+class First:
+    """What one write was prepared on the first time, in the order in which it asks, each time for the same.
+
+    A write that a git remote has to take is prepared again where another machine was faster.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[Versions] = []
+        self._next = 0
+        self.is_again = False
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the write compares versions by itself."""
+        return bool(self._found)
+
+    def begin(self) -> None:
+        """The write is about to be prepared."""
+        self._next = 0
+        if not self.is_again:
+            self._found.clear()
+
+    def again(self) -> None:
+        """What the write was prepared on by now is the first from now on, however often it is prepared."""
+        self.is_again = True
+
+    def of(self, current: Versions) -> Versions:
+        """What the write was first prepared on, where it is prepared on something now."""
+        if not self.is_again:
+            self._found.append(current)
+            return current
+        at, self._next = self._next, self._next + 1
+        return self._found[at] if at < len(self._found) else current
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """One change's view of the site: what there is, the files that will be, and its timestamp `now`.
 
     `touched` are the paths of the files that the change has set or removed, with the document that each held.
-    `recent` gives the versions of a document in a locale that there were before, the newest first.
+    `recent` gives the versions of a document in a locale that there were before, the newest first. `first`
+    knows what the change was prepared on before, where it is prepared again.
     """
 
     snapshot: Snapshot
@@ -45,6 +82,7 @@ class Context:
     changeset: Changeset
     now: str
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
+    first: First = field(default_factory=First)
     touched: dict[str, Document | None] = field(default_factory=dict)
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with its text
 
@@ -93,6 +131,13 @@ class Context:
             for status in (PUBLISHED, DRAFT)
         )
         return published, draft
+
+    def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
+        """A version that has a file of its own. Raises ConflictError where a second file claims to be it."""
+        document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
+        if others:
+            raise ConflictError(f"{others[0].path} claims this document as well; give it another id")
+        return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
         """What the file of a document has to say otherwise, by key, so that it holds new values."""

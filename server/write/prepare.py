@@ -7,20 +7,30 @@ change is not to be merged with those made since, or can't be, and ValidationErr
 does not have or allow.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from server.auth.permissions import may_find, may_read_drafts
 from server.documents.document import Document
-from server.errors import ConflictError, ForbiddenError, NotFoundError, of_operation
+from server.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    OverlapError,
+    OvertakenError,
+    of_operation,
+)
 from server.index.user_index import join
 from server.write.context import Context, values_of
+from server.write.publication import discard as drafts
+from server.write.publication import unpublish as publication
 from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
-from server.write.version import is_named, require_match
-from server.write.write import Writer
+from server.write.version import is_named, require_match, version_of
+from server.write.write import Writer, single_id
 
 PUBLISHES = "This draft would change what is published, by a relation to it"
 
@@ -48,6 +58,25 @@ def put_single(request: WriteRequest, context: Context) -> str:
 def delete(request: WriteRequest, context: Context) -> str:
     """No more files of a document in the locales of a request; returns "" where there was none."""
     return _writer(request, context).delete(_matched(request, context), request.locales)
+
+
+def unpublish(request: WriteRequest, context: Context) -> str:
+    """Nothing published of a document in some locales. Raises NotFoundError where it is in none of them."""
+    address = _of_drafts(_matched(request, context), request.locales, context)
+    document_id = address.document_id or ""
+    publication.unpublish(context, address.type, document_id, request.locales)
+    return document_id
+
+
+def discard(request: WriteRequest, context: Context) -> str:
+    """No drafts of a document, in the locales of a request, beside what is published.
+
+    Raises NotFoundError where there is no such document, ValidationError where there is nothing to discard.
+    """
+    address = _of_drafts(_matched(request, context), request.locales, context)
+    document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
+    drafts.discard(context, address.type, document_id, request.locales, blind=blind)
+    return _kept_published(request, context, document_id)
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
@@ -88,14 +117,21 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     if earlier is None:
         _require_match(request, address, context)
     writer = _writer(request, context)
-    base = earlier or writer.base(address)
+    current = writer.base(address)
+    first = _first(request, address, current, context)
+    base = earlier or first or current
     snapshot = join(context.snapshot, request.users)
     actor = request.actor
     settings = context.settings
     locales = tuple(dict.fromkeys((settings.default_locale, *settings.locales)))
     validator = Validator(snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor))
     change = validator.change(address.type, request.data, values_of(base) if base else None)
-    return address, rebase(request, writer, change, earlier) if earlier else change
+    if earlier:
+        return address, rebase(request, writer, change, earlier)
+    if first and current:
+        with _told_of(address, current):
+            return address, rebase(request, writer, change, first, [current])
+    return address, change
 
 
 def _writer(request: WriteRequest, context: Context) -> Writer:
@@ -103,11 +139,70 @@ def _writer(request: WriteRequest, context: Context) -> Writer:
     return Writer(context, blind=type_.draft_publish and not may_read_drafts(request.actor, type_))
 
 
+def _first(
+    request: WriteRequest, address: Address, current: Document | None, context: Context
+) -> Document | None:
+    """The version that a change was first prepared on, where another machine has changed it since.
+
+    None where the change is prepared the first time. Raises OvertakenError where there was none, or is none.
+    """
+    (first,) = context.first.of((current,))
+    if _is_same(first, current):
+        return None
+    if first is None or current is None or (first.type, first.status) != (current.type, current.status):
+        raise OvertakenError(details=_names(address, current))
+    return first
+
+
+def _is_same(one: Document | None, other: Document | None) -> bool:
+    """Whether two versions are the same, or there is neither."""
+    if one is None or other is None:
+        return one is other
+    return one is other or (one.status == other.status and version_of(one) == version_of(other))
+
+
+@contextmanager
+def _told_of(address: Address, current: Document) -> Iterator[None]:
+    """Name the document in the error for a change that overlaps one of another machine."""
+    try:
+        yield
+    except OverlapError as error:
+        raise OvertakenError(details={**_names(address, current), **error.details}) from error
+
+
+def _names(address: Address, current: Document | None) -> dict[str, object]:
+    """Which document an error is about."""
+    document_id = address.document_id or (current.document_id if current else None)
+    return {"type": address.type.singular, "documentId": document_id, "locale": address.locale}
+
+
 def _matched(request: WriteRequest, context: Context) -> Address:
-    """The address of a request under the schema that there is now, where its `If-Match` is met."""
+    """The address of a request under the schema that there is now, where its `If-Match` is met.
+
+    Raises OvertakenError where another machine has changed the document since this was first prepared.
+    """
     address = _address(request, context)
     _require_match(request, address, context)
+    type_, document_id = address.type, address.document_id
+    document_id = document_id or single_id(context.snapshot, context.settings, type_, address.locale) or ""
+    found = tuple(v for each in request.locales for v in context.versions(type_, document_id, each))
+    first = context.first.of(found)
+    if any(found) and not all(map(_is_same, first, found)):
+        raise OvertakenError(details=_names(address, next(filter(None, found))))
     return address
+
+
+def _of_drafts(address: Address, locales: tuple[str, ...], context: Context) -> Address:
+    """The address of a document that there is in one of some locales, with its id.
+
+    Raises NotFoundError, and ConflictError where its type has no drafts any more.
+    """
+    type_ = address.type
+    _require_fit(replace(address, draft=True), context)
+    document_id = address.document_id or single_id(context.snapshot, context.settings, type_, address.locale)
+    if not document_id or not any(any(context.versions(type_, document_id, each)) for each in locales):
+        raise NotFoundError()
+    return replace(address, document_id=document_id)
 
 
 def _require_match(request: WriteRequest, address: Address, context: Context) -> None:
@@ -129,10 +224,18 @@ def _earlier(request: WriteRequest, address: Address, context: Context) -> Docum
 
 def _address(request: WriteRequest, context: Context) -> Address:
     """The address of a request under the schema that there is now."""
-    type_ = context.snapshot.schema.types.get(request.address.type.uid)
+    return fitted(request.address, context)
+
+
+def fitted(address: Address, context: Context) -> Address:
+    """An address under the schema that there is now.
+
+    Raises NotFoundError, and ConflictError where settings or a schema that changed meanwhile know none such.
+    """
+    type_ = context.snapshot.schema.types.get(address.type.uid)
     if type_ is None:
         raise NotFoundError()
-    address = replace(request.address, type=type_)
+    address = replace(address, type=type_)
     _require_fit(address, context)
     return address
 

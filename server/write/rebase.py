@@ -48,8 +48,14 @@ def _shown_before(current: Document, address: Address, context: Context) -> Iter
             yield document.as_draft()
 
 
-def rebase(request: WriteRequest, writer: Writer, change: Change, earlier: Document) -> Change:
-    """A change of an earlier version, as one of what the address holds now.
+def rebase(
+    request: WriteRequest,
+    writer: Writer,
+    change: Change,
+    earlier: Document,
+    now: list[Document] | None = None,
+) -> Change:
+    """A change of an earlier version, as one of what the address holds now, or of the versions `now`.
 
     Raises OverlapError for what others have changed as well, and ValidationError for what can't be read.
     """
@@ -58,7 +64,7 @@ def rebase(request: WriteRequest, writer: Writer, change: Change, earlier: Docum
     type_, base = earlier.type, values_of(earlier)
     address = replace(request.address, type=type_, document_id=earlier.document_id)
     values, current, by_id = writer.merged(type_, earlier.document_id, base, change), earlier, True
-    replaced = writer.replaced(address)
+    replaced = now or writer.replaced(address)
     for current in replaced:
         found = merge(type_, base, values, values_of(current), merge_text, by_id=by_id)
         if found.conflicts:

@@ -47,9 +47,9 @@ def write_draft(context: Context, update: Update) -> None:
         return
     timestamps: Values = {"updatedAt": Plain(context.now)}
     if draft is None and update.published is not None:
-        timestamps.update(_created(context, base, base.created_at))
+        timestamps.update(created_timestamp(context, base, base.created_at))
         timestamps["publishedAt"] = REMOVE
-        timestamps.update(_draft_mark(base.type))
+        timestamps.update(draft_mark(base.type))
     text = context.changed(base, {**changes, **timestamps})
     path = draft.path if draft else context.sibling(base.path, draft=True)
     context.replace(path, text, draft, update.published)
@@ -73,7 +73,7 @@ def write_published(context: Context, update: Update) -> None:
         context.remove(draft)
 
 
-def _draft_mark(type_: Type) -> Values:
+def draft_mark(type_: Type) -> Values:
     """What the file of a draft says where `options.draftWhen` names a key."""
     return {type_.draft_key.name: type_.draft_key.value} if type_.draft_key else {}
 
@@ -89,13 +89,13 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 
 def _timestamps(context: Context, base: Document, created_at: str) -> Values:
     """The timestamps that the file of a published version has to say otherwise than that of `base`."""
-    timestamps: Values = {**_created(context, base, created_at), "updatedAt": Plain(context.now)}
+    timestamps: Values = {**created_timestamp(context, base, created_at), "updatedAt": Plain(context.now)}
     if base.type.draft_publish:
         timestamps["publishedAt"] = Plain(context.now)
     return timestamps
 
 
-def _created(context: Context, base: Document, created_at: str) -> Values:
+def created_timestamp(context: Context, base: Document, created_at: str) -> Values:
     """The createdAt of a version; nothing where the file of `base` says the same time in whatever form."""
     said = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
     return {} if said == created_at else {"createdAt": Plain(created_at)}
@@ -112,7 +112,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
     if type_.draft_publish and not address.draft:
         trees["publishedAt"] = Plain(context.now)
     if address.draft:
-        trees.update(_draft_mark(type_))
+        trees.update(draft_mark(type_))
     context.replace(path, new_text(path, type_.body, trees, type_.front_matter))
 
 

@@ -51,7 +51,7 @@ class Writer:
         document_id = address.document_id or new_document_id()
         defaults = {a.name: default_of(a) for a in address.type.attributes.values()}
         values = self.merged(address.type, document_id, defaults, change)
-        self._check(address, document_id, values, change, lambda _: True)
+        self.require_valid(address, document_id, values, change, lambda _: True)
         path = free_path(self.context, address, document_id, values)
         write_new(self.context, address, document_id, values, path)
         self._link_back(address, document_id, change, values)
@@ -101,7 +101,7 @@ class Writer:
         # All that is published is checked. Nothing is told of a draft that may not be read.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (draft is not None and not self.blind)
-        self._check(address, document_id, new, change, lambda name: name in touched or whole)
+        self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
         write(self.context, Update(published, draft, base, new))
         if apart:
@@ -120,10 +120,7 @@ class Writer:
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
-                key = (address.type.uid, document_id, locale, status)
-                document, *others = self.context.snapshot.claims.get(key, ()) or (None,)
-                if others:
-                    raise ConflictError(f"{others[0].path} claims this document as well; give it another id")
+                document = self.context.only_version(address.type, document_id, locale, status)
                 if document:
                     self.context.remove(document)
         return document_id
@@ -150,7 +147,7 @@ class Writer:
                 )
         return new
 
-    def _check(
+    def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
         """Hold values against the options of a type, and unique ones against all other documents.
@@ -188,7 +185,7 @@ class Writer:
         theirs = values_of(other)
         values.update({name: theirs[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
-        self._check(address, document_id, values, change, lambda _: True)
+        self.require_valid(address, document_id, values, change, lambda _: True)
         draft = address.draft and not address.type.draft_key  # The file itself says that it is one.
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)

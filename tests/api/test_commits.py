@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -20,9 +19,10 @@ from typing import Any
 import pytest
 
 from server.auth.users import Users
-from server.site.commits import committing
+from server.site.commits import committing, grouping
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
+from tests.killing import die_at
 from tests.servers import free_port, serving, start, wait
 from tests.sites import Answer, Api, collection, documents, make, write
 from tests.waiting import until
@@ -433,17 +433,15 @@ def test_one_commit_per_author_after_a_while(
 
 
 def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
-    def pending(number: int, author: str, path: str) -> committing.Pending:
-        return committing.Pending(
-            str(number), author, "", author, "m", (), number, "", {path: b"%d" % number}
-        )
+    def pending(number: int, author: str, path: str) -> grouping.Pending:
+        return grouping.Pending(str(number), author, "", author, "m", (), number, "", {path: b"%d" % number})
 
     writes = [pending(1, "a", "x"), pending(2, "b", "x"), pending(3, "a", "x"), pending(4, "b", "y")]
-    found = committing.due(writes, timedelta(seconds=5), 100.0)
+    found = grouping.due(writes, timedelta(seconds=5), 100.0)
     assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
-    found = committing.due(writes, timedelta(seconds=5), 8.5)  # b still writes, and a's last is behind that
+    found = grouping.due(writes, timedelta(seconds=5), 8.5)  # b still writes, and a's last is behind that
     assert [[w.at for w in group.writes] for group in found] == [[1]]
-    found = committing.due([pending(1, "a", "x"), pending(4, "b", "y")], timedelta(seconds=5), 7.0)
+    found = grouping.due([pending(1, "a", "x"), pending(4, "b", "y")], timedelta(seconds=5), 7.0)
     assert [[w.at for w in group.writes] for group in found] == [[1]]
 
 
@@ -493,7 +491,7 @@ def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
     for step in range(1, 400):
         child = os.fork()
         if not child:
-            _die_at(step)
+            die_at(step)
             answer = api.put("/api/articles/walk", {"title": f"Step {step}"})
             os._exit(7 if answer.headers.get("Quire-Commit", "pending") != "pending" else 8)
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -512,21 +510,6 @@ def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
     assert ended == 7
     assert kept > 10
     sound(api.root)
-
-
-def _die_at(step: int) -> None:
-    """End this process at one of the calls by which it changes files or runs git."""
-    left = step
-
-    def audit(event: str, arguments: Any) -> None:
-        nonlocal left
-        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
-        if writes or event in ("os.rename", "os.link", "os.remove", "subprocess.Popen"):
-            left -= 1
-            if not left:
-                os._exit(9)
-
-    sys.addaudithook(audit)
 
 
 def test_a_server_commits_later_what_was_pending(made: Callable[..., Api]) -> None:

@@ -46,7 +46,12 @@ def check(answer: Answer, status: int) -> None:
     assert "not for clients" not in json.dumps(error)
 
 
-NAMES = {"<api_id>": "notes", "<document_id>": "a", "<user:key>": "99"}
+NAMES = {
+    "<api_id>": "notes",
+    "<document_id>": "a",
+    "<user:key>": "99",
+    "<any(unpublish,discard):action>": "discard",
+}
 
 
 def routes(api: Api) -> list[tuple[str, str]]:
@@ -70,11 +75,15 @@ OPEN = {
     "/api": 404,
     "/api/": 404,
     "/_health": 204,
+    "/_health/live": 204,
+    "/_health/ready": 200,
     "/api/none": 404,
+    "/api/notes/actions/discard": 404,  # It is no single type.
     "/docs": 200,
     "/docs/": 302,
     "/docs/none": 404,
     "/events/reload.js": 200,
+    "/git/hook": 404,  # QUIRE_GIT_HOOK_SECRET is not set.
     "/access": 200,
     "/openapi.json": 200,
     "/studio": 200,
@@ -142,6 +151,9 @@ def test_every_route_refuses_methods_that_it_does_not_have(api: Api) -> None:
         ("GET", "/api/auth/local", "POST"),
         ("GET", "/api/upload", "POST"),
         ("POST", "/_health", "GET HEAD"),
+        ("PUT", "/batch?dryRun=true", "POST"),
+        ("PUT", "/problems/fix?branch=next", "POST"),
+        ("POST", "/source/notes?dryRun=true", "GET PUT HEAD"),
     ],
 )
 def test_405_says_which_methods_there_are(api: Api, method: str, path: str, allowed: str) -> None:

@@ -48,6 +48,9 @@ SITES = {
 READS = {
     "/": ("/", 200),
     "/_health": ("/_health", 204),
+    "/_health/live": ("/_health/live", 204),
+    "/_health/ready": ("/_health/ready", 200),
+    "/metrics": ("/metrics", 200),
     "/admin": ("/admin", 302),
     "/admin/": ("/admin/", 302),
     "/api": ("/api", 404),
@@ -84,11 +87,17 @@ READS = {
     "/events": ("/events", 200),
     "/events/tags": ("/events/tags?of=/api/notes", 200),
     "/events/reload.js": ("/events/reload.js", 200),
+    "/source/<api_id>": ("/source/home", 200),
+    "/source/<api_id>/<document_id>": ("/source/notes/a", 200),
+    "/presence": ("/presence", 200),
     "/history": ("/history", 409),
     "/history/<api_id>": ("/history/home", 409),
+    "/history/uncommitted": ("/history/uncommitted", 409),
+    "/history/uncommitted/diff": ("/history/uncommitted/diff", 409),
     "/history/<api_id>/<document_id>": ("/history/notes/a", 409),
     "/history/<api_id>/<document_id>/<what>": ("/history/notes/a/diff", 409),
     "/openapi.json": ("/openapi.json", 200),
+    "/problems": ("/problems", 200),
     "/studio": ("/studio", 200),
     "/studio/<path:place>": ("/studio/note", 200),
     "/studio/-/<version>/<path:name>": ("/studio/-/x/studio.css", 200),
@@ -176,7 +185,8 @@ def test_every_answer_has_the_headers_that_all_have(ask: Ask, site: str, name: s
     listed = site in ("origins", "both")
     assert only(headers, "Access-Control-Allow-Origin") == (ORIGIN if listed else "*")
     assert (
-        only(headers, "Access-Control-Expose-Headers") == "ETag, Preference-Applied, Quire-Commit, Cache-Tag"
+        only(headers, "Access-Control-Expose-Headers")
+        == "ETag, Preference-Applied, Quire-Commit, Quire-Undo, Cache-Tag"
     )
     vary = headers.get("Vary", "").split(", ")
     assert len(vary) == len(set(vary))

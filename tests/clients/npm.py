@@ -1,5 +1,6 @@
 """Installs packages from npm, once for each package.json."""
 
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,8 +25,15 @@ def missing_node(least: tuple[int, int] = (0, 0)) -> str | None:
 def install(folder: Path, *options: str) -> str | None:
     """Install what a package.json names, once; the reason where npm cannot reach its registry.
 
-    Raises SystemExit with npm's own words where it fails otherwise.
+    Another process that installs the same is waited for. Raises SystemExit with npm's own words where it
+    fails otherwise.
     """
+    with (folder / "package.json").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return _install(folder, options)
+
+
+def _install(folder: Path, options: tuple[str, ...]) -> str | None:
     wanted = (folder / "package.json").read_bytes()
     done = folder / "node_modules" / ".installed"
     if done.exists() and done.read_bytes() == wanted:

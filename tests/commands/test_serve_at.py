@@ -124,6 +124,17 @@ def test_nothing_can_be_written(server: Server, method: str, path: str) -> None:
     assert git(server.root, "status", "--short", "content") == ""
 
 
+def test_access_says_which_commit_is_served_and_offers_no_writes(server: Server) -> None:
+    first = git(server.root, "rev-parse", "HEAD~1").strip()
+    token = Accounts(server.root).create_token("t", "full-access", [], None)
+    told = json.loads(server.ask("/access", Authorization=f"Bearer {token}")[1])["data"]
+    assert told["site"]["servedAt"] == {"commit": first, "date": "2024-01-01T00:00:00.000Z"}
+    assert told["permissions"]["note"] == ["find", "findOne"]
+    assert told["permissions"]["upload"] == ["find", "findOne"]
+    assert told["permissions"]["history"] == ["read"]
+    assert "register" in told["permissions"]["auth"]
+
+
 def test_users_can_register_and_log_in(server: Server) -> None:
     kind = {"Content-Type": "application/json"}
     ann = {"username": "ann", "email": "ann@example.org", "password": "a-long-password-1"}

@@ -56,6 +56,15 @@ SAID = {
     ),
     "api: {rate_limit: 10 per minute}": ("rate_limit", "10 per minute"),
     "auth: {session: 12h}": ("session", timedelta(hours=12)),
+    "git: {remote: origin}": ("remote", "origin"),
+    "git: {remote: origin, branch: drafts/next}": ("branch", "drafts/next"),
+    "git: {remote: origin, follow: 2s}": ("follow", timedelta(seconds=2)),
+    "git: {remote: origin, follow: off}": ("follow", None),
+    "git: {remote: origin, push: before}": ("push", "before"),
+    "git: {remote: origin, push: off}": ("push", ""),
+    "git: {push: off, follow: off}": ("commit", None),
+    "git: {remote: origin, push: after}": ("commit", timedelta()),
+    "git: {remote: origin, push: after, commit: each}": ("commit", timedelta()),
     "auth: {confirm_email: true}": ("confirm_email", True),
     "mail: {port: 587}": ("mail_port", 587),
     "locales: {available: [fr, en, fr]}": ("locales", ("fr", "en")),
@@ -109,6 +118,19 @@ WRONG = {
     "api: {cors: [https://A.example]}": [(1, '"https://A.example" is no origin')],
     "locales: {default: '!', available: [en]}": [(1, '"!" is no locale code')],
     "locales:\n  available: [en, '!']": [(2, '"!" is no locale code')],
+    "git: {remote: 'https://me:secret@example.org/x.git'}": [(1, "git.remote must be the name of a remote")],
+    "git: {remote: --upload-pack=x}": [(1, "git.remote must be the name of a remote")],
+    "git:\n  remote: origin\n  branch: a..b": [(3, '"a..b" can\'t be the name of a branch')],
+    "git:\n  remote: origin\n  branch: -f": [(3, '"-f" can\'t be the name of a branch')],
+    "git:\n  remote: origin\n  follow: often": [(3, '"often" is no length of time')],
+    "git:\n  remote: origin\n  push: always": [(3, 'git.push is "always"')],
+    "git:\n  remote: origin\n  push: before\n  commit: 30s": [
+        (4, "git.push: before commits each write at once")
+    ],
+    "git:\n  remote: origin\n  commit: off\n  push: after": [
+        (3, "git.push: after commits each write at once")
+    ],
+    "git:\n  push: before\n  follow: 2s": [(3, "git.follow needs a remote"), (2, "git.push needs a remote")],
 }
 
 
@@ -131,3 +153,31 @@ def test_an_action_gets_a_suggestion_only_where_it_is_much_like_it(tmp_path: Pat
     _, (like, other) = read(tmp_path, "roles:\n  public:\n    a: [finds, read]\n")
     assert like.fix == 'did you mean "find"?'
     assert other.fix.startswith("use find, ")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("media: {store: 'https://b'}", 'site.yaml:1: "media.store" is no address of a bucket'),
+        ("media: {store: 's3://id:secret@bucket/x'}", "AWS_ACCESS_KEY_ID"),
+        ("media: {store: 's3://bucket/../x'}", '"media.store" is no address of a bucket'),
+        ("media: {store: 's3://bucket', access_key_id: x}", "AWS_ACCESS_KEY_ID"),
+        ("media: {store: 's3://bucket', secret: x}", "AWS_SECRET_ACCESS_KEY"),
+        (
+            "media: {store: 's3://bucket', endpoint: 'http://id:secret@s3.example.org'}",
+            "has credentials in it",
+        ),
+        ("media: {store: 's3://bucket', public_url: '/media'}", '"/media" is no URL'),
+        ("media: {store: 's3://bucket', serve: redirect}", "set media.public_url"),
+        ("media: {store: 's3://bucket', serve: nope}", "use redirect, stream, sign"),
+        ("media: {public_url: 'https://media.example.org'}", "set media.store"),
+    ],
+)
+def test_a_bucket_that_is_set_wrongly_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    assert says in "; ".join(map(str, read(tmp_path, text)[1]))
+
+
+def test_a_bucket_is_set(tmp_path: Path) -> None:
+    text = "media: {store: 's3://a.bucket/a/b/', public_url: 'https://m.org/x/'}"
+    settings, _ = read(tmp_path, text)
+    assert (settings.media_store, settings.media_public_url) == ("s3://a.bucket/a/b", "https://m.org/x")

@@ -127,6 +127,15 @@ def test_a_mistake_in_a_file_comes_with_what_to_write(tmp_path: Path) -> None:
     assert [fixes.get(path) for path in files] == list(FIXES.values())
 
 
+def test_a_password_is_not_quoted(tmp_path: Path) -> None:
+    files = {
+        **collection("safe", {"pin": {"type": "password"}}),
+        "content/safes/a.yaml": "pin: [$argon2id$x, b]\n",
+    }
+    (problem,) = load(tmp_path, files).problems
+    assert "argon2id" not in str(problem)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -13,9 +13,12 @@ from server.events import hub as hubs
 from server.events.frames import frame, id_of
 from server.events.hub import Hub
 from server.events.model import Event
+from server.events.presence.table import PresenceTable
+from server.events.presence.telling import PresenceSource
 from server.events.reading import Selection
 from server.events.stream import Stream
 from server.events.stream_counts import StreamCounts
+from server.schema.model import Schema
 
 PUBLIC, EDITOR = Actor("public"), Actor("editor", everything=True)
 ALL = Selection()
@@ -89,7 +92,8 @@ class Streams:
         self.counts.enter(1)
         self.stuck: set[str] = set()
         self.given_up: set[str] = set()
-        self.hub = Hub(self.log, self.counts, self)
+        presence = PresenceSource(PresenceTable(), lambda: Schema({}))
+        self.hub = Hub(self.log, self.counts, self, presence)
         self.left: dict[str, Callable[[], None]] = {}
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:

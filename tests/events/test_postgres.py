@@ -14,7 +14,7 @@ from server.errors import LogUnavailableError
 from server.events.database import EventDatabase
 from server.events.engines.postgres import translated
 from server.events.model import Event
-from server.events.recorder import Recorder
+from server.events.recorder import WAIT_S, Recorder
 from server.site.site import Site
 from tests.api.test_accounts_elsewhere import ask
 from tests.api.test_event_streams import Reader
@@ -127,8 +127,8 @@ def test_while_the_database_is_away_writing_goes_on(
                     waited = write_some(port)
                 finally:
                     database.start()
-            assert max(waited) < 2.5
-            assert sorted(waited)[len(waited) // 2] < 0.5
+            assert sum(seconds > WAIT_S for seconds in waited) < len(waited) / 2  # once for each worker
+            assert max(waited) < 10
             until(lambda: ask(port, "GET", "/events")[0] == 200, 20)
             told = [stream.next() for _ in waited]
         assert {name for _, name, _ in told} == {"entry.create"}
@@ -163,7 +163,7 @@ def test_a_process_that_stands_still_in_a_transaction_holds_up_no_write(url: str
         for number in range(10):
             save(tmp_path, str(number))
             site.refresh({"content/tags/red.json"})
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 8 * WAIT_S
         assert recorder.missed
     site.record()
     assert not recorder.missed
@@ -179,7 +179,7 @@ def test_a_database_that_was_never_there_is_told_in_a_line(tmp_path: Path) -> No
     began = time.monotonic()
     with pytest.raises(LogUnavailableError):
         log.bounds()
-    assert time.monotonic() - began < 0.1
+    assert time.monotonic() - began < 1
 
 
 def test_one_machine_alone_delivers_and_another_goes_on(database: Postgres, url: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.recorder import Recorder
+from server.events.recording import recording
 from server.site.site import Site
 from tests.conftest import MakeApi, MakeSite
 from tests.git import commit_all, git
@@ -310,6 +312,19 @@ def test_a_write_through_the_api_says_who_made_it(make_api: MakeApi) -> None:
     assert all_of(database)[0].document_id == made.data["documentId"]
 
 
+def test_what_is_unpublished_and_discarded(make_api: MakeApi) -> None:
+    api = make_api({**FILES, "content/notes/one.draft.json": '{"title": "Uno"}'})
+    database = recorded(api.site)
+    assert api.ask("POST", "/api/notes/one/actions/discard").status == 200
+    assert api.ask("POST", "/api/notes/one/actions/unpublish").status == 200
+    events = all_of(database)
+    assert said(events) == [
+        ("entry.update", "one", "draft", ("title",)),
+        ("entry.unpublish", "one", "published", ()),
+    ]
+    assert {(event.source, event.actor) for event in events} == {("api", "token:full")}
+
+
 def test_a_relation_that_a_write_changes_in_another_file(make_api: MakeApi) -> None:
     api = make_api({**ARTICLES, "content/articles/a.json": "{}", "content/tags/red.json": '{"name": "Red"}'})
     database = recorded(api.site)
@@ -372,3 +387,19 @@ def test_what_differs_from_what_was_recorded_and_not_from_what_was_served(make_s
         ("entry.update", "one", "published", None),
         ("entry.publish", "one", "published", None),
     ]
+
+
+def test_what_fails_is_tried_again_less_and_less_often(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Site) -> None:
+        raise ValueError("something is broken")
+
+    site = make_site(FILES)
+    recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
+    monkeypatch.setattr(Site, "record", fail)
+    background = recording(site, recorder)
+    background.start()
+    time.sleep(1.5)
+    background.stop()
+    assert 1 < len([line for line in caplog.messages if "could not be recorded" in line]) < 6

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.history.merging import merge as merging
+from server.site.commits import committing
 from server.storage.git import command
 from tests.git import commit_all, git
+from tests.killing import die_at
 from tests.sites import STRING, Answer, Api, collection, component, make, relation, write
 from tests.torture import SEED
 
@@ -504,14 +505,14 @@ def test_a_file_that_is_not_tracked_or_only_staged_is_in_the_way(api: Api) -> No
 
 def test_an_edit_by_hand_at_the_last_moment_is_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
-    before, put = head(api), merging.Merger._put
+    before, put = head(api), merging.Merger._write
 
     def edited(self: Any, *arguments: Any) -> Any:
         text = api.read("content/notes/one.md").replace("One", "Hand").replace("Ours", "Hand")
         write(api.root, {"content/notes/one.md": text})
         return put(self, *arguments)
 
-    monkeypatch.setattr(merging.Merger, "_put", edited)
+    monkeypatch.setattr(merging.Merger, "_write", edited)
     refused = merge(api)
     assert (refused.status, refused.error["details"]["paths"]) == (409, ["content/notes/one.md"])
     assert "title: Hand" in api.read("content/notes/one.md")
@@ -533,7 +534,7 @@ def test_two_merges_at_once_are_both_made(api: Api) -> None:
 def test_a_merge_beside_commits_of_others(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody commits something else when the merge is ready: it is made on top of that."""
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
-    put, done = merging.Merger._put, list[str]()
+    put, done = merging.Merger._write, list[str]()
 
     def beside(self: Any, *arguments: Any) -> Any:
         if not done:
@@ -543,7 +544,7 @@ def test_a_merge_beside_commits_of_others(api: Api, monkeypatch: pytest.MonkeyPa
             done.append(head(api))
         return put(self, *arguments)
 
-    monkeypatch.setattr(merging.Merger, "_put", beside)
+    monkeypatch.setattr(merging.Merger, "_write", beside)
     assert merge(api).status == 200
     assert parents(api) == [done[0], head(api, "next")]
     assert git(api.root, "diff", "--name-only", "HEAD~1", "HEAD") == "content/notes/one.md\n"
@@ -584,21 +585,21 @@ def test_a_hook_can_refuse(api: Api, name: str) -> None:
 
 
 def test_what_can_not_be_committed_any_more_is_pending(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files are in place when the index is locked: the commit is made later, with both parents."""
+    """The files are in place when the branch is locked: the commit is made later, with both parents."""
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
-    before, put = head(api), merging.Merger._put
+    before, put = head(api), merging.Merger._write
 
     def locking(self: Any, *arguments: Any) -> Any:
-        write(api.root, {".git/index.lock": ""})
-        os.utime(api.root / ".git/index.lock", (0, 0))
+        write(api.root, {".git/refs/heads/main.lock": ""})
         return put(self, *arguments)
 
-    monkeypatch.setattr(merging.Merger, "_put", locking)
+    monkeypatch.setattr(merging.Merger, "_write", locking)
+    monkeypatch.setattr(committing, "RETRY_S", 0.0)
     made = merge(api)
     assert (made.status, made.data["commit"], made.headers["Quire-Commit"]) == (200, "pending", "pending")
     assert api.get("/api/notes/one").data["summary"] == "Theirs"
     assert head(api) == before
-    (api.root / ".git/index.lock").unlink()
+    (api.root / ".git/refs/heads/main.lock").unlink()
     api.site.committer.commit_due()
     assert parents(api) == [before, head(api, "next")]
     clean(api)
@@ -618,7 +619,7 @@ def test_at_every_step_a_process_is_killed(api: Api) -> None:
         before = head(api)
         child = os.fork()
         if not child:
-            _die_at(step)
+            die_at(step)
             answer = merge(api)
             os._exit(7 if answer.status == 200 and answer.data["commit"] != "pending" else 8)
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -640,21 +641,6 @@ def test_at_every_step_a_process_is_killed(api: Api) -> None:
             break
     assert ended == 7
     assert merged > 1
-
-
-def _die_at(step: int) -> None:
-    """End this process at one of the calls by which it changes files or runs git."""
-    left = step
-
-    def audit(event: str, arguments: Any) -> None:
-        nonlocal left
-        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
-        if writes or event in ("os.rename", "os.link", "os.remove", "subprocess.Popen"):
-            left -= 1
-            if not left:
-                os._exit(9)
-
-    sys.addaudithook(audit)
 
 
 # --- into other branches ---------------------------------------------------------------------------------
@@ -723,7 +709,8 @@ def test_what_is_left_to_git(api: Api) -> None:
         git(folder, "commit", "-qm", "x")
         git(api.root, "worktree", "remove", "--force", str(folder))
         refused = merge(api, f"b{number}")
-        assert (refused.status, "with git" in refused.error["message"]) == (409, True), kind
+        words = "is the server's own" if kind == "state" else "merge the branch with git"
+        assert (refused.status, words in refused.error["message"]) == (409, True), kind
 
 
 # --- who may ---------------------------------------------------------------------------------------------

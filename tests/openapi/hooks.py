@@ -18,12 +18,14 @@ OPERATORS = ("$eq", "$in", "$between", "$containsi", "$null")  # all others unde
 # Why a request that is sound by itself may be refused: what it says of others, or its parts of each other.
 ABOUT_OTHERS = re.compile(
     r"must be unique|already taken|not found|does not exist|not connected|before itself|after itself"
+    r"|has no draft of its own|Nothing is published of this document"
     r"|not related to the entity"  # a component, by its id
     r"|control character|halves of surrogate|must be a valid email|new file must be"
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
     r"|must be authenticated|only the first|multiple ones|Files are empty|fileInfo|ref, refId"
     r"|Invalid key [^\"]* at (pics?|near)"  # in a target: what documents or files of its type do not say
     r"|can't be written|refers to an operation"  # in a batch: paths, and what comes before
+    r"|(field|locale)\W+ must be (null|one)"  # who is where: what the site has
     r"|must be (less|greater) than or equal to"  # a number that is written as text
 )
 
@@ -48,7 +50,8 @@ def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, 
             known = SPARE if method == "delete" else [ID]
             # No If-Match at random: every write would be for a version that there never was. No draft of
             # what there is either: a later write would be refused for what is missing in that.
-            apart = ("If-Match", "status") if method == "put" else ("If-Match",)
+            # Nor commits at random, which are waited for.
+            apart = ("If-Match", "status") if method == "put" else ("If-Match", "Quire-After")
             kept = [each for each in inside if each["name"] not in apart]
             operation["parameters"] = [_fewer_names(_with_known(path, each, known)) for each in kept]
 
@@ -95,7 +98,7 @@ def _fewer_names(parameter: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_known(path: str, parameter: dict[str, Any], known: list[str]) -> dict[str, Any]:
-    if parameter["in"] != "path":
+    if parameter["in"] != "path" or parameter["name"] == "client":
         return parameter
     number = parameter["schema"]["type"] == "integer"
     ids: list[Any] = [1] if number and known == [ID] else [2, 99] if number else known

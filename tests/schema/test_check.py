@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from server.config.model import ACTIONS
+from server.auth.permissions import OF_SITE
+from server.config.actions import ACTIONS
 from server.errors import SetupError
 from server.schema.check import RESERVED
 from server.site.site import Site
 from tests.sites import STRING, collection, make, schema, write
 
 # A type may be called `branch`: then what is granted on that is granted on its documents.
-SUBJECTS = ACTIONS.keys() - {"", "branch"}
+SUBJECTS = ACTIONS.keys() - {"", *OF_SITE}
 NAMES = sorted({*SUBJECTS, *RESERVED, "User", "ROLE", "Content-Type"})
 
 

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from itertools import permutations
@@ -209,7 +210,7 @@ def test_a_write_that_nobody_disturbs_is_prepared_once(make_site: MakeSite) -> N
 def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
     make_site: MakeSite, monkeypatch: pytest.MonkeyPatch, disturbed: int
 ) -> None:
-    monkeypatch.setattr("server.site.site.LONG_S", 0)
+    monkeypatch.setattr("server.site.writing.preparing.LONG_S", 0)
     site, locked = make_site(POSTS), []
 
     def prepare(_: None, context: Context) -> None:
@@ -294,3 +295,22 @@ def test_a_linked_folder_shows_what_it_leads_to_at_once(make_site: MakeSite) -> 
     site.refresh({"content/posts/more/three.md"})
     assert len(before) == 2
     assert {name for name, title in titles(site).items() if title == "New"} == before
+
+
+@pytest.mark.parametrize("hints", [None, ["content/posts"], ["content/posts", "content/posts/one.md"]])
+def test_documents_are_gone_whose_folder_has_become_a_file(
+    make_site: MakeSite, hints: list[str] | None
+) -> None:
+    site = make_site(POSTS)
+    folder = site.root / "content/posts"
+    texts = {path.name: path.read_text() for path in folder.iterdir()}
+    shutil.rmtree(folder)
+    folder.write_text("A file\n")
+    site.refresh(hints)
+    assert titles(site) == {}
+    folder.unlink()
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    site.refresh(hints)
+    assert titles(site) == {"one": "One", "two": "Two"}

@@ -263,3 +263,15 @@ def test_an_edit_that_a_killed_writer_has_taken_away_is_put_back(tmp_path: Path,
     assert one.read_text() == "---\nname: by hand\n---\n"
     assert [(api.root / path).read_bytes() for path in journal.left.unsaved()] == ([data] if data else [])
     assert list(journal.folder.iterdir()) == []
+
+
+def test_nothing_is_written_below_a_file(tmp_path: Path) -> None:
+    api = make(tmp_path, FILES)
+    shutil.rmtree(tmp_path / "content/things")
+    (tmp_path / "content/things").write_text("A file\n")
+    api.site.refresh()
+    assert api.get("/api/things/one").status == 404
+    refused = api.post("/api/things", {"name": "new"})
+    assert refused.status == 409
+    assert "would be in a folder, and a file is there" in refused.error["message"]
+    assert (tmp_path / "content/things").read_text() == "A file\n"

@@ -22,7 +22,7 @@ import pytest
 from click.testing import CliRunner
 
 from server.commands.cli import main
-from server.errors import StorageError
+from server.errors import ConflictError
 from server.site.site import Site
 from server.storage.files import signature_of
 from server.storage.intent import Step, write_intent
@@ -314,7 +314,7 @@ def test_deleting_links_is_taken_back_with_the_rest(tmp_path: Path) -> None:
     link, file = "content/tags/link.md", "content/tags/b.md"
     (api.root / link).symlink_to("b.md")
     journal, found = Journal(api.root, api.root / ".quire"), signature_of(api.root / file)
-    with journal.writing(), pytest.raises(StorageError):
+    with journal.writing(), pytest.raises(ConflictError):
         journal.commit([Write(link, None, found), Write("content/tags/a.md/x", b"no folder", None)])
     assert (api.root / link).readlink() == Path("b.md")
     with journal.writing():  # a link and what it leads to, in this order or the other
@@ -492,3 +492,20 @@ def test_a_configuration_of_which_a_part_was_written_is_finished_first(tmp_path:
         assert done.exit_code == 0, done.output
     assert (api.root / step.target).is_file()
     assert journal.empty
+
+
+@pytest.mark.parametrize(("count", "each"), [(2, True), (150, False)])
+def test_many_files_are_synced_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, each: bool
+) -> None:
+    """Before the first of them is replaced: a machine that fails then has all of the new ones."""
+    asked: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: asked.append("all"))
+    monkeypatch.setattr(os, "fsync", lambda _: asked.append("one"))
+    (tmp_path / ".quire").mkdir()
+    journal = Journal(tmp_path, tmp_path / ".quire")
+    with journal.writing():
+        journal.commit([Write(f"{number}.txt", b"new", None) for number in range(count)])
+    assert all((tmp_path / f"{number}.txt").read_bytes() == b"new" for number in range(count))
+    assert ("all" in asked) != each
+    assert (asked.count("one") > count) == each

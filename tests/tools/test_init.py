@@ -24,8 +24,8 @@ from server.config.reader import read_settings
 from server.documents.decode import Reading, read_value
 from server.formats.tree import Plain
 from server.schema.model import Attribute
+from server.site.check.survey import survey
 from server.site.site import Site
-from server.tools.check.survey import survey
 from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import attributes_of
 from server.tools.init.scan import MarkdownPage

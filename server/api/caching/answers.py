@@ -36,11 +36,17 @@ class StateCache(Generic[K, V]):
         self.most, self._size = most, size
         self._current: tuple[State | None, Cache[K, V]] = (None, Cache(most, size))
 
+    @property
+    def bytes(self) -> int:
+        """About how many bytes are kept."""
+        return self._current[1].bytes
+
     def of(self, state: State) -> Cache[K, V]:
         """What is kept for a state."""
         current, cache = self._current
         if current is not state:
-            cache = Cache(self.most, self._size)
+            if current is None or not current.shows_as_much_as(state):
+                cache = Cache(self.most, self._size)
             self._current = (state, cache)
         return cache
 

@@ -7,12 +7,17 @@ from typing import Any
 from server.api.openapi.operations import TAG, WRITE, answer, json_content, operation
 from server.api.openapi.types import TypeSchemas, ref
 from server.api.openapi.values import JsonSchema
+from server.api.routes.operation import DISCARD, UNPUBLISH
 from server.auth.permissions import Actor, may_branch, may_draft
 from server.schema.model import Type
 
 Examples = Callable[
     [Type], Mapping[str, Any]
 ]  # a type → examples of a document by name: `plain` and `populated`
+_ACTIONS: Mapping[str, str] = {
+    UNPUBLISH: "Unpublish a {}: its draft is left, or what was published as that",
+    DISCARD: "Discard the draft of a {}, which is as it is published then",
+}
 MERGED = {
     "schema": {"const": "merge"},
     "description": "The change was merged with those that others have made since.",
@@ -35,10 +40,15 @@ class ContentPaths:
     def of(self, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
         """The paths of a type, each with the operations that the actor may use."""
         if type_.kind == "singleType":
-            yield f"/api/{type_.singular}", self._allowed(type_, self._single(type_))
+            path = f"/api/{type_.singular}"
+            yield path, self._allowed(type_, self._single(type_))
         else:
+            path = f"/api/{type_.plural}/{{documentId}}"
             yield f"/api/{type_.plural}", self._allowed(type_, self._collection(type_))
-            yield f"/api/{type_.plural}/{{documentId}}", self._allowed(type_, self._document(type_))
+            yield path, self._allowed(type_, self._document(type_))
+        if type_.draft_publish:
+            for action, made in self._actions(type_):
+                yield f"{path}/actions/{action}", made
 
     def _allowed(self, type_: Type, methods: Mapping[str, tuple[str, JsonSchema]]) -> JsonSchema:
         actor, found = self.schemas.actor, {}
@@ -65,7 +75,7 @@ class ContentPaths:
             f"create{name}",
             f"A new {type_.singular}",
             answers={201: self._one_answer(type_)},
-            parameters=self._writing(type_),
+            parameters=[*self._writing(type_), _shared("prefer")],
             body=self._body(type_, f"{name}Input"),
             commits=self.commits,
             errors=(*WRITE, 404),
@@ -112,11 +122,36 @@ class ContentPaths:
             f"delete{name}",
             f"Delete a {type_.singular}" + (", or one locale of it" if type_.localized else ""),
             answers={204: answer("It is gone, or never was.")},
-            parameters=[*[_shared("localeOfList")] * type_.localized, *self._branch(), _shared("ifMatch")],
+            parameters=[
+                *[_shared("localeOfList")] * type_.localized,
+                *self._branch(),
+                _shared("ifMatch"),
+                _shared("prefer"),
+            ],
             errors=(*WRITE, *[404] * len(self._branch()), 412),
             commits=self.commits,
         )
         return {"get": (find, found), "put": ("update", changed), "delete": ("delete", gone)}
+
+    def _actions(self, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
+        """What can be done to a document as a whole, as far as the actor may."""
+        actor = self.schemas.actor
+        document_id = [_shared("documentId")] * (type_.kind == "collectionType")
+        parameters = [*document_id, *self._showing(type_), *[_shared("localesWritten")] * type_.localized]
+        for action, summary in _ACTIONS.items():
+            may = actor.may(type_.singular, "update")
+            may = may or (action == DISCARD and may_draft(actor, type_, "update"))
+            made = self._make(
+                type_,
+                "update",
+                f"{action}{self._name(type_)}",
+                summary.format(type_.singular),
+                answers={200: self._one_answer(type_)},
+                parameters=[*parameters, *self._branch(), _shared("ifMatch"), _shared("prefer")],
+                commits=self.commits,
+                errors=(*WRITE, 404, 412),
+            )
+            yield action, {"post": made} if may else {}
 
     def _name(self, type_: Type) -> str:
         return self.schemas.names[type_.uid]

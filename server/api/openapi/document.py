@@ -6,7 +6,8 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any
 
-from server.api.openapi.batch import BATCH, batch_path
+from server.api.commits.header import names_commit
+from server.api.openapi.batch import BATCH, batch_paths, undo_paths
 from server.api.openapi.branches import BRANCHES, branch_paths
 from server.api.openapi.content import ContentPaths, answer_schemas
 from server.api.openapi.events import EVENTS, event_paths
@@ -18,13 +19,16 @@ from server.api.openapi.search import SEARCH, search_path
 from server.api.openapi.services.accounts import ACCOUNTS, account_paths
 from server.api.openapi.services.caller import Caller
 from server.api.openapi.services.media import MEDIA, media_paths
+from server.api.openapi.services.presence import PRESENCE, presence_paths
+from server.api.openapi.services.problems import PROBLEMS, problem_paths
 from server.api.openapi.services.site import SITE, site_paths
 from server.api.openapi.services.users import USERS, user_paths
 from server.api.openapi.shared import shared_schemas
+from server.api.openapi.source import SOURCE, source_paths, with_dry_runs
 from server.api.openapi.types import SUFFIXES, TypeSchemas
 from server.api.openapi.values import JsonSchema
 from server.api.render import dumps
-from server.auth.permissions import Actor, may_branch
+from server.auth.permissions import Actor, may_branch, may_source
 from server.schema.model import BUILT_IN, UPLOAD, Type
 from server.schema.naming import type_names
 from server.schema.sentences import describe_type
@@ -48,8 +52,11 @@ _SERVICES: Mapping[str, str] = {
     SITE: "What the site says of itself.",
     BATCH: "Several writes as one.",
     HISTORY: "What git says of the documents.",
+    SOURCE: "The files of documents.",
     BRANCHES: "States of the site that are not served.",
     EVENTS: "What has changed.",
+    PRESENCE: "Who is at which document.",
+    PROBLEMS: "What is wrong with the files.",
     SEARCH: "Ranked search across all types and locales.",
 }
 
@@ -66,7 +73,10 @@ def describe_site(state: State, actor: Actor) -> bytes:
     commits = branches or state.settings.commit is not None
     caller = Caller(actor, public, limited, commits, branches)
     content = ContentPaths(schemas, public, examples, limited, commits)
-    paths = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
+    written = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
+    written |= dict(batch_paths(caller, state.schema.content_types))
+    written |= dict(history_paths(caller))
+    paths = with_dry_runs(written) if may_source(actor, "read", state.schema) else written
     populated = ("populate",) if schemas.links(state.schema.types[UPLOAD]) else ()
     services = chain(
         media_paths(caller, populated), account_paths(caller), user_paths(caller), site_paths(caller)
@@ -74,12 +84,13 @@ def describe_site(state: State, actor: Actor) -> bytes:
     paths |= {path: made for path, made in services if made}
     searched = search_path(actor, public, state.schema.content_types, state.settings)
     paths |= {"/search": searched} if searched else {}
-    written = batch_path(caller, state.schema.content_types)
-    paths |= {"/batch": written} if written else {}
-    paths |= dict(history_paths(caller))
+    paths |= dict(undo_paths(caller, state.schema.content_types))
+    paths |= dict(source_paths(caller, state.schema))
     paths |= dict(branch_paths(actor, public, state.schema, limited=limited))
     paths |= dict(event_paths(actor, public, state.schema, limited=limited))
-    paths = {path: _with_reads(methods) for path, methods in paths.items()}
+    paths |= dict(presence_paths(caller, state.schema))
+    paths |= dict(problem_paths(caller, state))
+    paths = {path: _with_reads(path, methods) for path, methods in paths.items()}
     components = _components(state, schemas)
     used = _reached(paths, components)
     document = {
@@ -93,8 +104,9 @@ def describe_site(state: State, actor: Actor) -> bytes:
     return dumps(document)
 
 
-def _with_reads(methods: JsonSchema) -> JsonSchema:
-    return {method: read(made) if method == "get" else made for method, made in methods.items()}
+def _with_reads(path: str, methods: JsonSchema) -> JsonSchema:
+    of_content = names_commit(path)
+    return {m: read(made, of_content=of_content) if m == "get" else made for m, made in methods.items()}
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:

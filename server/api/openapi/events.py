@@ -95,6 +95,7 @@ def _parameters(subjects: list[str]) -> list[JsonSchema]:
         _words("events", list(KINDS)),
         _words("locales", None),
         _words("status", list(STATUSES)),
+        _query("presence", {**_TEXT, "pattern": "^[^:]+:.+$"}, "`article:ID`: a stream tells who is there."),
     ]
 
 

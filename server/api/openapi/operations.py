@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from server.api.front import COMMIT_HEADER
+from server.api.commits.header import COMMIT_HEADER
 from server.api.openapi.types import ref
 from server.api.openapi.values import JsonSchema
 from server.errors import HTTP_NAMES, ApiError
@@ -17,6 +17,11 @@ TAG = {"schema": {"type": "string"}, "description": "The version of what is show
 COMMIT = {
     "schema": {"type": "string"},
     "description": "The commit of the write; `pending` before it is made.",
+}
+
+SERVED = {
+    "schema": {"type": "string"},
+    "description": "The commit that is served, in a repository; with `; changed` where files differ from it.",
 }
 
 
@@ -81,14 +86,21 @@ def _committed(answered: JsonSchema) -> JsonSchema:
     return {**answered, "headers": {**answered.get("headers", {}), COMMIT_HEADER: COMMIT}}
 
 
-def read(described: JsonSchema) -> JsonSchema:
-    """A GET: what it answers has an entity tag, and is not sent again to who names that."""
+def read(described: JsonSchema, *, of_content: bool) -> JsonSchema:
+    """A GET: what it answers has an entity tag, and is not sent again to who names that.
+
+    `of_content`: it says which commit it is of, and may be asked for from one.
+    """
     responses = dict(described["responses"])
     if "200" not in responses:
         return described
-    answered = {**responses.pop("200"), "headers": {"ETag": {**TAG, "required": True}}}
-    known = {"description": "What If-None-Match names still holds.", "headers": {"ETag": TAG}}
+    commit = {COMMIT_HEADER: SERVED} if of_content else {}
+    answered = {**responses.pop("200"), "headers": {"ETag": {**TAG, "required": True}, **commit}}
+    known = {"description": "What If-None-Match names still holds.", "headers": {"ETag": TAG, **commit}}
     parameters = [*described.get("parameters", ()), ref("ifNoneMatch", "parameters")]
+    if of_content:
+        parameters.append(ref("after", "parameters"))
+        responses["503"] = ref("Error503", "responses")
     return {**described, "parameters": parameters, "responses": {"200": answered, "304": known, **responses}}
 
 

@@ -7,6 +7,7 @@ Bracket notation goes deeper than OpenAPI's `deepObject`, which says nothing of 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from server.api.commits.arrivals import PATTERN
 from server.api.openapi.types import TypeSchemas, ref
 from server.api.openapi.values import JsonSchema
 from server.api.request import LONGEST_MESSAGE, MESSAGE
@@ -55,10 +56,10 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     )
     yield (
         "localeWritten",
-        _query(
-            "locale", {"enum": list(settings.locales)}, "The locale to write; the default one without it."
-        ),
+        _query("locale", {"enum": list(settings.locales)}, "One of the locales; the default one without it."),
     )
+    several = "One of the locales; the default one without it. `*` is every locale."
+    yield "localesWritten", _query("locale", {"enum": [*settings.locales, "*"]}, several)
     yield "status", _query("status", {"enum": list(STATUSES)}, "Drafts need the permission `readDraft`.")
     yield (
         "statusWritten",
@@ -67,6 +68,10 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     drafted = _query("status", {"enum": [DRAFT]}, "The permission `updateDraft` is for drafts alone.")
     yield "statusOfDraft", {**drafted, "required": True}
     yield "branch", _query("branch", _BRANCH, "The branch to write to, instead of what is served.")
+    dry = (
+        "`true`: nothing is written, and the answer says what would change in files. It takes `source.read`."
+    )
+    yield "dryRun", _query("dryRun", {"enum": ["true", "false"]}, dry)
     filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
     yield (
         "publicationFilter",
@@ -85,7 +90,8 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
         _header(
             "Prefer",
             "`merge`: where `If-Match` names an earlier version, the change is merged with those made since; "
-            "412 with `details.conflicts` where they overlap.",
+            "412 with `details.conflicts` where they overlap. `undo`: the answer offers in `Quire-Undo` to "
+            "take the write back, by `POST /batch/undo/{id}`.",
         ),
     )
     said = "The message of the commit, where the write becomes one."
@@ -94,6 +100,8 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
         "ifNoneMatch",
         _header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
     )
+    said = "A commit that the answer has to have, by at least 7 digits of its id; 503 where it does not come."
+    yield "after", {**_header("Quire-After", said), "schema": {"type": "string", "pattern": PATTERN}}
 
 
 def _locale_sentence(settings: Settings) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from server.api.openapi.source import DRY_RUN
 from server.api.openapi.types import ref
 from server.api.openapi.values import OPERANDS, JsonSchema, nullable
 from server.documents.blocks import BLOCKS, NODES
@@ -17,6 +18,7 @@ def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
     """Every schema that does not depend on the site's types, by name."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
+    yield "DryRun", DRY_RUN
     yield "Block", _BLOCK
     yield "BlockInput", {**_BLOCK_INPUT}
     yield "InlineInput", {**_INLINE_INPUT}

@@ -1,14 +1,15 @@
 """Writes of content: collections, documents and single types (spec.md 4.3). `server.api.front` reads them."""
 
 from flask import Blueprint, Response, current_app, request
-from werkzeug.http import parse_list_header
 
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.reading import Reader, Shown
-from server.api.request import answer, budget_of, parameters, read_body, state_of
+from server.api.request import answer, budget_of, parameters, prefers, read_body, state_of
 from server.api.routes.branches.writing import BranchRequests
 from server.api.routes.operation import Sent, hashed, permit, read_operation
+from server.api.routes.source.dry_run import dry_run, is_dry_run
+from server.api.routes.undo.offer import keeper_of, tell_undo
 from server.api.serving.bodies import MAX_BODY
 from server.documents.ids import composed
 from server.errors import ApiError, MethodNotAllowedError, NotFoundError
@@ -67,12 +68,16 @@ def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
         permit(reader, request.method, parameters(request))
         [operation] = hashed([read_operation(reader, _sent(document_id))])
         change = noting_merge(operation.prepare)
+        if is_dry_run():
+            return dry_run(identities, branches, change, operation.request)
 
         def addressed(result: tuple[str, bool]) -> list[Key]:
             return operation.addressed(result[0])
 
-        state, (written, merged) = branches.write(change, operation.request, addressed)
-        return _answer(operation.shown(state, written), operation.status, merged=merged)
+        keeper = keeper_of(request, branches.site.root, [operation])
+        state, (written, merged) = branches.write(change, operation.request, addressed, keeper=keeper)
+        shown = operation.shown(state, written)
+        return tell_undo(_answer(shown, operation.status, merged=merged), keeper)
 
     @bp.route("/<path:rest>", methods=METHODS)
     def nothing_else(rest: str) -> Response:
@@ -111,13 +116,8 @@ def _sent(document_id: str | None) -> Sent:
     body = None if request.method == "DELETE" else read_body(request, MAX_BODY)
     if_match = request.headers.get("If-Match")
     document_id = document_id and composed(document_id)
-    return Sent(request.method, document_id, parameters(request), body, if_match, merge=prefers("merge"))
-
-
-def prefers(name: str) -> bool:
-    """Whether the request states a preference (RFC 7240), whatever value or parameters it has."""
-    stated = parse_list_header(request.headers.get("Prefer", ""))
-    return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
+    merge = prefers(request, "merge")
+    return Sent(request.method, document_id, parameters(request), body, if_match, merge=merge)
 
 
 def _answer(shown: Shown, status: int, *, merged: bool) -> Response:

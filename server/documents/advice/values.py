@@ -22,7 +22,9 @@ _LONGEST = 60  # characters of a value that is looked into
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """What to write instead of a value that is not of its attribute's type."""
+    """What to write instead of a value that is not of its attribute's type; no password is quoted."""
+    if attribute.type == "password":
+        return ""
     if isinstance(tree, list):
         return _of_list(attribute, tree)
     if isinstance(tree, dict):

@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 from psycopg.errors import LockNotAvailable
 
-from server.auth.database.postgres import SILENT_S, BoundedConnection, SilentError
+from server.auth.database.postgres import SILENT_S, BoundedConnection, SilentError, connect_to
 from server.errors import LogUnavailableError
 from server.events.engines.engine import Connection, Cursor
 from server.events.engines.tables import LAST_TABLE, begin_log, statements
@@ -28,8 +28,6 @@ from server.paths import state_folder
 from server.storage.durable import make_once
 
 CLONE_FILE = "clone-id"
-CONNECT_S = 3
-UNANSWERED_MS = 5000  # how long what was sent may stay unacknowledged
 IDLE_S = 30  # after which the server ends a transaction of a process that has stopped in it
 RETRY_S = 1.0  # how long nobody asks a database that has not answered
 LIVELY_S = 1.0  # One that has answered so lately may take as long to do so again, whoever waits.
@@ -75,7 +73,7 @@ class Postgres:
     """The tables in a database, for the clone of the site at `root` (`server.events.engines.engine`)."""
 
     def __init__(self, root: Path, url: str) -> None:
-        self._root, self._url = root, re.sub(r"^postgresql\+\w+", "postgresql", url)
+        self._root, self._url = root, url
         self._lock = threading.Lock()
         self._process = 0
         self._connection: BoundedConnection | None = None
@@ -222,9 +220,7 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 def _connect(url: str, connecting: "Future[BoundedConnection]") -> None:
     """Connect, and make the tables that are missing."""
     try:
-        connection = BoundedConnection.connect(
-            url, autocommit=True, connect_timeout=CONNECT_S, tcp_user_timeout=UNANSWERED_MS
-        )
+        connection = connect_to(url)
         try:
             connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_S}s'")
             if not _is_made(connection):

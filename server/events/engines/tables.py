@@ -1,14 +1,16 @@
 """The tables of the log of events, in the words of SQLite; `engines.postgres` translates them.
 
 `log` is one row: its id, the last number of an event, and how often it was written. Versions, types and notes
-are of one clone of the site each, since it has files of its own.
+are of one clone of the site each, since it has files of its own, or of all together. `commits` are those
+whose events are recorded, and `told` says of files by what their last event came: by a commit, or on a clone
+by what is in no commit yet (`server.events.sharing`).
 """
 
 from collections.abc import Iterator
 
 from server.events.engines.engine import Connection
 
-LAST_TABLE = "deliveries"  # made after all others
+LAST_TABLE = "told"  # made after all others
 # A delivery gathers events, stands behind another one of its document, waits to be tried, or is done.
 GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
 OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
@@ -49,7 +51,14 @@ CREATE TABLE IF NOT EXISTS deliveries (
 CREATE INDEX IF NOT EXISTS deliveries_timed ON deliveries (webhook, due, number) WHERE {TIMED};
 CREATE INDEX IF NOT EXISTS deliveries_open ON deliveries (webhook, document, number) WHERE {OPEN};
 CREATE INDEX IF NOT EXISTS deliveries_done ON deliveries (webhook, number) WHERE {DONE};
-CREATE INDEX IF NOT EXISTS deliveries_tried ON deliveries (webhook, tried)
+CREATE INDEX IF NOT EXISTS deliveries_tried ON deliveries (webhook, tried);
+CREATE TABLE IF NOT EXISTS commits (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE
+);
+CREATE TABLE IF NOT EXISTS told (
+    path TEXT PRIMARY KEY, clone TEXT NOT NULL, commit_id TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS told_open ON told (clone) WHERE commit_id = ''
 """
 
 

@@ -200,6 +200,12 @@ def standing(connection: Connection, name: str) -> Standing:
     )
 
 
+def waiting(connection: Connection) -> dict[str, int]:
+    """How many deliveries of each webhook are not done."""
+    statement = f"SELECT webhook, count(*) FROM deliveries WHERE {OPEN} GROUP BY webhook"
+    return dict(connection.execute(statement).fetchall())
+
+
 def packed(event: Event) -> str:
     """An event as text; see `unpacked`."""
     return json.dumps(asdict(event))

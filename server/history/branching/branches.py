@@ -5,12 +5,12 @@ from server.history.past import PastStates
 from server.storage.git.branches import (
     Branch,
     branches,
-    checked_out,
     delete_branch,
     is_branch_name,
     move_branch,
 )
-from server.storage.git.refs import branch_commit
+from server.storage.git.refs import branch_commit, checked_out
+from server.storage.git.remote import tracked_commit
 
 
 class Branches:
@@ -35,6 +35,20 @@ class Branches:
         if found is None:
             raise NotFoundError(f'There is no branch "{name[:100]}"')
         return found
+
+    def commit(self, name: str) -> str:
+        """The last commit of a branch, or of that of the git remote (`origin/main`) as it was last fetched.
+
+        Raises NotFoundError.
+        """
+        settings = self.past.site.state.settings
+        branch = settings.branch or self.served()
+        is_remote = settings.remote and name == f"{settings.remote}/{branch}"
+        if is_remote and not branch_commit(self.root, name):
+            found = tracked_commit(self.root, settings.remote, branch)
+        else:
+            found = ""
+        return found or self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
         """Make a branch of a commit. Raises ValidationError for its name, ConflictError where it is taken."""

@@ -98,6 +98,12 @@ class BranchWriter:
                     return self.past.answered(commit, today), result, commit
         raise BusyError("Others changed the branch each time that this write was ready; try again")
 
+    def preview(
+        self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
+    ) -> tuple[list[Write], Result]:
+        """The files that `write` would change, and what `prepare` returns."""
+        return self._prepare(self._head(name), prepare, request, today)
+
     def _head(self, name: str) -> str:
         branch = self.branches.get(name)
         if branch.worktree:

@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from server.auth.permissions import Actor
 from server.config.model import Settings
@@ -24,11 +24,13 @@ from server.history.branching.write import CommittedFiles
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
+from server.history.merging.served import Arrival, put_in_place
 from server.history.merging.sides import Sides, sides_of
 from server.history.past import PastStates
 from server.paths import FOLDER
 from server.site.commits.message import Authorship, Joined, cleaned, with_trailers
 from server.site.configure import is_configuration
+from server.site.writing.preparing import agreeing
 from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import move_branch
@@ -124,7 +126,7 @@ class Merger:
         """
         served = self.branches.served()
         into = request.into or served
-        theirs = self.branches.get(request.name).commit
+        theirs = self.branches.commit(request.name)
         if not into:
             raise ConflictError("No branch is checked out; name one to merge into")
         if into == request.name:
@@ -201,13 +203,20 @@ class Merger:
         self._refuse_uncommitted(ready.plan.outcomes)
         with tempfile.TemporaryDirectory(prefix="merge-", dir=self.root / FOLDER) as folder:
             files = self._files(ready, Path(folder), request.by, today)
-            if not files.changeset.writes():  # Both have changed the same: only the commit is new.
-                commit = files.joined.ready
-                self._move(into, sides, commit)
-            else:
-                commit = self._write(files, request.by)
+            commit = self._make(files, into, request.by)
         self.site.refresh()
         return ready.told(into, commit)
+
+    def _make(self, files: _Files, into: str, by: Authorship) -> str:
+        """Make a merge that is ready, where a git remote takes it that has to be asked; see `_write`."""
+        sides, ready = files.ready.sides, files.joined.ready
+        with agreeing(self.site.arbiter, self.site.state.settings, sides.ours, ready) as agreed:
+            if agreed and files.changeset.writes():
+                return self._write(files, by)
+            if not agreed:
+                raise _Overtaken()
+            self._move(into, sides, ready)  # Both have changed the same: only the commit is new.
+            return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
         """Raise ConflictError where a file of a merge has changes that are in no commit."""
@@ -246,7 +255,7 @@ class Merger:
         parents = (sides.ours, sides.theirs, forward)
         new = NewCommit(contents, ready.message, author, now, committer, now, *parents, known=staged)
         try:
-            commit = self.site.committer.prepare(new)
+            commit = self.site.committer.prepare(new).commit
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
         return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
@@ -254,16 +263,18 @@ class Merger:
     def _write(self, files: _Files, by: Authorship) -> str:
         """Put the files in place and commit them; what the answer says of the commit."""
         message = files.ready.message.rpartition("\n\nQuire-Actor: ")[0]
-        signed = Authorship(by.actor, by.name, by.email, message, joined=_joined)
+        signed = Authorship(by.actor, by.name, by.email, message)
+        fit = partial(self._require_fit, files.ready)
         try:
-            _, _, commit = self.site.write_as(signed, self._put, files)
+            return put_in_place(self.site, Arrival(files.joined, files.changeset, fit), signed)
+        except CommitError as error:
+            raise ConflictError(f"The merge can't be committed: {error}") from error
         except ConflictError as error:  # Somebody has edited one of the files meanwhile.
             raise _Overtaken(error) from error
-        return commit
 
-    def _put(self, files: _Files, context: Context) -> _Files:
-        """Put the files into a write of the site, where they still fit it."""
-        ready, head = files.ready, head_commit(self.root)
+    def _require_fit(self, ready: _Ready, context: Context) -> None:
+        """Raise where a merge does not fit what is served by now."""
+        head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:
             moved = changed_files(self.root, ours, head).keys()
@@ -271,13 +282,6 @@ class Merger:
                 raise _Overtaken()
         if not any(map(is_configuration, outcomes)):
             require_fit(ready.changed, context.snapshot, outcomes)
-        context.changeset.adopt(files.changeset)
-        return files
-
-
-def _joined(files: Any) -> Joined:
-    joined: Joined = files.joined
-    return joined
 
 
 def _content(outcome: Outcome) -> bytes | Staged | None:

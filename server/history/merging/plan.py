@@ -23,7 +23,7 @@ from server.history.merging.documents import (
     name_of,
     write_merged,
 )
-from server.history.merging.sides import File, Sides, files_of, read_files
+from server.history.merging.sides import File, Sides, files_of, is_plain, read_files
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
 from server.schema.model import Schema
@@ -54,12 +54,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans the merges that somebody asks for; it writes nothing but objects of git."""
+    """Plans the merges that somebody asks for; it writes nothing but objects of git.
+
+    One of the `whole` repository is merged as git would: with links and what is outside of the site, and
+    where it leaves the configuration broken, by the schema before.
+    """
 
     past: PastStates
     actor: Actor
     today: Settings
     resolution: Resolution
+    whole: bool = False
 
     @property
     def root(self) -> Path:
@@ -73,7 +78,7 @@ class Planner:
         where something is resolved that is no conflict.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
-        files, before = files_of(self.root, sides), self.past.at(sides.ours)
+        files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
         schema, settings = self._configuration(plan, files, before, unmerged)
         store = Store(self.root, schema, settings, CommitTimes().timestamps)
         plan.documents = documents_in(store, files)
@@ -115,6 +120,8 @@ class Planner:
         try:
             found = read_configuration(self.root, blobs)
         except SetupError as error:
+            if self.whole:
+                return before.state.schema, before.state.settings
             raise ConflictError(f"What the merge comes to is broken: {error}") from error
         return found.schema, found.settings
 
@@ -125,7 +132,8 @@ class Planner:
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
-        text = self._merged_text(file)
+        plain = is_plain(path, file.base, file.ours, file.theirs)
+        text = self._merged_text(file) if plain else None
         if text is not None:
             plan.outcomes[path] = text
         elif unmerged.side_of_file(path) == "theirs":

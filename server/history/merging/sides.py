@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.errors import ConflictError, LimitError
+from server.history.merging.names import reserved
 from server.paths import FOLDER
 from server.storage.git.branches import merge_base
 from server.storage.git.repository import Staged
@@ -62,22 +63,40 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
     return Sides(base, ours, theirs)
 
 
-def files_of(root: Path, sides: Sides) -> dict[str, File]:
+def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
     """The files that either side has changed, by path relative to the site.
 
     Raises ConflictError for what is left to git: links, modes, files outside of the site or of its state, and
-    LimitError for too many.
+    LimitError for too many; none of it where it is to be the `whole` repository.
     """
     mine, other = (changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs))
-    if len(other) > MOST_FILES:
-        raise LimitError(f"The branch changes more than {MOST_FILES:,} files; {BY_HAND}", "files")
-    for path, (before, after) in other.items():
-        _refuse_odd(path, before, after)
+    require_writable(root, sides.theirs, other)
+    if not whole:
+        if len(other) > MOST_FILES:
+            raise LimitError(f"The branch changes more than {MOST_FILES:,} files; {BY_HAND}", "files")
+        for path, (before, after) in other.items():
+            _refuse_odd(path, before, after)
     files = {}
     for path in {**other, **mine}:
         base = (mine.get(path) or other[path])[0]
         files[path] = File(base, mine.get(path, (base, base))[1], other.get(path, (base, base))[1])
-    return {path: file for path, file in files.items() if not path.startswith("../")}
+    return {path: file for path, file in files.items() if whole or not path.startswith("../")}
+
+
+def require_writable(
+    root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
+) -> None:
+    """Raise ConflictError where a commit has what may not be written (see `names`)."""
+    path, why = reserved(root, (path for path, (_, after) in changed.items() if after))
+    if path:
+        raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {why}", {"files": [path]})
+
+
+def is_plain(path: str, *versions: Staged | None) -> bool:
+    """Whether a change of a file, with these versions, is one of what is in it alone, inside of the site."""
+    modes = {file.mode for file in versions if file}
+    inside = not path.startswith("../") and path.split("/")[0] != FOLDER
+    return inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
 
 
 def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
@@ -86,7 +105,7 @@ def _refuse_odd(path: str, before: Staged | None, after: Staged | None) -> None:
     if path.startswith("../"):
         raise ConflictError(f"The branch changes {path.removeprefix('../')}, outside of the site; {BY_HAND}")
     if path.split("/")[0] == FOLDER:
-        raise ConflictError(f"The branch changes {path}, which is the server's own; {BY_HAND}")
+        raise ConflictError(f"The branch deletes {path}, which is the server's own; {BY_HAND}")
     if not modes <= set(_PLAIN):
         raise ConflictError(f"{path} is a link or a repository of its own; {BY_HAND}")
     if modes != {"100644"} and not (before and after and before.mode == after.mode):

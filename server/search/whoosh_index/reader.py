@@ -135,8 +135,8 @@ class IndexReader:
                     else:
                         heapq.heappushpop(best, item)
                 matcher.next()
-        ranked = sorted(best, reverse=True)
-        return Hits([(s, self._searcher.stored_fields(-n)["key"]) for s, n in ranked], counts)
+        ranked = [(score, self._searcher.stored_fields(-number)["key"]) for score, number in best]
+        return Hits(sorted(ranked, key=lambda hit: (-hit[0], hit[1])), counts)
 
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]

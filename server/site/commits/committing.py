@@ -6,36 +6,46 @@ that made it, or later by `server.site.background.committer`, where git can't co
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from server.errors import BusyError, CommitError, GitSlowError, StorageError
 from server.paths import FOLDER
-from server.site.commits.message import Authorship, message_of, summary, touched, with_trailers
-from server.site.git_state import git_moved, with_commit
-from server.site.look import look_at_committed
+from server.site.commits.contents import contents_of
+from server.site.commits.grouping import Group, due
+from server.site.commits.message import Authorship, Joined, message_of, touched
+from server.site.commits.showing import shown
 from server.site.record import Record
 from server.site.replica import Replica
+from server.site.writing.chain import Chain
 from server.storage.git.command import git_as_owner
 from server.storage.git.commit import (
+    Made,
     NewCommit,
     Person,
     changes_of,
     commit_by_git,
-    is_on_disk,
     is_own_commit,
+    prepare_by_git,
     prepare_commit,
-    prepare_merge,
 )
-from server.storage.git.commit_queue import CommitQueue, Pending
-from server.storage.git.index import LOCKED, LockedIndex, locked_index, remove_own_lock, sync_index
+from server.storage.git.commit_queue import CommitQueue
+from server.storage.git.index import (
+    LockedIndex,
+    locked_index,
+    may_be_left,
+    remove_own_lock,
+    sync_index,
+    wait_for_index,
+)
 from server.storage.git.refs import find_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
+from server.storage.git.tree import changed_files
 from server.storage.journal import Write
 
 log = logging.getLogger("quire")
@@ -47,28 +57,6 @@ REST_S = 1.0  # for so long after a failure requests leave it to the background
 RETRY_S = 30.0  # after this long a hook is asked again that has refused a commit
 KNOWN_S = 5.0  # for so long it is believed where the repository is, and whether it has hooks
 TIDY_S = 600.0  # how often git is let pack what it has
-_PAUSE_S = 0.01
-
-
-@dataclass(slots=True)
-class _Group:
-    """Writes of one author that are one commit."""
-
-    writes: list[Pending] = field(default_factory=list)
-
-    @property
-    def last(self) -> Pending:
-        return self.writes[-1]
-
-    @property
-    def files(self) -> dict[str, bytes | Path | None]:
-        """What is to be in the commit: of each file, what was written last."""
-        return {path: content for write in self.writes for path, content in write.files.items()}
-
-    @property
-    def message(self) -> str:
-        said = summary([write.message for write in self.writes])
-        return with_trailers(said, self.last.actor, (name for w in self.writes for name in w.documents))
 
 
 class Committer:
@@ -113,20 +101,17 @@ class Committer:
                 self._tell("the site is in no repository")
             yield ""
             return
-        snapshot = self._replica.state.snapshot
-        documents = touched(writes, contents.entries, snapshot, contents.store)
+        message, documents = self.described(writes, by, result)
         about = {
             "author": by.name,
             "email": by.email,
             "actor": by.actor,
-            "message": message_of(documents, by, result),
-            "documents": [document.name for document in documents],
+            "message": message,
+            "documents": documents,
             "at": time.time(),
-            "base": joined.base if joined else contents.git.committed.commit,
-            "joins": joined.joins if joined else "",
-            "ready": joined.ready if joined else "",
+            **(joined or Joined(contents.git.committed.commit, "", "")).noted,
         }
-        files = {self._path(write): write.data if write.source is None else write.source for write in writes}
+        files = contents_of(self.root, writes)
         try:
             name = self.queue.stage(about, files)
         except OSError as error:
@@ -138,21 +123,33 @@ class Committer:
             raise
         with suppress(OSError):  # It is staged still, and settled by whoever has the write lock next.
             self.queue.keep(name)
+            if joined and joined.move and joined.move():
+                self.queue.finish(name, joined.ready)
+
+    def extend(self, chain: Chain, writes: list[Write]) -> bool:
+        """Add a write that is to be made to a chain; whether another can be prepared on it."""
+        return chain.add(self._replica.contents, writes)
+
+    def described(
+        self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
+    ) -> tuple[str, list[str]]:
+        """The message of a commit of writes, without trailers, and the documents that these name."""
+        contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
+        documents = touched(writes, chain.over(contents.entries, writes), chain.snapshot, contents.store)
+        return message_of(documents, by, result), [document.name for document in documents]
 
     def settle(self) -> None:
         """Decide on what killed writers have left in the queue; call it under the write lock."""
         self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a write, if it is to be at once, with those before it. Returns what its answer says.
-
-        `at_once`: it is, whatever the settings say.
-        """
+        """Commit a write with those before it, `at_once` whatever the settings say; what its answer says."""
         if not name:
             return ""
         if (self._after and not at_once) or time.monotonic() < self._rests_until:
             return PENDING
-        self._drain(WAIT_S, name)
+        if self.queue.is_pending(name):
+            self._drain(WAIT_S, name)
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
@@ -162,17 +159,21 @@ class Committer:
                 pass  # Whoever has the lock settles what a killed process has left.
         if self.queue.pending():
             self._drain(0.0)
+        self._remove_left_lock()
         self.queue.sweep()
-        if self._after is not None and time.monotonic() - self._tidied > TIDY_S:
+        adds = self._after is not None or self._replica.state.settings.follow is not None
+        if adds and time.monotonic() - self._tidied > TIDY_S:
             self._tidied = time.monotonic()
             with suppress(CommitError):  # It packs what has become much, and as its owner has set it.
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
-    def _path(self, write: Write) -> str:
-        """The path of the file that a write changes, where links lead to it."""
-        path = self.root / write.path
-        target = path.parent.resolve() / path.name if write.deletes else path.resolve()
-        return target.relative_to(self.root).as_posix()
+    def _remove_left_lock(self) -> None:
+        """Remove the lock of the index that a killed process has left before it had anything to commit."""
+        folder = self._replica.contents.git.folder
+        if folder and may_be_left(folder):
+            with self.queue.committing(0.0) as alone, suppress(CommitError):
+                if alone:
+                    remove_own_lock(repository_of(self.root))
 
     # --- commits ---------------------------------------------------------------------------------------
 
@@ -181,24 +182,75 @@ class Committer:
         if self.queue.pending():
             self._drain(WAIT_S, early=True)
 
-    def prepare(self, new: NewCommit) -> str:
-        """Make a merge on top of `new.base`, which nobody sees yet; the hooks of the repository have agreed.
+    def commit_files(
+        self,
+        files: Mapping[str, bytes | Path | None],
+        message: str,
+        documents: Collection[str],
+        by: Authorship,
+    ) -> str:
+        """Commit files as they are, and nothing else, in somebody's name. Returns the commit, "" for none.
 
-        One that is `ready` is left as it is; only whether git is busy is asked then.
-        Raises CommitError: where a hook refuses it, and while git is busy with something else.
+        `documents` are those that trailers name. It is noted first: a process that is killed over it leaves
+        the commit to the next one. Raises CommitError: where a hook refuses it, while git is busy, and where
+        a write of a file waits for that.
+        """
+        self.flush()
+        about = {"author": by.name, "email": by.email, "actor": by.actor, "message": message, "asked": True}
+        with self._locked():
+            waiting = {path for write in self.queue.pending() for path in write.files} & files.keys()
+            if waiting:
+                raise CommitError(f"a write of {min(waiting)} waits to be committed itself")
+            base = self._replica.contents.git.committed.commit
+            more = {"documents": list(documents), "at": time.time(), "base": base}
+            name = self.queue.stage({**about, **more}, files)
+            self.queue.keep(name)
+        with self.queue.committing(WAIT_S) as alone:
+            try:
+                if not alone:
+                    raise CommitError("other commits take long")
+                for write in self.queue.pending():
+                    if write.name == name:
+                        self._known = None, 0.0  # A hook that was added just now counts.
+                        repository, by_git = self.repository()
+                        remove_own_lock(repository)
+                        repository.require_quiet()
+                        self._commit(repository, Group([write]), by_git=by_git)
+            except BaseException:
+                self.queue.drop(name)
+                raise
+        return self.queue.commit_of(name)
+
+    def join(self, joined: Joined, by: Authorship) -> str:
+        """Let the branch move to a commit that takes no other files than there are; see `finish`."""
+        about = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
+        with self._locked():
+            name = self.queue.stage({**about, **joined.noted, "documents": [], "at": time.time()}, {})
+            self.queue.keep(name)
+        return self.finish(name, at_once=True)
+
+    def prepare(self, new: NewCommit) -> Made:
+        """Make a commit on top of `new.base`, which nobody sees yet; the hooks of the repository have agreed.
+
+        One that is `ready` is left as it is; only whether git is busy is asked then. There is none where it
+        would change nothing that git does not ignore. Raises CommitError: where a hook refuses it, and while
+        git is busy with something else.
         """
         with self.queue.committing(WAIT_S) as alone:
             if not alone:
                 raise CommitError("other commits take long")
-            repository, by_git = self._repository()
+            repository, by_git = self.repository()
             remove_own_lock(repository)
             repository.require_quiet()
-            _wait_for_index(repository, time.monotonic() + LOCK_S)
+            wait_for_index(repository, time.monotonic() + LOCK_S)
             if new.ready:
-                return new.ready
+                return Made(new.ready)
             changed = changes_of(repository, new, new.base)
-            make = prepare_merge if by_git else prepare_commit
-            return make(repository, new, new.base, changed)
+            if not changed and not new.joins:
+                return Made()
+            if by_git:
+                return Made(prepare_by_git(repository, new, new.base, changed))
+            return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
         """Commit what is due in the queue; up to a write, if one is named. What fails stays there."""
@@ -215,7 +267,7 @@ class Committer:
         groups = due(self.queue.pending(), self._after or timedelta(), inf if early else time.time())
         if not groups:
             return
-        repository, by_git = self._repository()
+        repository, by_git = self.repository()
         remove_own_lock(repository)
         repository.require_quiet()
         held: set[str] = set()  # files of writes that stay in the queue: later ones of the same wait
@@ -225,7 +277,7 @@ class Committer:
             if until and group.last.name >= until:
                 return
 
-    def _repository(self) -> tuple[Repository, bool]:
+    def repository(self) -> tuple[Repository, bool]:
         """The repository, and whether `git commit` is to make its commits. Raises CommitError."""
         known, until = self._known
         if known is None or time.monotonic() > until:
@@ -234,7 +286,7 @@ class Committer:
             self._known = known, time.monotonic() + KNOWN_S
         return known
 
-    def _try(self, repository: Repository, group: _Group, *, by_git: bool) -> bool:
+    def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
         """Commit a group, unless that is refused: by a hook, say, which is asked again later."""
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
@@ -247,15 +299,17 @@ class Committer:
                 raise
             self._refused[name] = time.monotonic() + RETRY_S
             self._tell(str(error))
+            if group.last.asked:  # Who asked for it is gone, and nobody waits for another try.
+                self.queue.drop(name)
             return False
         self._told.clear()
         return True
 
-    def _commit(self, repository: Repository, group: _Group, *, by_git: bool) -> None:
+    def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
         """Make the commit of a group, again where somebody else made one meanwhile. Raises CommitError."""
         deadline = time.monotonic() + LOCK_S
         while True:
-            _wait_for_index(repository, deadline)  # What is made in vain stays for a while.
+            wait_for_index(repository, deadline)  # What is made in vain stays for a while.
             head = repository.head()
             try:
                 commit = self._made(repository, self._new(group), head, by_git=by_git)
@@ -270,13 +324,14 @@ class Committer:
             if commit and self.on_commit:
                 self.on_commit(write.name, commit)
 
-    def _new(self, group: _Group) -> NewCommit:
+    def _new(self, group: Group) -> NewCommit:
         committer, last = Person.of(self._replica.state.settings.committer), group.last
         author = Person(last.author or committer.name, last.email or committer.email)
         base = group.writes[0].base
         now = int(time.time())
         joined = (last.joins, last.ready)
-        return NewCommit(group.files, group.message, author, int(last.at), committer, now, base, *joined)
+        files, at = group.files, int(last.at)
+        return NewCommit(files, group.message, author, at, committer, now, base, *joined, exact=last.exact)
 
     def _made(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """The commit that was made, the branch being at it; "" where there was nothing to commit."""
@@ -287,7 +342,7 @@ class Committer:
             return self._found(repository, new, head)
         if by_git:
             commit = commit_by_git(repository, new, head, changed)
-            sync_index(repository, _as_in(repository, commit, changed))
+            sync_index(repository, repository.versions(commit, changed))
             return commit
         commit = prepare_commit(repository, new, head, changed)
         with locked_index(repository, changed) as index:
@@ -301,15 +356,21 @@ class Committer:
 
     def _merged(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """The commit of a merge, the branch being at it: the one that is ready, where that still fits."""
-        if is_ancestor(self.root, new.joins, head):  # Who was killed has made it, or somebody by hand.
-            sync_index(repository, _as_in(repository, head, new.files))
+        moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
+        goes_back = new.exact and head == new.base  # to a commit that is in the branch already
+        if not goes_back and is_ancestor(
+            self.root, new.joins, head
+        ):  # Who was killed has made it, or by hand.
+            sync_index(repository, repository.versions(head, {**new.files, **moved}))
             return head
         if new.ready and head == new.base and find_commit(self.root, new.ready):
             commit = new.ready
+        elif new.exact:  # Whoever has brought it finds its files as edits, and brings it again.
+            return ""
         else:
-            make = prepare_merge if by_git else prepare_commit
+            make = prepare_by_git if by_git else prepare_commit
             commit = make(repository, new, head, changes_of(repository, new, head))
-        with locked_index(repository, _as_in(repository, commit, new.files)) as index:
+        with locked_index(repository, repository.versions(commit, {**new.files, **moved})) as index:
             if repository.head() != head:
                 raise CommitError("others have committed meanwhile")
             with self._locked():
@@ -318,19 +379,17 @@ class Committer:
 
     def _publish(self, index: LockedIndex, new: NewCommit, head: str, commit: str, changed: Tree) -> None:
         """Let the branch move to a commit that is made, and the state know of it; call it under the lock."""
-        contents = self._replica.contents
-        followed = contents.git.head is not None and not git_moved(self.root, contents.git)
-        index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
-        if followed:  # Otherwise a look is due anyhow, which finds out.
-            files = {path: is_on_disk(self.root / path, new.files[path]) for path in changed}
-            git = with_commit(contents.git, commit, new.committed, files)
-            self._append(look_at_committed(contents, git, files.keys()))
+        environment = new.committer.environment("COMMITTER", new.committed)
+        move_head = partial(index.move_head, head, commit, environment)
+        record = shown(self._replica.contents, new, commit, changed, move_head)
+        if record is not None:
+            self._append(record)
 
     def _found(self, repository: Repository, new: NewCommit, head: str) -> str:
         """The commit that has all of a write already, if it was made here by one who was killed then."""
         if not head or not is_own_commit(repository, head):
             return ""
-        sync_index(repository, _as_in(repository, head, new.files))
+        sync_index(repository, repository.versions(head, new.files))
         return head
 
     def _tell(self, reason: str) -> None:
@@ -338,55 +397,3 @@ class Committer:
         if reason not in self._told:
             self._told.add(reason)
             log.warning("commits wait: %s", reason)
-
-
-def _wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait while a git command has locked the index. Raises CommitError after the deadline."""
-    while repository.is_locked:
-        if time.monotonic() > deadline:
-            raise CommitError(LOCKED)
-        time.sleep(_PAUSE_S)
-
-
-def _as_in(repository: Repository, commit: str, paths: Mapping[str, object]) -> Tree:
-    """Some files as a commit has them."""
-    there = repository.tree(commit, list(paths))
-    return {path: there.get(path) for path in paths}
-
-
-def due(pending: list[Pending], after: timedelta, now: float) -> list[_Group]:
-    """The commits to be made now, in their order, each of one author's writes.
-
-    Writes of one author come into one commit, unless another author has written the same file in between.
-    A commit waits for those before it that have one of its files. A merge is one by itself, and at once.
-    """
-    groups: list[_Group] = []
-    for write in pending:
-        group = _Group() if not after or write.joins else _joined(groups, write)
-        if not group.writes:
-            groups.append(group)
-        group.writes.append(write)
-    last = {_author(write): write.at for write in pending}
-    ready: list[_Group] = []
-    waiting: set[str] = set()
-    for group in groups:
-        late = bool(group.last.joins) or now - last[_author(group.last)] >= after.total_seconds()
-        if late and waiting.isdisjoint(group.files):
-            ready.append(group)
-        else:
-            waiting.update(group.files)
-    return ready
-
-
-def _joined(groups: list[_Group], write: Pending) -> _Group:
-    """The group that a write can be added to; a new one where there is none."""
-    for group in reversed(groups):
-        if _author(group.last) == _author(write) and not group.last.joins:
-            return group
-        if not write.files.keys().isdisjoint(group.files):
-            break
-    return _Group()
-
-
-def _author(write: Pending) -> tuple[str, str, str]:
-    return write.actor, write.author, write.email

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
-from server.documents.document import Document
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.index.dangling import MEDIA, Key, exists
 from server.index.snapshot import Snapshot
 from server.schema.naming import title_of
+from server.site.change import Origin
+from server.storage.files import Signature
+from server.storage.git.repository import Tree
 from server.storage.journal import Write
 from server.storage.media import DESCRIPTION, media_key
 from server.storage.store import Entry, Store
@@ -16,7 +20,8 @@ from server.storage.store import Entry, Store
 LONGEST_TITLE = 60  # characters of a title in a message
 MOST_LISTED = 50  # documents that a message lists
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-_LIKE_OURS = re.compile(r"^(?=quire-)", re.IGNORECASE | re.MULTILINE)
+# A line that begins like our trailers, or behind which git looks for none (of `git commit --verbose`).
+_LIKE_OURS = re.compile(r"^(?=quire-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,8 @@ class Authorship:
 
     `addressed` says, of what the write returns, which documents were asked to be written, as (uid, id): other
     files that change with them are not told first. None where all are. `joined` says, of the same, which
-    branch the write merges.
+    branch the write merges. `keep` is what the write is made in, so that it can be undone. `source` is where
+    the change comes from (`server.site.change.Origin`).
     """
 
     actor: str
@@ -34,18 +40,45 @@ class Authorship:
     message: str = ""
     addressed: Callable[[Any], Collection[Key]] | None = None
     joined: Callable[[Any], "Joined"] | None = None
+    keep: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None
+    source: str = "api"
+
+    def origin(self, write: str) -> Origin:
+        """Where a change comes from that has a name in the queue of commits."""
+        return Origin(self.source, self.actor if self.source == "api" else "", write)
+
+
+def keeping(writes: Collection[Write], by: Authorship | None) -> AbstractContextManager[None]:
+    """What keeps the files that writes replace which are made in its block, for who wants to undo them."""
+    return by.keep(writes) if by and by.keep else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
     """What a write merges: `joins` becomes the second parent of its commit, `base` is the first.
 
-    `ready` is the commit itself, which is made already.
+    `ready` is the commit itself, which is made already; where it is `exact`, it is that or none. `changed`
+    are all files that it changes of `base`, each as the write has it, and `at` is when it was made, in
+    seconds since 1970; None where that is for git to say. `names` are to lead to commits from then on.
+
+    `move` lets the branch move to it once the files are in place, and says whether it has; otherwise that is
+    done later. `index` is the index that there is until then.
     """
 
     base: str
     joins: str
     ready: str
+    exact: bool = False
+    changed: Tree | None = None
+    at: int | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    move: Callable[[], bool] | None = None
+    index: Signature | None = None
+
+    @property
+    def noted(self) -> dict[str, Any]:
+        """What the queue of commits has of it."""
+        return {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.exact}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +97,29 @@ class Touched:
         return f'{self.verb} {self.kind} "{self.title}"'
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """One file of a document: what it holds after a write, or held before it was deleted; and held before."""
+
+    write: Write
+    document: Document | None = None
+    before: Document | None = None
+
+
 def touched(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
     """The documents and media files that writes change, each once, in the order of their files."""
-    files: dict[Key, list[tuple[Write, Document | None]]] = {}
+    files: dict[Key, list[_Made]] = {}
     for write in writes:
         inside = media_key(write.path)
         if inside:
-            files.setdefault((MEDIA, inside.removesuffix(DESCRIPTION)), []).append((write, None))
+            files.setdefault((MEDIA, inside.removesuffix(DESCRIPTION)), []).append(_Made(write))
         elif document := _document(write, entries, store):
-            files.setdefault((document.type.uid, document.document_id), []).append((write, document))
-    return [_touched(key, made, there=exists(snapshot, key)) for key, made in files.items()]
+            before = entries[write.path].document if write.path in entries else None
+            made = _Made(write, document, before)
+            files.setdefault((document.type.uid, document.document_id), []).append(made)
+    return [_touched(key, made, snapshot) for key, made in files.items()]
 
 
 def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Document | None:
@@ -87,10 +131,8 @@ def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Docum
     return entry.document if entry else None
 
 
-def _touched(key: Key, made: list[tuple[Write, Document | None]], *, there: bool) -> Touched:
-    deleted = all(write.deletes for write, _ in made)
-    verb = "Delete" if deleted else "Update" if there else "Create"
-    document = made[0][1]
+def _touched(key: Key, made: list[_Made], snapshot: Snapshot) -> Touched:
+    verb, document = _verb(key, made, snapshot), made[0].document
     if document is None:
         return Touched(
             key, f"upload/{key[1]}", "file", _short(key[1]), "Upload" if verb == "Create" else verb
@@ -99,6 +141,23 @@ def _touched(key: Key, made: list[tuple[Write, Document | None]], *, there: bool
     title = document.get(name) if (name := title_of(type_)) else None
     shown = _short(str(title or "")) or document.document_id
     return Touched(key, f"{type_.singular}/{document.document_id}", type_.singular, shown, verb)
+
+
+def _verb(key: Key, made: list[_Made], snapshot: Snapshot) -> str:
+    """What is done to a document; `snapshot` is of before."""
+    before = {(d.locale, d.status) for one in made if (d := one.before)}
+    after = {(d.locale, d.status) for one in made if (d := one.document) and not one.write.deletes}
+    for locale, status in sorted(before - after):
+        other = DRAFT if status == PUBLISHED else PUBLISHED
+        there = snapshot.claims.get((*key, locale, other)) is not None
+        stays = (locale, other) in after or (there and (locale, other) not in before)
+        if stays and status == PUBLISHED:
+            return "Unpublish"
+        if stays and (locale, PUBLISHED) not in before | after:
+            return "Discard the draft of"
+    if all(one.write.deletes for one in made):
+        return "Delete"
+    return "Update" if exists(snapshot, key) else "Create"
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:

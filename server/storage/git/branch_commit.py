@@ -9,12 +9,13 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from server.errors import ConflictError, StorageError
 from server.storage.git.command import filter_names, git
 from server.storage.git.commit import Person, quoted
-from server.storage.git.repository import Staged
+from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE = "100644"
 _UNFILTERED = ("unspecified", "unset", "set")  # values of the attribute that name no filter
@@ -36,18 +37,20 @@ def make_commit(
     """Make a commit; its id. `files` are by path relative to the site, None where one is gone.
 
     Each is its bytes, a file that git reads them from, however many these are, or what git has already.
-    Everything else is as in the first parent. Raises ConflictError for a file that is or is behind a link,
-    and for one given as a file that a filter of git is to change; StorageError where git can't make it.
+    Paths outside of the site begin with `../`. Everything else is as in the first parent. Raises
+    ConflictError for a file that is or is behind a link, and for one given as a file that a filter of git is
+    to change; StorageError where git can't make it.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
-    modes = _modes(root, parents[0], files)
-    prefix = (git(root, "rev-parse", "--show-prefix") or "").removesuffix("\n")
+    odd = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINKS}
+    modes = _modes(root, parents[0], files.keys() - odd)
+    full = partial(full_path, prefix_of(root))
     now = f"{int(time.time())} +0000"
     lines = [b"commit refs/quire/next", b"mark :1", f"author {by.author.ident} {now}".encode()]
     lines += [f"committer {by.committer.ident} {now}".encode(), _data(by.message.encode())]
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
     for path, data in files.items():
-        name = quoted(os.fsencode(prefix + path))
+        name = quoted(os.fsencode(full(path)))
         mode = modes.get(path, _FILE).encode()
         if data is None:
             lines.append(b"D " + name)
@@ -95,7 +98,7 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 def _modes(root: Path, commit: str, files: Iterable[str]) -> dict[str, str]:
     """The modes of those files that a commit has."""
-    files = set(files)
+    files = {path for path in files if not path.startswith("../")}
     folders = {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
     printed = git(root, "ls-tree", "-z", commit, "--", *sorted(folders | files)) or ""
     found = {}

@@ -52,12 +52,6 @@ def is_branch_name(root: Path, name: str) -> bool:
     return printed is not None and printed.rstrip("\n") == name and name not in ("HEAD", "@")
 
 
-def checked_out(root: Path) -> str:
-    """The name of the branch that is checked out in the site's working tree; "" where HEAD is detached."""
-    found = (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
-    return found.removeprefix(HEADS) if found.startswith(HEADS) else ""
-
-
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
     """Let a branch go on from one commit to another, in one step.
 

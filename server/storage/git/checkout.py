@@ -9,7 +9,7 @@ from pathlib import Path
 
 from server.errors import CommitError, StorageError
 from server.storage.git.command import filter_names, git, git_as_owner
-from server.storage.git.repository import Staged
+from server.storage.git.repository import Staged, prefix_of
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
 
     Returns where each is, by its path relative to the site. Raises StorageError.
     """
-    prefix = _run(root, "rev-parse", "--show-prefix").rstrip("\n")
+    prefix = prefix_of(root)
     entries = [
         b"%b %b\t%b\0" % (f.mode.encode(), f.id.encode(), os.fsencode(prefix + p)) for p, f in files.items()
     ]
@@ -43,7 +43,8 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
         command = ("checkout-index", "--all", "--quiet", f"--prefix={folder}/files/")
         git_as_owner(root, *command, environment=environment)
     except CommitError as error:
-        raise StorageError(f"The files of the branch can't be written: {error}") from error
+        said = str(error).replace(f"{folder}/files/", "")  # The name is another each time.
+        raise StorageError(f"The files of the branch can't be written: {said}") from error
     return {path: folder / "files" / (prefix + path) for path in files}
 
 

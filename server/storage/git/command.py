@@ -63,6 +63,7 @@ LIMITS_S: Mapping[str, float] = {
     "read-tree": 120.0,
 }
 LIMIT_S = 30.0
+_FULL = re.compile("No space left on device|Out of diskspace|Disk quota exceeded")
 LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
 # In what git says of a repository of somebody else: how to have it read all the same.
 _TRUST = re.compile(rb"git config --global --add safe\.directory .+")
@@ -182,8 +183,13 @@ def git_as_owner(
         raise CommitError(f"git {arguments[0]} takes more than {LONGEST_S:.0f} s", refused=True) from error
     if status:
         reason = " ".join(said.decode(errors="replace").split()) or f"status {status}"
-        raise CommitError(f"git {arguments[0]}: {reason[:LONGEST_REASON]}", refused=True)
+        raise CommitError(f"git {arguments[0]}: {reason[:LONGEST_REASON]}", refused=not is_full(reason))
     return printed
+
+
+def is_full(said: str) -> bool:
+    """Whether a git command that failed has found no room on the disk, by what it has said."""
+    return _FULL.search(said) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:

@@ -60,7 +60,7 @@ class NewCommit:
     Paths are relative to the site. `base` is the commit that was checked out when the files were written,
     "" where that is not known. Times are seconds since 1970. `joins` is the second parent of a merge; `ready`
     is a commit with all of this, which is made already and counts where `base` is still checked out. `known`
-    are files whose contents git has already.
+    are files whose contents git has already. `exact`: the commit is the one that is ready, or none.
     """
 
     files: Mapping[str, bytes | Path | None]
@@ -73,6 +73,20 @@ class NewCommit:
     joins: str = ""
     ready: str = ""
     known: Mapping[str, Staged] = field(default_factory=dict)
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A commit that is made, and to which nothing leads yet; "" where there is nothing to commit.
+
+    `changed` are the files that it changes, None where it may be others than were asked for. `at` is its time
+    in seconds since 1970.
+    """
+
+    commit: str = ""
+    changed: Tree | None = None
+    at: int | None = None
 
 
 # --- what is to be committed -------------------------------------------------------------------------
@@ -208,8 +222,8 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
     return repository.head()
 
 
-def prepare_merge(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Make the objects of a merge on top of `head`, with the hooks and signatures that `git merge` has.
+def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
+    """Make the objects of a commit on top of `head`, with the hooks and signatures that git has for it.
 
     Nothing leads to them yet. Returns its id. Raises CommitError where a hook refuses it.
     """
@@ -227,12 +241,12 @@ def prepare_merge(repository: Repository, new: NewCommit, head: str, changed: Tr
         git_as_owner(root, "read-tree", "-m", head, environment=environment)
         set_files(repository, changed, index)
         message.write_bytes(new.message.encode())
-        run_hook("pre-merge-commit")
-        run_hook("prepare-commit-msg", str(message), "merge")
+        run_hook("pre-merge-commit" if new.joins else "pre-commit")
+        run_hook("prepare-commit-msg", str(message), "merge" if new.joins else "message")
         run_hook("commit-msg", str(message))
         tree = git_as_owner(root, "write-tree", environment=environment).decode().strip()
         sign = ("-S",) if repository.signs else ()
-        parents = ("-p", head, "-p", new.joins)
+        parents = ("-p", head, *(("-p", new.joins) if new.joins else ()))
         command = ("commit-tree", *sign, *parents, "-F", str(message), tree)
         return git_as_owner(root, *command, environment=environment).decode().strip()
     finally:

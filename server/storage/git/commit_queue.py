@@ -8,6 +8,7 @@ told by the files. What is kept has the contents that were written: the files ma
 import fcntl
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,7 +26,10 @@ _PAUSE_S = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that is to be committed; `at` is in seconds since 1970, all else as in `commit.NewCommit`."""
+    """A write that is to be committed; `at` is in seconds since 1970, all else as in `commit.NewCommit`.
+
+    `asked`: somebody has asked for a commit of files as they are, and is told whether there is one.
+    """
 
     name: str
     author: str
@@ -38,6 +42,13 @@ class Pending:
     files: Mapping[str, bytes | Path | None]
     joins: str = ""
     ready: str = ""
+    asked: bool = False
+    exact: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is a commit by itself, and at once: a merge, or one that was asked for."""
+        return self.asked or bool(self.joins)
 
 
 class CommitQueue:
@@ -47,6 +58,7 @@ class CommitQueue:
         self.folder = folder / "commits"
         self._known: dict[str, Pending] = {}
         self._last = 0
+        self._alone: int | None = None  # the thread of this process that commits
 
     # --- under the site's write lock -------------------------------------------------------------------
 
@@ -95,12 +107,25 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Be the only one that commits, if that is possible within some seconds; whether it is."""
+        """Be the only one that commits, if that is possible within some seconds; whether it is.
+
+        A thread that is may say so again.
+        """
+        if self._alone == threading.get_ident():
+            yield True
+            return
         self.folder.mkdir(mode=0o700, exist_ok=True)
         deadline = time.monotonic() + seconds
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            yield _locked(descriptor, deadline)
+            alone = _locked(descriptor, deadline)
+            if alone:
+                self._alone = threading.get_ident()
+            try:
+                yield alone
+            finally:
+                if alone:
+                    self._alone = None
         finally:
             os.close(descriptor)
 
@@ -112,6 +137,11 @@ class CommitQueue:
             if name not in self._known and (found := self._read(name, _KEPT)):
                 self._known[name] = found
         return [self._known[name] for name in names if name in self._known]
+
+    @property
+    def waiting(self) -> int:
+        """How many writes are to be committed."""
+        return len(self._names(_KEPT))
 
     @property
     def is_unsettled(self) -> bool:

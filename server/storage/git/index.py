@@ -6,41 +6,58 @@ file system has no hard links, it is made as git makes its own, and known by hol
 
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from server.errors import CommitError
-from server.storage.files import signature_of
+from server.storage.files import Signature, signature_of
 from server.storage.git.command import git_as_owner
 from server.storage.git.repository import Repository, Tree
 
 _COPY, OWN_INDEX = "quire-index", "quire-commit-index"  # in the folder of the repository
 LOCKED = "another git command has locked the index (index.lock)"
 Identity = tuple[int, int] | None  # of a file: its device and its number there
+_PAUSE_S = 0.01
 TRIES = 3  # how often the index is copied again that somebody changes meanwhile
 
 
 class LockedIndex:
     """The index of a repository while nobody else may change it, and what it is to be."""
 
-    def __init__(self, repository: Repository, new: Path) -> None:
-        self.repository = repository
+    def __init__(self, repository: Repository, new: Path, before: Signature | None) -> None:
+        """`before`: the index that there is."""
+        self.repository, self.before = repository, before
         self.lock = repository.folder / "index.lock"
         self._new = new
 
-    def move_head(self, head: str, commit: str, environment: Mapping[str, str]) -> None:
+    def move_head(
+        self,
+        head: str,
+        commit: str,
+        environment: Mapping[str, str],
+        names: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Let the branch, or HEAD where that is detached, go on from a commit to the next, and the index.
 
-        The environment says who does that.
+        The environment says who does that. `names` are to lead to commits as well, in the same step.
         """
-        moved = ("-m", "quire: commit", "HEAD", commit, head or self.repository.nothing)
-        git_as_owner(self.repository.root, "update-ref", *moved, environment=environment)
+        lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
+        lines += [f"update {name} {to}" for name, to in names.items()]
+        given = "".join(f"{line}\n" for line in lines).encode()
+        command = ("update-ref", "-m", "quire: commit", "--stdin")
+        git_as_owner(self.repository.root, *command, given=given, environment=environment)
         self.replace()
 
     def replace(self) -> None:
         """Let the index be what it is to be."""
         self.lock.replace(self.repository.index)
+
+    def release(self) -> None:
+        """Let the index be as it is, and others change it."""
+        self.lock.unlink()
 
 
 @contextmanager
@@ -60,7 +77,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
             lock.unlink()
         else:
             raise CommitError("the index is changed all the time")
-        locked = LockedIndex(repository, copy)
+        locked = LockedIndex(repository, copy, before)
         try:
             yield locked
         finally:
@@ -68,6 +85,19 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
                 lock.unlink()
     finally:
         copy.unlink(missing_ok=True)
+
+
+def wait_for_index(repository: Repository, deadline: float) -> None:
+    """Wait while a git command has locked the index. Raises CommitError after the deadline."""
+    while repository.is_locked:
+        if time.monotonic() > deadline:
+            raise CommitError(LOCKED)
+        time.sleep(_PAUSE_S)
+
+
+def may_be_left(folder: Path) -> bool:
+    """Whether a process of ours has the index of the repository at `folder` locked, or was killed with it."""
+    return (folder / _COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
@@ -87,7 +117,7 @@ def sync_index(repository: Repository, changed: Tree) -> None:
         index.replace()
 
 
-def copy_index(repository: Repository, copy: Path) -> object:
+def copy_index(repository: Repository, copy: Path) -> Signature | None:
     """Copy the index; its signature. With its time, by which git knows what it has to look at again."""
     copy.unlink(missing_ok=True)  # It may be a link to the index itself.
     before = signature_of(repository.index)
@@ -101,7 +131,7 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
-        lines.append(f"{mode} {id_}\t".encode() + os.fsencode(repository.prefix + path) + b"\0")
+        lines.append(f"{mode} {id_}\t".encode() + os.fsencode(repository.full(path)) + b"\0")
     environment = {"GIT_INDEX_FILE": str(index)}
     options = ("--add", "--replace", "-z", "--index-info")
     git_as_owner(repository.root, "update-index", *options, given=b"".join(lines), environment=environment)

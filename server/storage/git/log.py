@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from pathlib import Path
 
 from server.storage.git.command import git
+from server.storage.git.repository import location, prefix_of
 
 _FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
 _VERSION = 4
@@ -129,22 +130,7 @@ class CommitLog:
             self.commits, self._shallow = {}, shallow
         parents = {parent for one in self.commits.values() for parent in one.parents}
         known = [f"^{one}" for one in self.commits if one not in parents]
-        printed = git(
-            self.root,
-            "log",
-            "-c",
-            "-M",
-            f"-l{MOST_RENAMED}",
-            "-z",
-            "--no-show-signature",
-            "--name-status",
-            f"--format={_FORMAT}",
-            "--stdin",
-            given="\n".join([commit, *known, ""]),
-        )
-        # `--relative` leaves the files of merges as they are.
-        prefix = (git(self.root, "rev-parse", "--show-prefix") or "").rstrip("\n")
-        added = list(_parsed(printed or "", prefix))
+        added = read_commits(self.root, [commit, *known])
         self.commits.update((one.id, one) for one in added)
         return added
 
@@ -178,11 +164,31 @@ class CommitLog:
         self._position += len(data)
 
 
+def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
+    """The commits that some revisions lead to, such as COMMIT and ^COMMIT; at most so many, the newest."""
+    printed = git(
+        root,
+        "log",
+        "-c",
+        "-M",
+        f"-l{MOST_RENAMED}",
+        "-z",
+        *([] if most is None else [f"-n{most}"]),
+        "--no-show-signature",
+        "--name-status",
+        f"--format={_FORMAT}",
+        "--stdin",
+        given="\n".join([*revisions, ""]),
+    )
+    # `--relative` leaves the files of merges as they are.
+    return list(_parsed(printed or "", prefix_of(root)))
+
+
 def _shallow_commits(root: Path) -> str:
     """What tells where git's history was cut off; "" where all of it is there."""
-    place = git(root, "rev-parse", "--git-path", "shallow")
+    place = location(root)
     try:
-        return (root / (place or "").rstrip("\n")).read_text()
+        return (place.common / "shallow").read_text() if place else ""
     except OSError:
         return ""
 

@@ -1,15 +1,19 @@
 """The commit that somebody means: by an id, a tag, a branch, or a time."""
 
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from server.storage.files import signature_of
 from server.storage.git.command import git
 from server.storage.git.log import CommitLog
+from server.storage.git.repository import location
 
 LONGEST = 200  # characters of a name
 HEADS = "refs/heads/"
+_ELSEWHERE = "refs/heads/.invalid"  # what the file HEAD says where git keeps names in tables
 # What git takes as a name or id, and `~2` or `^` behind it; nothing that it would take as an option.
 _NAME = re.compile(r"(?!-)[\w./+@#=,%-]+(?:[~^]\d*)*")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+ -]\d\d:\d\d)?)?")
@@ -18,7 +22,48 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 def head_commit(root: Path) -> str:
     """The id of the commit that is checked out; "" in a repository without one, or where there is none."""
+    name = _head(root)
+    if found := name if COMMIT_ID.fullmatch(name) else _in_file(root, name):
+        return found
     return (git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
+
+
+def checked_out(root: Path) -> str:
+    """The name of the branch that is checked out in the site's working tree; "" where HEAD is detached."""
+    name = _head(root) or (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
+    return name.removeprefix(HEADS) if name.startswith(HEADS) else ""
+
+
+def ref_commit(root: Path, name: str) -> str:
+    """The commit that a full name leads to, such as `refs/remotes/origin/main`; "" where there is none."""
+    if found := _in_file(root, name):
+        return found
+    found = (git(root, "show-ref", "--verify", "--hash", "--", name) or "").strip()
+    return found if COMMIT_ID.fullmatch(found) else ""
+
+
+def _head(root: Path) -> str:
+    """What HEAD says, a branch or a commit; "" where that is for git to say.
+
+    It is read by itself where git keeps it in a file, as most repositories do: that takes no process.
+    """
+    place = location(root)
+    try:
+        text = (place.folder / "HEAD").read_text().strip() if place else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+    name = text.removeprefix("ref: ")
+    return "" if name == _ELSEWHERE else name
+
+
+def _in_file(root: Path, name: str) -> str:
+    """The commit in the file of a full name; "" where it has none, since it is packed with others, say."""
+    place = location(root) if name.startswith("refs/") else None
+    try:
+        text = (place.common / name).read_text().strip() if place else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return text if COMMIT_ID.fullmatch(text) else ""
 
 
 def find_commit(root: Path, name: str) -> str:
@@ -39,13 +84,33 @@ def branch_commit(root: Path, name: str) -> str:
     """The last commit of a branch of this repository; "" where there is no such branch."""
     if not name or len(name) > LONGEST or not name.isprintable():
         return ""
-    found = (git(root, "show-ref", "--verify", "--hash", "--", HEADS + name) or "").strip()
-    return found if COMMIT_ID.fullmatch(found) else ""
+    return ref_commit(root, HEADS + name)
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
     """Whether a commit is one that a later one, or itself, was made from."""
-    return git(root, "merge-base", "--is-ancestor", commit, later) is not None
+    try:
+        return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
+    except LookupError:
+        return False
+
+
+@lru_cache(maxsize=1024)
+def _is_ancestor(root: Path, commit: str, later: str) -> bool:
+    """See `is_ancestor`: what is so stays so. Raises LookupError where it is not: it may not be here yet."""
+    if git(root, "merge-base", "--is-ancestor", commit, later) is None:
+        raise LookupError
+    return True
+
+
+def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
+    """Those of some commits that are not in the history of a later one, or not in this repository at all."""
+    wanted = sorted(commits)
+    lines = git(root, "cat-file", "--batch-check", given="".join(f"{id_}\n" for id_ in wanted)) or ""
+    there = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
+    named = "".join(f"{line}\n" for line in (*sorted(there & {*wanted}), f"^{later}"))
+    beside = set((git(root, "rev-list", "--stdin", given=named) or "").split()) if there else set[str]()
+    return {id_ for id_ in wanted if id_ not in there or id_ in beside}
 
 
 def read_time(text: str, *, end: bool = True) -> float | None:

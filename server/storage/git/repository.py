@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from server.errors import CommitError
@@ -20,16 +21,68 @@ _UNDER_WAY = {
     "REVERT_HEAD": "a revert",
     "BISECT_START": "a bisect",
 }
+_MOST_ARGUMENTS = 1000  # paths on a command line
 _HOOKS = (
     "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit",
     "reference-transaction",
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where git has what belongs to a site: `folder` has its HEAD and index, `common` its branches.
+
+    They differ in a working tree that was added by `git worktree`. `prefix` is where the site is in the tree.
+    """
+
+    folder: Path
+    common: Path
+    prefix: str
+
+
+def location(root: Path) -> Location | None:
+    """Where the repository of a site is; None where git knows none, or does not read it.
+
+    git is asked once, and again where another .git is in the place of that one.
+    """
+    mark = place_mark(root)
+    try:
+        return _location(root, mark) if mark else None
+    except LookupError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _location(root: Path, mark: object) -> Location:
+    """See `location`. Raises LookupError, so that it is asked again for what may become a repository."""
+    printed = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
+    if printed is None:
+        raise LookupError
+    folder, common, prefix = printed.split("\n")[:3]
+    return Location(Path(folder), root / common, prefix)
+
+
+def place_mark(root: Path) -> object:
+    """Which .git a site belongs to: the nearest one, in its folder or one above; None where there is none."""
+    for folder in (root, *root.parents):
+        try:
+            status = os.stat(folder / ".git")
+        except OSError:
+            continue
+        return str(folder), status.st_dev, status.st_ino
+    return None
+
+
 def git_folder(root: Path) -> Path | None:
     """The repository folder whose HEAD, index and index.lock belong to a site, or None."""
-    found = git(root, "rev-parse", "--absolute-git-dir")
-    return Path(found.strip()) if found else None
+    found = location(root)
+    return found.folder if found else None
+
+
+def prefix_of(root: Path) -> str:
+    """Where a site is in the working tree of its repository: "" at the top of it, else with a `/` behind."""
+    found = location(root)
+    return found.prefix if found else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
@@ -61,6 +114,11 @@ def head_mark(folder: Path) -> object:
 def git_lock(folder: Path) -> Signature | None:
     """The lock that a git command holds while it changes the files of a repository; None without one."""
     return signature_of(folder / "index.lock")
+
+
+def under_way(folder: Path) -> str:
+    """What is under way in a repository that a commit would get into: "a merge"; "" for nothing."""
+    return next((what for name, what in _UNDER_WAY.items() if (folder / name).exists()), "")
 
 
 def is_at_work(lock: Signature | None) -> bool:
@@ -124,26 +182,47 @@ class Repository:
 
     def require_quiet(self) -> None:
         """Raise CommitError while a merge, or anything like it, is under way."""
-        for name, what in _UNDER_WAY.items():
-            if (self.folder / name).exists():
-                raise CommitError(f"{what} is under way")
+        if what := under_way(self.folder):
+            raise CommitError(f"{what} is under way")
+
+    @property
+    def top(self) -> Path:
+        """The folder of the working tree, which the site is in."""
+        return [self.root, *self.root.parents][self.prefix.count("/")]
+
+    def full(self, path: str) -> str:
+        """A path as the repository has it."""
+        return full_path(self.prefix, path)
 
     def tree(self, commit: str, paths: list[str]) -> dict[str, Staged]:
         """Those of some paths that a commit has."""
-        if not commit:
+        if not commit or not paths:
             return {}
-        printed = git_bytes(self.root, "ls-tree", "-z", "--full-tree", commit, "--", *self._full(paths))
+        wanted = ("--", *map(self.full, paths)) if len(paths) <= _MOST_ARGUMENTS else ("-r",)
+        options, named = (wanted, ()) if wanted == ("-r",) else ((), wanted)
+        printed = git_bytes(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *named)
         if printed is None:
             raise CommitError("the last commit can't be read")
         found = {}
         for line in filter(None, printed.split(b"\0")):
             about, _, path = line.partition(b"\t")
             mode, _, id_ = about.decode().split()
-            found[os.fsdecode(path).removeprefix(self.prefix)] = Staged(mode, id_)
-        return found
+            found[os.fsdecode(path)] = Staged(mode, id_)
+        return {path: found[full] for path in paths if (full := self.full(path)) in found}
 
-    def _full(self, paths: list[str]) -> list[str]:
-        return [self.prefix + path for path in paths]
+    def versions(self, commit: str, paths: Iterable[str]) -> Tree:
+        """Some files as a commit has them; None for those that it has not got."""
+        wanted = list(paths)
+        there = self.tree(commit, wanted)
+        return {path: there.get(path) for path in wanted}
+
+
+def full_path(prefix: str, path: str) -> str:
+    """A path as the repository has it, of a site that is at `prefix` in it.
+
+    What is outside of the site begins with `../`, and is as the repository has it behind that.
+    """
+    return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 
 def repository_of(root: Path) -> Repository:

@@ -4,26 +4,28 @@ A site that is no repository, or a machine without git, knows no such times.
 """
 
 import json
-import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
-from server.storage.git.log import ALIKE, Commit, CommitLog, FileChange
+from server.storage.durable import replace_file
+from server.storage.git.log import ALIKE, Commit, CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
 FILE = "git.json"
-_VERSION = 3
+_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
     """The first and last commit of every path, as seconds since 1970, at one commit.
 
-    The first of a file that was renamed is that of its name before. `changed` are the paths whose file
-    differs from that commit: git knows no time for those yet.
+    These are the earliest and the latest that a clock has said. The first of a file that was renamed is that
+    of its name before. `changed` are the paths whose file differs from that commit: git knows no time for
+    those yet.
     """
 
     commit: str = ""
@@ -36,8 +38,12 @@ class CommitTimes:
         if found is None:
             at = from_seconds(modified)
             return at, at
-        first, last = found
-        return from_seconds(first), from_seconds(modified if path in self.changed else last)
+        return from_seconds(found[0]), from_seconds(self.modified(path, modified))
+
+    def modified(self, path: str, modified: float) -> float:
+        """When a file was last changed that was modified at `modified`, in seconds since 1970."""
+        found = self.times.get(path)
+        return modified if found is None or path in self.changed else found[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
@@ -51,8 +57,11 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(known.commit,)))
-    grown = any(known.commit in one.parents for one in since)
-    times = with_commits(known.times if grown else {}, since)
+    # What a merge brings was committed beside what is known, and may have renamed files before it.
+    if since and since[-1].parents == (known.commit,) and all(len(one.parents) == 1 for one in since):
+        times = with_commits(known.times, since)
+    else:
+        times = with_commits({}, log.before(commit))
     if folder:
         _save(folder, commit, times)
     return CommitTimes(commit, times, changed_paths(root, cache=folder))
@@ -61,20 +70,21 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """The first and last commit of every path with some commits more, of which the newest come first."""
+    """The first and last commit of every path with some commits more, of which the newest come first.
+
+    It comes to the same for all at once and for one after the other, whatever the clocks of the machines said
+    that made them.
+    """
     later = dict(times)
-    newest: dict[str, int] = {}
-    renames: list[FileChange] = []
-    for commit in commits:
-        renames += [change for change in commit.changes if change.status == "R" and change.alike >= ALIKE]
+    for commit in reversed(list(commits)):
         at = commit.committed
         for change in commit.changes:
+            renamed = change.status == "R" and change.alike >= ALIKE
+            first = later[change.before][0] if renamed and change.before in later else at
             for path in filter(None, (change.path, change.before)):
-                first, last = later.get(path, (at, at))
-                later[path] = (min(first, at), max(last, newest.setdefault(path, at)))
-    for change in reversed(renames):
-        first, last = later[change.path]
-        later[change.path] = (min(first, later[change.before][0]), last)
+                earliest, last = later.get(path, (at, at))
+                later[path] = (min(earliest, at), max(last, at))
+            later[change.path] = (min(first, later[change.path][0]), later[change.path][1])
     return later
 
 
@@ -91,11 +101,7 @@ def _load(folder: Path | None) -> CommitTimes:
 
 
 def _save(folder: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
-    temporary = folder / f"{FILE}.{os.getpid()}"
     text = json.dumps({"version": _VERSION, "commit": commit, "times": times})
-    try:
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
-        temporary.replace(folder / FILE)
-    except OSError:
-        temporary.unlink(missing_ok=True)
+        replace_file(folder / FILE, text.encode())

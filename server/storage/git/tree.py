@@ -7,7 +7,7 @@ from posixpath import dirname, join, normpath
 from typing import IO
 
 from server.storage.git.command import git, git_bytes
-from server.storage.git.repository import Staged
+from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
 _FILE, _LINK = ("100644", "100755", "100664"), "120000"
@@ -135,7 +135,7 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
     Paths are relative to the site at `root`; those outside of it begin with `../`.
     """
-    prefix = (git(root, "rev-parse", "--show-prefix") or "").rstrip("\n")
+    prefix = prefix_of(root)
     printed = git_bytes(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--") or b""
     words = printed.decode(errors="surrogateescape").split("\0")
     found = {}
@@ -144,6 +144,13 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
         place = path.removeprefix(prefix) if path.startswith(prefix) else f"../{path}"
         found[place] = _staged(modes[0], modes[2]), _staged(modes[1], modes[3])
     return found
+
+
+def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
+    """The paths in the site at `root` that some commits change; of a merge, those that no side has so."""
+    options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
+    printed = git(root, "diff-tree", *options, given="".join(f"{id_}\n" for id_ in commits)) or ""
+    return set(printed.split("\0")) - {""}
 
 
 def _staged(mode: str, id_: str) -> Staged | None:

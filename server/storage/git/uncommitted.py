@@ -8,19 +8,29 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from server.errors import GitSlowError
+from server.errors import CommitError, GitSlowError
 from server.storage.files import signature_of
 from server.storage.git.command import filter_names, git, git_as_owner
 from server.storage.git.log import FileChange
+from server.storage.git.repository import git_folder, prefix_of
 
 log = logging.getLogger("quire")
 
 # A diff runs nothing: no program that compares or converts, and no git of its own in a submodule.
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+EVERY_EDIT = (  # options of `git status`, by which nothing that is in no commit stays unsaid
+    "--porcelain",
+    "-z",
+    "--no-renames",
+    "--ignore-submodules=all",
+    "--untracked-files=all",
+    "--ignored",
+)
 INDEX = "git-index"  # what the name of an index begins with that is kept
+_MOST_NEW = 20_000  # files that git has not got and that are told
 _MOST_ARGUMENTS = 200  # paths on a command line; of more, git is asked about all
 
 
@@ -44,8 +54,8 @@ def changed_paths(
 def _changed(root: Path, paths: Collection[str] | None, cache: Path | None) -> frozenset[str]:
     some = ["--", *paths] if paths is not None and len(paths) <= _MOST_ARGUMENTS else []
     arguments = ("diff", *_PLAIN, "--name-only", "--no-renames", "--relative", "-z", "HEAD", *some)
-    place = git(root, "rev-parse", "--git-path", "index")
-    index = root / (place or "").rstrip("\n")
+    place = git_folder(root)
+    index = (place or root) / "index"
     kept = _kept(index, cache)
     found = _asked(root, arguments, kept, kept) if kept and kept.exists() else None
     if found is None:
@@ -96,21 +106,57 @@ def _keep(index: Path, kept: Path) -> None:
             other.unlink(missing_ok=True)
 
 
+def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
+    """How the files below some paths differ from the last commit, by path, also those that git has not got.
+
+    What git ignores is none. A file in another place is renamed where most of it is the same. Raises
+    CommitError where git can't tell, and GitSlowError.
+    """
+    filters = filter_names(root)
+    place = git_folder(root)
+    if filters is None or not place:
+        raise CommitError("git can't tell what is not committed")
+    index = place / "index"
+    kept = _kept(index, cache)
+    source = kept if kept and kept.exists() else index
+    try:
+        with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+            copy = Path(shutil.copy2(source, Path(folder) / "index"))
+            listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
+            found = git(root, *listed, index=copy, filters=filters) or ""
+            new = [path for path in found.split("\0") if path and not path.endswith("/")][:_MOST_NEW]
+            if (
+                new
+            ):  # In the copy alone, git is told that they are to come, so that it looks at all in one way.
+                added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
+                git(root, *added, index=copy, filters=filters, given="\0".join(new))
+            asked = ("diff", *_PLAIN, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
+            printed = git(root, *asked, "--", *paths, index=copy, filters=filters)
+    except OSError as error:
+        raise CommitError(f"git can't tell what is not committed: {error.strerror}") from error
+    if printed is None:
+        raise CommitError("git can't tell what is not committed")
+    return sorted(_changes_in(printed), key=lambda change: change.path)
+
+
+def _changes_in(printed: str) -> Iterator[FileChange]:
+    """The changes that `git diff --name-status -z` prints."""
+    words = iter(printed.split("\0"))
+    for status in words:
+        if status.startswith("R"):
+            before = next(words)
+            yield FileChange("R", next(words), before, int(status[1:] or 0))
+        elif status:
+            yield FileChange(status[0], next(words))
+
+
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
     """Those of some paths at which there is something, in the index or on disk, that is in no commit.
 
     The filters of the repository work, as they do for its owner. Raises CommitError where git can't tell.
     """
-    prefix = os.fsdecode(git_as_owner(root, "rev-parse", "--show-prefix")).removesuffix("\n")
-    options = (
-        "--porcelain",
-        "-z",
-        "--no-renames",
-        "--ignore-submodules=all",
-        "--untracked-files=all",
-        "--ignored",
-    )
-    printed = os.fsdecode(git_as_owner(root, "status", *options, "--", *paths))
+    prefix = prefix_of(root)
+    printed = os.fsdecode(git_as_owner(root, "status", *EVERY_EDIT, "--", *paths))
     found = {line[3:].removeprefix(prefix) for line in printed.split("\0") if line}
     folders = tuple(path for path in found if path.endswith("/"))  # all of which is ignored
     inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}

@@ -80,8 +80,8 @@ def test_of_several_addresses_those_that_are_not_public_are_left_out(monkeypatch
 
 
 def test_a_resolver_that_does_not_answer_ends_with_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(1) or [])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(3) or [])
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         connect("slow.example", 80, (), began + 0.1)
-    assert time.monotonic() - began < 0.8
+    assert time.monotonic() - began < 2.5

@@ -77,7 +77,7 @@ def blueprint(identities: Identities, past: PastStates) -> Blueprint:
         page = read_page(
             {key: given for key, given in parameters(request).items() if key in _PAGE}, state.settings
         )
-        head = branches.get(name).commit
+        head = branches.commit(name)
         fork = fork_of(past, head)
         if not (past.is_kept(head) and past.is_kept(fork)):
             budget.take_turn()

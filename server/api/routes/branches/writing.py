@@ -15,12 +15,20 @@ from server.history.branching.write import BranchWriter
 from server.history.past import PastStates
 from server.index.dangling import Key
 from server.site.site import Site, State
+from server.storage.journal import Write
+from server.storage.undo.keeper import Keeper
 from server.write.context import Context
 
 Wanted = TypeVar("Wanted")
 Result = TypeVar("Result")
 METHODS = ("POST", "PUT", "DELETE")
-BRANCHED = ("content", "batch", "upload", "history")  # the blueprints whose writes may name a branch
+BRANCHED = (
+    "content",
+    "actions",
+    "batch",
+    "upload",
+    "history",
+)  # the blueprints whose writes may name a branch
 
 
 class BranchRequests:
@@ -38,6 +46,8 @@ class BranchRequests:
         """
         environ = request.environ
         if request.method not in METHODS or "branch" not in environ.get("QUERY_STRING", ""):
+            return
+        if request.routing_exception:
             return
         if request.blueprint not in BRANCHED:
             if "branch" in request.args:
@@ -70,14 +80,25 @@ class BranchRequests:
         wanted: Wanted,
         addressed: Callable[[Result], Collection[Key]] | None = None,
         message: str = "",
+        keeper: Keeper | None = None,
     ) -> tuple[State, Result]:
         """Write what a request asks for, as `write_signed` does; to the branch that it names, if it does.
 
-        Such a write is a commit, which the answer names.
+        Such a write is a commit, which the answer names; git takes it back, and `keeper` keeps nothing of it.
         """
         if not self.is_asked:
-            return write_signed(self.site, self.identities, request, prepare, wanted, addressed, message)
+            return write_signed(
+                self.site, self.identities, request, prepare, wanted, addressed, message, keeper
+            )
         by = authorship(self.identities, request, addressed, message)
         state, result, commit = self.writer.write(g.branch, prepare, wanted, by, g.today)
         tell_commit(commit)
         return state, result
+
+    def preview(
+        self, prepare: Callable[[Wanted, Context], Result], wanted: Wanted
+    ) -> tuple[list[Write], Result]:
+        """The files that `write` would change, and what `prepare` returns."""
+        if not self.is_asked:
+            return self.site.preview(prepare, wanted)
+        return self.writer.preview(g.branch, prepare, wanted, g.today)

@@ -11,7 +11,9 @@ from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of
 from server.api.routes.events.reload import script, tags_of_address
 from server.api.routes.events.stream import stream, wants_stream
+from server.errors import ForbiddenError
 from server.events.database import EventDatabase
+from server.events.presence.people import attended_types
 from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, subjects_of
 from server.events.visible import shown
 from server.schema.model import Type
@@ -28,6 +30,8 @@ def blueprint(identities: Identities, database: EventDatabase) -> Blueprint:
         subjects, asked = subjects_of(actor, schema), parameters(request)
         selection = read_selection(asked, subjects)
         since, limit = read_number(asked, "since", 0), read_number(asked, "limit", LIMIT, MOST)
+        if selection.presence and selection.presence[0] not in attended_types(actor, schema):
+            raise ForbiddenError()
         if wants_stream(request):
             return stream(request, database, actor, selection, since if asked.get("since") else None)
         part = read_part(database, actor, selection, since, limit, budget_of(request).spend)

@@ -2,8 +2,9 @@
 
 from flask import Request, Response
 
-from server.api.environ import STREAMS
+from server.api.environ import STREAMS, is_loopback
 from server.api.request import state_of
+from server.auth.login import network_of
 from server.auth.permissions import Actor
 from server.errors import BusyError, GoneError
 from server.events.database import Bounds, EventDatabase
@@ -15,6 +16,7 @@ from server.events.stream import Stream
 # nginx, and what does as it does, would wait for more before it passes on a part.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 TOO_MANY = "Too many event streams are open; try again"
+TOO_MANY_HERE = "Too many event streams are open from this address; try again"
 
 
 def wants_stream(request: Request) -> bool:
@@ -27,16 +29,22 @@ def stream(
 ) -> Response:
     """A stream of the events after the one that `Last-Event-ID` names, else after `since`, None for now.
 
-    Raises BusyError where as many are open as may be.
+    Raises BusyError where as many are open as may be, of all clients or of this one.
     """
     hub: Hub | None = request.environ.get(STREAMS)
-    if hub is not None and hub.is_full(state_of(request).settings.events_streams):
+    settings, address = state_of(request).settings, request.remote_addr or ""
+    if hub is not None and hub.is_full(settings.events_streams):
         raise BusyError(TOO_MANY)
+    # From this machine come the clients of a proxy that settings do not name.
+    sender = "" if is_loopback(address) and not settings.trusted_proxies else network_of(address)
+    if hub is not None and sender and hub.of_client(sender) >= settings.events_streams_per_client:
+        raise BusyError(TOO_MANY_HERE)
     bounds = database.bounds()
     newest = (hub.newest if hub is not None else 0) or bounds.last
     begun = _begun(request.headers.get("Last-Event-ID", ""), newest if since is None else since, bounds)
     asked, position = request.headers.get("Authorization", ""), newest if begun is None else begun
-    body = Stream(asked, actor, selection, bounds.id, position, newest, restarted=begun is None)
+    restarted = begun is None
+    body = Stream(asked, actor, selection, bounds.id, position, newest, restarted=restarted, sender=sender)
     response = Response(body, headers=HEADERS, direct_passthrough=True)
     response.vary.add("Accept")
     return response

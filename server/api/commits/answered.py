@@ -1,0 +1,26 @@
+"""What is answered from a commit that a request names, and never changes then."""
+
+from dataclasses import dataclass, replace
+
+from server.api.response import NOBODY, Representation, without
+
+# What a full commit id names never changes; who may see it is asked of the server, not of a shared cache.
+IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
+OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its own, to a read of a file
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCommit:
+    """The commit that a request is answered from; `lasting`, where it will always be answered the same."""
+
+    id: str
+    lasting: bool
+
+
+def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
+    """A representation of what is the same whenever it is asked for again, if it is."""
+    if not commit.lasting or not (shown.etag or shown.status.startswith(OF_FILES)):
+        return shown
+    if ("Cache-Control", NOBODY) in shown.headers:
+        return shown
+    return replace(shown, headers=(*without(shown.headers, "Cache-Control"), IMMUTABLE))

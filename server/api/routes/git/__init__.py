@@ -1,0 +1,1 @@
+"""/git/hook: the git remote tells that something was pushed."""

@@ -1,0 +1,81 @@
+"""The route of `/git/hook`. Whoever it is from, all that it does is that the remote is asked sooner."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs
+
+from flask import Blueprint, Response, request
+
+from server.api.request import FORM, state_of
+from server.api.routes.git.signatures import SECRET, require_signature
+from server.api.serving.bodies import MEDIUM
+from server.auth.database.notices import COMMITS, Notices
+from server.errors import NotFoundError, PayloadTooLargeError, ValidationError
+from server.history.remote.waking import wake
+from server.site.site import Site
+from server.storage.git.refs import COMMIT_ID, HEADS, checked_out
+
+_DEPTH_ERRORS = (ValueError, RecursionError)
+
+
+def blueprint(site: Site, notices: Notices) -> Blueprint:
+    """The route of `/git/hook`; other machines are told by notices."""
+    bp = Blueprint("git", __name__, url_prefix="/git")
+
+    @bp.post("/hook")
+    def hook() -> Response:
+        secret = os.environ.get(SECRET, "")
+        if not secret:
+            raise NotFoundError(f"There is no hook here: {SECRET} is not set in the server's environment")
+        body = _body()
+        require_signature(dict(request.headers), secret, body)
+        settings = state_of(request).settings
+        pushed = dict(_pushed(_read(body)))
+        branch = settings.branch or checked_out(site.root)
+        if not settings.remote or branch not in pushed:
+            return Response(status=204)
+        wake(site.root)
+        notices.notify(COMMITS, pushed[branch])
+        return Response(status=202)
+
+    return bp
+
+
+def _body() -> bytes:
+    """The body as it was sent, for its signature is of that. Raises PayloadTooLargeError."""
+    if (request.content_length or 0) > MEDIUM:
+        raise PayloadTooLargeError(f"The body has more than {MEDIUM:,} bytes")
+    return request.get_data(cache=False, parse_form_data=False)
+
+
+def _read(body: bytes) -> Any:
+    """The JSON of a body, or of the `payload` of a form. Raises ValidationError."""
+    try:
+        text = body.decode()
+        if request.mimetype == FORM:
+            text = parse_qs(text).get("payload", [""])[0]
+        return json.loads(text)
+    except _DEPTH_ERRORS as error:
+        raise ValidationError("The body must be the JSON of a push") from error
+
+
+def _pushed(told: Any) -> Iterator[tuple[str, str]]:
+    """The branches that were pushed, each with its commit; none where something else is told."""
+    if not isinstance(told, dict):
+        return
+    ref = told.get("ref")
+    if isinstance(ref, str) and ref.startswith(HEADS):
+        yield ref.removeprefix(HEADS), _commit(told.get("after"))
+    push = told.get("push")  # of Bitbucket
+    changes = push.get("changes") if isinstance(push, dict) else None
+    for change in changes if isinstance(changes, list) else ():
+        new = change.get("new") if isinstance(change, dict) else None
+        if isinstance(new, dict) and new.get("type") == "branch" and isinstance(new.get("name"), str):
+            target = new.get("target")
+            yield new["name"], _commit(target.get("hash") if isinstance(target, dict) else None)
+
+
+def _commit(told: object) -> str:
+    return told if isinstance(told, str) and COMMIT_ID.fullmatch(told) else ""

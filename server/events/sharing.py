@@ -1,0 +1,147 @@
+"""Machines that share a log record each change once, whatever commits they are at (docs/events.md).
+
+Each machine knows by its own versions what has changed in its files. The events in the log lead up to
+versions that are those of all machines together, and of each file the log knows by what its last event came:
+a commit, or what a machine has in no commit yet. A file that a commit has changed has an event if the log has
+got to another version, and
+
+- by what is in the history of the machine: it has gone on from there,
+- or elsewhere, and a commit that nobody has recorded has changed the file: both are events, in their order.
+
+Otherwise others are ahead, and have recorded what the machine has come to and more.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+
+from server.documents.timestamps import now
+from server.errors import GitSlowError
+from server.events.database import BEGUN, Recorded, Told, Transaction
+from server.events.model import Event, Key
+from server.events.shapes import schema_events, shapes_of
+from server.schema.model import Schema
+from server.storage.git.command import git
+from server.storage.git.refs import commits_beside
+from server.storage.git.tree import changed_by
+from server.storage.media import DESCRIPTION
+
+log = logging.getLogger("quire")
+
+COMMIT = "commit"  # the note of the commit that a machine has recorded last
+MOST = 1000  # commits that are looked at when a machine comes to one
+TYPES = "content-types/"  # stands for all files below, and has a row like that of a file
+
+
+class Line:
+    """What a machine at a commit has to record, in a transaction.
+
+    `from_commit` tells which files are as the commit has them.
+    """
+
+    def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
+        self._own, self._from_commit = own, from_commit
+        self.versions = own.of_all() if own.is_shared else own
+        self._path = _Path(own, root, own.value(COMMIT) if own.is_shared else commit, commit)
+        if own.is_shared and not self.versions.value(BEGUN):
+            self.versions.put_versions(Recorded(*row) for row in own.versions())
+            self.versions.put_shapes(own.shapes().items())
+            self.versions.note(BEGUN, now())
+
+    def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
+        """The paths, of those of some files, that may have events which nobody has recorded."""
+        if not self._own.is_shared:
+            return set(found)
+        known = self._own.versions_at(found.keys())
+        differing = {path for path in found if known.get(path) != found[path]}
+        gone = [path for path in differing if found[path] is None]
+        self._own.put_versions((one for path in differing if (one := found[path])), gone)
+        told = self.versions.versions_at(differing)
+        new = {path for path in differing if told.get(path) != found[path]}
+        committed = {path for path in new if self._from_commit(path)}
+        recorded = (new - committed) | self._path.news(committed)
+        recorded |= _of_same(recorded, new, (told, found))
+        self._own.put_told(recorded - committed, "")
+        self._own.put_told(recorded & committed, self._path.commit)
+        return recorded
+
+    def of_schema(self, schema: Schema) -> list[Event]:
+        """The events of the content types and components that are not as they were."""
+        after = shapes_of(schema)
+        if self._own.is_shared:
+            if self._own.shapes() == after:
+                return []
+            self._own.put_shapes(after.items())
+            if self._path.moved and not self._path.news({TYPES}):
+                return []
+        events = list(schema_events(self.versions.shapes(), after, schema))
+        if events:
+            self.versions.put_shapes(after.items())
+            if self._own.is_shared:
+                self._own.put_told([TYPES], self._path.commit if self._path.moved else "")
+        return events
+
+    def arrive(self) -> None:
+        """Note that the machine is at the commit, and what is recorded by that."""
+        if not self._path.moved:
+            return
+        here = (path for path in self._own.told_here() if path == TYPES or self._from_commit(path))
+        self._own.put_told(here, self._path.commit)
+        self._own.forget_commits(self._path.left)
+        self._own.put_commits(reversed(self._path.entered or [self._path.commit]))
+        self._own.note(COMMIT, self._path.commit)
+
+
+class _Path:
+    """How a machine comes from the commit that it has recorded last, "" for none, to another one."""
+
+    def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
+        self._own, self._root, self.commit = own, root, commit
+        self.moved = commit not in ("", before)
+        self.entered = self._commits(commit, before) if self.moved else []  # the newest come first
+        # Where it goes back, or to a history that was rewritten, these are in its history no more.
+        self.left = self._commits(before, commit) if self.moved and before else []
+        known = own.recorded([commit, before]) if self.left else set[str]()
+        self._is_first = bool(self.left) and not (commit in known and before not in known)
+
+    def news(self, paths: Collection[str]) -> set[str]:
+        """Those of some files, as the commit has them and not the log, that are to be told of."""
+        told = {} if self._is_first else self._own.told_by([*paths])
+        elsewhere = {path: by for path, by in told.items() if self._is_elsewhere(by)}
+        commits = {by.commit for by in elsewhere.values() if by.commit}
+        beside = commits_beside(self._root, commits, self.commit) if commits else set[str]()
+        others = {path for path, by in elsewhere.items() if not by.commit or by.commit in beside}
+        return (set(paths) - others) | self._changed(others)
+
+    def _is_elsewhere(self, by: Told) -> bool:
+        """Whether what an event came by may not be in the history of this machine."""
+        return by.commit != self.commit if by.commit else by.clone != self._own.clone
+
+    def _changed(self, paths: Collection[str]) -> set[str]:
+        """Those of some files that are changed by commits which nobody has recorded."""
+        new = set(self.entered) - self._own.recorded(self.entered) if paths else set[str]()
+        changed = changed_by(self._root, new) if new else set[str]()
+        if any(path.startswith(TYPES) for path in changed):
+            changed.add(TYPES)
+        return {path for path in paths if path in changed or f"{path}{DESCRIPTION}" in changed}
+
+    def _commits(self, commit: str, without: str) -> list[str]:
+        some = ("rev-list", f"--max-count={MOST}", commit, *([f"^{without}"] if without else []), "--")
+        try:
+            return (git(self._root, *some) or "").split()
+        except GitSlowError as error:
+            log.warning("the commits before %s are not known: %s", commit[:10], error)
+            return []
+
+
+def _of_same(
+    recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
+) -> set[str]:
+    """Those of some files that are versions of the documents that others are which are to be told of."""
+    sides = tuple(sides)
+
+    def keys(path: str) -> set[Key]:
+        return {one.key for side in sides if (one := side.get(path))}
+
+    told = {key for path in recorded for key in keys(path)}
+    return {path for path in new if not told.isdisjoint(keys(path))} if told else set()

@@ -1,0 +1,63 @@
+"""What is committed here and not at the remote yet: how much, since when, and why it waits.
+
+How much it is git knows, whatever becomes of the processes. Why it waits is in a small file in .quire/, which
+the process that pushes writes and all others read.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.config.model import Settings
+from server.paths import FOLDER
+from server.storage.durable import replace_file
+from server.storage.git.command import git
+from server.storage.git.refs import checked_out, head_commit
+from server.storage.git.remote import tracked_commit
+
+_FILE = "push.json"
+MOST = 10_000  # commits that are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many commits the remote has not, since when (seconds since 1970), and how the last try failed."""
+
+    commits: int = 0
+    since: float = 0.0
+    error: str = ""
+
+
+def backlog(root: Path, settings: Settings) -> Backlog:
+    """What is to be pushed from the site at `root`; nothing where nothing is pushed."""
+    branch = settings.branch or checked_out(root)
+    if not settings.push or not branch:
+        return Backlog()
+    head, there = head_commit(root), tracked_commit(root, settings.remote, branch)
+    if head == there or not head:
+        return Backlog(error=last_error(root))
+    options = (f"--max-count={MOST}", "--format=%ct", head, *([f"^{there}"] if there else []))
+    times = (git(root, "log", *options, "--") or "").split()
+    return Backlog(len(times), float(times[-1]) if times else 0.0, last_error(root))
+
+
+def last_error(root: Path) -> str:
+    """Why the last push failed; "" where it has not."""
+    try:
+        found = json.loads((root / FOLDER / _FILE).read_bytes())
+        return str(found["error"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
+
+
+def note_error(root: Path, error: str) -> None:
+    """Let all processes know why a push has failed, or that none does any more."""
+    if error == last_error(root):
+        return
+    path = root / FOLDER / _FILE
+    with suppress(OSError):
+        if error:
+            replace_file(path, json.dumps({"error": error}).encode())
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,113 @@
+"""Pushes what is committed here to the remote, having taken over what others have pushed before.
+
+Whoever pushes is alone on the machine with that, and nothing is taken over meanwhile.
+"""
+
+import time
+from dataclasses import dataclass
+
+from server.config.model import Settings
+from server.errors import RemoteAwayError, RemoteError, RemoteLostError
+from server.history.remote.takeover import Takeover, served_branch
+from server.storage.git.refs import head_commit, is_ancestor
+from server.storage.git.remote import fetch, push, tracked_commit
+
+PUSH_S = 10.0  # that a remote has to take a commit
+LEAST_S = 5.0  # that it is given, however late it is
+LOST_S = 3.0  # that it has to say whether it has, where its answer did not come
+PAUSE_S = 0.2  # before it is asked again whether it has
+REST_S = 2.0  # for so long after it did not answer nobody asks again, who would wait
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What is checked out, `head`, with all that is known of the remote in it, which is at `tip`."""
+
+    branch: str
+    head: str
+    tip: str
+
+
+class Pusher:
+    """Pushes the branch that is served. Use it by who is alone with that (`Takeover.alone`)."""
+
+    def __init__(self, takeover: Takeover) -> None:
+        self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
+        self._rests_until, self._failed = 0.0, RemoteAwayError()
+        self._is_away = False
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the site as they are now."""
+        return self.site.state.settings
+
+    def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_S) -> Level:
+        """Take over what the remote is known to have; where nothing is known, or with `ask`, it is asked.
+
+        So it is where it did not answer the last time: a write that can't be made leaves nothing behind.
+        It may take so many seconds to answer. What is in a `commit` that is to be pushed, as in a merge that
+        somebody makes, need not be taken over.
+        Raises RemoteError, and NotTakenOverError where what is here can't be merged with it.
+        """
+        branch = served_branch(self.root, self.settings.branch)
+        self.require_rested()
+        ask = ask or self._is_away
+        tip = "" if ask else tracked_commit(self.root, self.settings.remote, branch)
+        if not tip:
+            tip = self._asked(branch, min(PUSH_S, max(seconds, LEAST_S)))
+        head = head_commit(self.root)
+        known = filter(None, (head, commit))
+        if tip not in ("", head) and not any(is_ancestor(self.root, tip, one) for one in known):
+            head = self.takeover.take_over_alone(tip, branch).commit
+        return Level(branch, head, tip)
+
+    def push(self, level: Level, commit: str, seconds: float = PUSH_S + LOST_S) -> None:
+        """Let the remote go on to a commit, made from what is checked out, from where it is known to be.
+
+        It may take so many seconds. A commit whose answer was lost is pushed where the remote has it. Raises
+        RemoteError: RemoteMovedError where it is somewhere else by now, and
+        RemoteLostError where it does not say.
+        """
+        most = min(PUSH_S, max(seconds - LOST_S, LEAST_S))
+        try:
+            push(self.root, self.settings.remote, level.branch, commit, level.tip, most, follows=True)
+        except RemoteLostError as error:
+            self._is_away = True
+            try:
+                if self._has_arrived(level, commit):
+                    return
+            except RemoteError:
+                self._rest(error)
+            raise
+        except RemoteAwayError as error:
+            raise self._rest(error) from error
+
+    def require_rested(self) -> None:
+        """Raise RemoteAwayError where the remote has just not answered: many would wait for it in turn."""
+        if time.monotonic() < self._rests_until:
+            raise RemoteAwayError(self._failed.message)
+
+    def _asked(self, branch: str, seconds: float) -> str:
+        try:
+            tip = fetch(self.root, self.settings.remote, branch, seconds)
+        except RemoteAwayError as error:
+            raise self._rest(error) from error
+        self._is_away = False
+        return tip
+
+    def _has_arrived(self, level: Level, commit: str) -> bool:
+        """Whether the remote takes a commit after all whose push was cut off. Raises RemoteError."""
+        until = time.monotonic() + LOST_S
+        while True:
+            left = max(until - time.monotonic(), PAUSE_S)
+            tip = fetch(self.root, self.settings.remote, level.branch, left)
+            if tip and is_ancestor(self.root, commit, tip):
+                return True
+            if time.monotonic() + PAUSE_S > until:
+                return False
+            time.sleep(PAUSE_S)
+
+    def _rest(self, error: RemoteAwayError) -> RemoteAwayError:
+        self._is_away = True
+        self._rests_until, self._failed = time.monotonic() + REST_S, error
+        return error

@@ -1,0 +1,68 @@
+"""Which of the writes that are to be committed become one commit, and when."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from server.site.commits.message import summary, with_trailers
+from server.storage.git.commit_queue import Pending
+
+
+@dataclass(slots=True)
+class Group:
+    """Writes of one author that are one commit."""
+
+    writes: list[Pending] = field(default_factory=list)
+
+    @property
+    def last(self) -> Pending:
+        return self.writes[-1]
+
+    @property
+    def files(self) -> dict[str, bytes | Path | None]:
+        """What is to be in the commit: of each file, what was written last."""
+        return {path: content for write in self.writes for path, content in write.files.items()}
+
+    @property
+    def message(self) -> str:
+        said = summary([write.message for write in self.writes])
+        return with_trailers(said, self.last.actor, (name for w in self.writes for name in w.documents))
+
+
+def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
+    """The commits to be made now, in their order, each of one author's writes.
+
+    Writes of one author come into one commit, unless another author has written the same file in between.
+    A commit waits for those before it that have one of its files. A merge is one by
+    itself, and at once, and so is what somebody asked to be committed.
+    """
+    groups: list[Group] = []
+    for write in pending:
+        group = Group() if not after or write.alone else _joined(groups, write)
+        if not group.writes:
+            groups.append(group)
+        group.writes.append(write)
+    last = {_author(write): write.at for write in pending}
+    ready: list[Group] = []
+    waiting: set[str] = set()
+    for group in groups:
+        late = group.last.alone or now - last[_author(group.last)] >= after.total_seconds()
+        if late and waiting.isdisjoint(group.files):
+            ready.append(group)
+        else:
+            waiting.update(group.files)
+    return ready
+
+
+def _joined(groups: list[Group], write: Pending) -> Group:
+    """The group that a write can be added to; a new one where there is none."""
+    for group in reversed(groups):
+        if _author(group.last) == _author(write) and not group.last.alone:
+            return group
+        if not write.files.keys().isdisjoint(group.files):
+            break
+    return Group()
+
+
+def _author(write: Pending) -> tuple[str, str, str]:
+    return write.actor, write.author, write.email

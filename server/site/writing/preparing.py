@@ -1,0 +1,93 @@
+"""Lets a write be prepared on a state: its files are collected, and nothing is written."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from server.config.model import Settings
+from server.config.remote import BEFORE
+from server.documents.timestamps import now
+from server.site.commits.message import Authorship
+from server.site.replica import Prepared, State
+from server.site.writing.chain import Chain, Recent
+from server.storage.changeset import Changeset
+from server.storage.git.times import CommitTimes
+from server.storage.read import refuse_unreadable
+from server.storage.store import Store
+from server.write.context import Context, First
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+Prepare = Callable[[Request, Context], Result]
+Wanted = tuple[Prepare[Request, Result], Request]
+LONG_S = 0.05  # of processor time: a change that takes more is never prepared under the lock
+
+
+class Arbiter(Protocol):
+    """Asks a git remote whether it takes a write, and makes the write where it does."""
+
+    def write(
+        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
+    ) -> tuple[State, Result, str]:
+        """See `Site.write_as`."""
+
+    def commit(
+        self,
+        contents: Callable[[], Mapping[str, bytes | Path | None]],
+        message: str,
+        documents: list[str],
+        by: Authorship,
+    ) -> str:
+        """Commit files as they are."""
+
+    def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
+        """See `agreeing`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A write that is prepared before a git remote has taken it: maybe again, and maybe on other such writes.
+
+    `first` knows what it was prepared on before, `chain` the writes that come before it, if there are some.
+    """
+
+    first: First = field(default_factory=First)
+    chain: Chain | None = None
+
+
+def prepared_on(
+    state: State,
+    committed: CommitTimes,
+    recent: Recent,
+    changeset: Changeset,
+    change: Wanted[Request, Result],
+    ahead: Ahead,
+) -> Prepared[Result]:
+    """A change of a state, with its files in the changeset; it raises what its `prepare` raises."""
+    began, first = time.thread_time(), ahead.first
+    first.begin()
+    if ahead.chain:
+        state, recent = replace(state, snapshot=ahead.chain.snapshot), ahead.chain.recent(recent)
+    store = Store(changeset.root, state.schema, state.settings, committed.timestamps)
+    context = Context(state.snapshot, state.settings, store, changeset, now(), recent, first)
+    prepare, request = change
+    result = prepare(request, context)
+    for path, text in changeset.texts():
+        refuse_unreadable(path, text)
+    return Prepared(state, changeset, result, time.thread_time() - began > LONG_S)
+
+
+def agreeing(
+    arbiter: Arbiter | None, settings: Settings, base: str, commit: str
+) -> AbstractContextManager[bool]:
+    """A block in which a commit that is made, on top of `base`, becomes the one that is checked out.
+
+    Where a git remote has to take each write before, it has taken the commit when the block begins; else the
+    block is given False, since others were faster, whose commits are checked out now. Raises RemoteError.
+    """
+    if arbiter and settings.push == BEFORE:
+        return arbiter.agreeing(base, commit)
+    return nullcontext(True)

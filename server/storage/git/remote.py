@@ -1,0 +1,322 @@
+"""Talks to a git remote: fetches a branch of it, and pushes commits to it. No other module does.
+
+The commands run as the owner of the repository has them: with credential helpers, the ssh of their choice and
+the hook `pre-push`. Nothing is asked of anybody: what would be a question to a person fails. Every command
+has a limit of time, and what a remote says is cut short, since it can be anybody's.
+"""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from server.errors import (
+    RemoteAccessError,
+    RemoteAwayError,
+    RemoteError,
+    RemoteLostError,
+    RemoteMovedError,
+    RemoteRefusedError,
+)
+from server.storage.files import signature_of
+from server.storage.git.command import git, is_full
+from server.storage.git.refs import HEADS, is_ancestor, ref_commit
+from server.storage.git.repository import location
+
+FETCH_S = 60.0
+FETCH_ALL_S = 600.0
+PUSH_S = 30.0
+KNOWN_S = 5.0  # for so long it is believed how ssh is called
+LONGEST = 300  # characters that are told of what a remote says
+_MOST_READ = 64_000  # bytes of it that are looked at
+_ENDING_S = 1.0  # that a command has to remove its locks, before it is killed
+_TRIES = 3  # how often a branch is fetched that another process is fetching as well
+_STALE_S = 60.0  # a lock of a tracking branch this old was left by a command that was killed
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+    "GIT_EDITOR": ":",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GCM_INTERACTIVE": "never",
+    "LC_ALL": "C",
+}
+# How to reach a remote may be said in the environment; which repository this is may not.
+_KEPT = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
+_SETTINGS = (
+    "core.fsync=objects,reference",
+    "core.fsyncMethod=batch",
+    "core.quotePath=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "push.gpgSign=if-asked",
+    "push.recurseSubmodules=no",
+)
+_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10"
+# How a push is refused because the branch has moved: known beforehand, or when two arrive at once.
+_MOVED = re.compile(
+    r"stale info|fetch first|non-fast-forward|needs force|already exists|cannot lock ref|failed to lock"
+    r"|failed to update ref|incorrect old value|reference (already exists|is at)"
+)
+# How it fails because of what the remote is, not of what is pushed.
+_BROKEN = re.compile(r"\[remote failure\]|unpacker error|abnormal exit|unable to migrate")
+_NO_ACCESS = re.compile(
+    r"Authentication failed|Permission denied|could not read (Username|Password)|Permission to .+ denied"
+    r"|access denied|Access denied|Host key verification failed|error: 40[13]|HTTP 40[13]"
+    r"|insufficient permission|terminal prompts disabled|not authorized|Repository not found"
+)
+# How a push fails before anything is sent.
+_UNREACHED = re.compile(
+    r"does not appear to be a git repository|unable to connect|[Cc]ould(n't| not) (connect|resolve)"
+    r"|Connection (refused|timed out)|No route to host|Network is unreachable|repository '.*' not found"
+)
+_CREDENTIALS = re.compile(r"(\w://)[^\s/]*@")
+_UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """How a command ended: its status, None where it took too long, and the beginning of what it has said."""
+
+    status: int | None
+    printed: str
+    said: str
+
+
+def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_S) -> str:
+    """Fetch a branch of a remote into its tracking branch; the commit that it is at.
+
+    "" where the remote has no such branch. Raises RemoteAwayError and RemoteAccessError.
+    """
+    tracking = tracking_ref(remote, branch)
+    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
+    deadline, left = time.monotonic() + seconds, _TRIES
+    while True:
+        refspec = f"+{HEADS}{branch}:{tracking}"
+        done = _run(root, deadline - time.monotonic(), "fetch", *options, "--", remote, refspec)
+        if done.status == 0:
+            return tracked_commit(root, remote, branch)
+        if "couldn't find remote ref" in done.said:
+            return ""
+        left -= 1
+        if not left or "cannot lock ref" not in done.said:
+            raise _failed("fetch", done, seconds)
+        _remove_stale_lock(root, tracking)
+        time.sleep(0.05)
+
+
+def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_S) -> None:
+    """Fetch all branches of a remote into their tracking branches, and its tags beside those that are here.
+
+    Raises RemoteAwayError and RemoteAccessError.
+    """
+    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
+    refspecs = (f"+{HEADS}*:{tracking_ref(remote, '*')}", f"+refs/tags/*:refs/quire/tags/{remote}/*")
+    done = _run(root, seconds, "fetch", *options, "--", remote, *refspecs)
+    if done.status != 0:
+        raise _failed("fetch", done, seconds)
+
+
+def push(
+    root: Path,
+    remote: str,
+    branch: str,
+    commit: str,
+    expected: str,
+    seconds: float = PUSH_S,
+    *,
+    follows: bool = False,
+) -> None:
+    """Let a branch of a remote go on to a commit, from the one where it is `expected`; "" for a new branch.
+
+    `follows`: the commit is known to have been made from that one, so that git need not be asked.
+
+    Raises RemoteMovedError where it is at another one, or would lose commits; RemoteRefusedError where the
+    remote, or the hook `pre-push`, takes no such commit; RemoteAccessError; RemoteAwayError; and
+    RemoteLostError, after which the commit may be there or not.
+    """
+    if expected and not follows and not is_ancestor(root, expected, commit):
+        raise RemoteMovedError()
+    name = HEADS + branch
+    options = ("--porcelain", "--no-follow-tags", "--no-recurse-submodules", "--no-progress")
+    lease = f"--force-with-lease={name}:{expected}"
+    done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
+    if done.status == 0:
+        if tracked_commit(root, remote, branch) != commit:  # git does so where it is set up to fetch it.
+            git(root, "update-ref", tracking_ref(remote, branch), commit)
+        return
+    refusal = next((line for line in done.printed.splitlines() if line.startswith("!")), "")
+    reason = refusal.rpartition("\t")[2]
+    if not refusal or _BROKEN.search(reason):
+        error = _push_failed(done, seconds)
+        if isinstance(error, RemoteAwayError) and not _UNREACHED.search(done.said):
+            raise RemoteLostError(error.message)
+        raise error
+    if _MOVED.search(reason) and "hook declined" not in reason:
+        raise RemoteMovedError()
+    raise RemoteRefusedError(f"The git remote does not take this change: {_refusal(done.said, reason)}")
+
+
+def tracking_ref(remote: str, branch: str) -> str:
+    """The name of the branch here that says where the one of the remote was when it was last asked."""
+    return f"refs/remotes/{remote}/{branch}"
+
+
+def tracked_commit(root: Path, remote: str, branch: str) -> str:
+    """The commit where a branch of a remote was when it was last asked; "" where nobody has."""
+    return ref_commit(root, tracking_ref(remote, branch))
+
+
+def plain(text: str) -> str:
+    """What a remote has said as one short line, without credentials and without what is not printable."""
+    line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+# --- how it fails ------------------------------------------------------------------------------------
+
+
+def _failed(command: str, done: _Done, seconds: float) -> RemoteError:
+    if done.status is None:
+        return RemoteAwayError(f"The git remote does not answer within {seconds:.0f} s; try again later")
+    reason = plain(_without_hints(done.said)) or f"git {command} ends with status {done.status}"
+    if _NO_ACCESS.search(done.said):
+        return RemoteAccessError(f"The git remote does not let this server in: {reason}")
+    if is_full(done.said):
+        return RemoteAwayError(f"The git remote can't be asked, since the disk is full: {reason}")
+    return RemoteAwayError(f"The git remote does not answer: {reason}")
+
+
+def _push_failed(done: _Done, seconds: float) -> RemoteError:
+    """Why a push failed that the remote says nothing of: there is no connection, or a hook here refuses."""
+    if done.status is not None and re.search(r"^error: failed to push some refs", done.said, re.MULTILINE):
+        reason = plain(_without_hints(done.said.split("error: failed to push some refs")[0]))
+        if not re.search(r"fatal:|disconnect|hung up|^remote:", done.said, re.MULTILINE):
+            return RemoteRefusedError(f"The hook pre-push does not take this change: {reason}")
+    return _failed("push", done, seconds)
+
+
+def _refusal(said: str, reason: str) -> str:
+    """Why a remote has refused a push: what its hooks say, else git's own short words."""
+    told = (line.removeprefix("remote:").strip() for line in said.splitlines() if line.startswith("remote:"))
+    words = " ".join(line for line in told if line)
+    return plain(words or reason)
+
+
+def _without_hints(said: str) -> str:
+    return "\n".join(line for line in said.splitlines() if not line.startswith(("hint:", "warning:")))
+
+
+# --- commands ----------------------------------------------------------------------------------------
+
+
+def _run(root: Path, seconds: float, *arguments: str) -> _Done:
+    """Run a git command that talks to a remote; it is ended, with all it has started, after some seconds."""
+    options = [word for setting in _SETTINGS for word in ("-c", setting)]
+    command = ["git", "--no-pager", *options, "-C", str(root), *arguments]
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    try:
+        process = subprocess.Popen(
+            command, stdin=nothing, stdout=pipe, stderr=pipe, env=_environment(root), start_new_session=True
+        )
+    except OSError as error:
+        raise RemoteAwayError(f"git can't be run: {error.strerror}") from error
+    readers = [_Reader(stream) for stream in (process.stdout, process.stderr) if stream]
+    try:
+        status: int | None = _wait(process, max(seconds, 0.0))
+    except subprocess.TimeoutExpired:
+        status = None
+        _end(process)
+    except BaseException:
+        _end(process)
+        raise
+    printed, said = (reader.text() for reader in readers)
+    return _Done(status, printed, said)
+
+
+def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
+    """The status of a process, as soon as it ends. Raises TimeoutExpired.
+
+    Where the kernel does not tell of that, `Popen.wait` looks again and again, up to 50 ms late.
+    """
+    if hasattr(os, "pidfd_open"):
+        with suppress(OSError):
+            ended = os.pidfd_open(process.pid)
+            try:
+                waiting = select.poll()
+                waiting.register(ended, select.POLLIN)
+                waiting.poll(seconds * 1000)
+                seconds = 0.0
+            finally:
+                os.close(ended)
+    return process.wait(seconds)
+
+
+class _Reader:
+    """Reads a stream to its end in a thread of its own, and keeps the beginning of it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._data = stream, b""
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            while data := os.read(self._stream.fileno(), 8192):
+                self._data += data[: _MOST_READ - len(self._data)]
+
+    def text(self) -> str:
+        """What was read; a process that has left the session may hold the stream open for longer."""
+        self._thread.join(_ENDING_S)
+        return self._data.decode(errors="replace")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a command, and all that it has started: at first so that it can remove its locks."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_ENDING_S)
+
+
+def _environment(root: Path) -> Mapping[str, str]:
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "SSH_ASKPASS" and (not name.startswith("GIT_") or name.startswith(_KEPT))
+    }
+    found = {**inherited, **_ENVIRONMENT}
+    if not ("GIT_SSH_COMMAND" in found or "GIT_SSH" in found or _has_own_ssh(root, _settings_mark(root))):
+        found["GIT_SSH_COMMAND"] = _SSH
+    return found
+
+
+def _settings_mark(root: Path) -> object:
+    """A value that changes with the settings of a repository, and after some seconds: others may too."""
+    place = location(root)
+    return signature_of(place.common / "config") if place else None, int(time.monotonic() / KNOWN_S)
+
+
+@lru_cache(maxsize=16)
+def _has_own_ssh(root: Path, mark: object) -> bool:
+    """Whether the settings of git say how ssh is called; ours, of `git`, are those of the command itself."""
+    printed = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
+    return any(not line.startswith("command\t") for line in printed.splitlines())
+
+
+def _remove_stale_lock(root: Path, ref: str) -> None:
+    """Remove the lock of a tracking branch that a killed command has left."""
+    folder = git(root, "rev-parse", "--git-path", f"{ref}.lock")
+    if folder:
+        lock = root / folder.strip()
+        with suppress(OSError):
+            if time.time() - lock.stat().st_mtime > _STALE_S:
+                lock.unlink()

@@ -1,0 +1,127 @@
+"""A bare remote, a site that is a clone of it, and a clone by which somebody else pushes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.history.past import PastStates
+from server.history.remote.takeover import Taken, Takeover
+from tests.git import TIME, git
+from tests.sites import STRING, Api, collection, make, relation, write
+
+FILES: dict[str, str | bytes] = {
+    "site.yaml": "search: {index: false}\n",
+    ".gitignore": ".quire/\n*.tmp\n",
+    "README.md": "First\n\nSecond\n\nThird\n",
+    **collection("tag", {"name": STRING}),
+    **collection(
+        "note",
+        {
+            "title": {"type": "string", "required": True},
+            "summary": STRING,
+            "number": {"type": "integer"},
+            "body": {"type": "richtext"},
+            "tags": relation("manyToMany", "tag"),
+        },
+    ),
+    "content/tags/sea.yaml": "name: Sea\n",
+    "content/notes/one.md": "---\n# A comment\ntitle: One\nsummary: Short\ntags: [sea]\n---\nThe quay.\n",
+    "content/notes/two.md": "---\ntitle: Two\nnumber: 1\n---\nText.\n",
+}
+
+
+@dataclass
+class Places:
+    """`api` is the site, `remote` the bare repository, `other` the clone of somebody else."""
+
+    api: Api
+    remote: Path
+    other: Path
+    inside: str = ""
+
+    @property
+    def root(self) -> Path:
+        return self.api.root
+
+    @property
+    def head(self) -> str:
+        return git(self.root, "rev-parse", "HEAD").strip()
+
+    @property
+    def branch(self) -> str:
+        """The commit that the branch is at."""
+        return git(self.root, "rev-parse", "refs/heads/main").strip()
+
+    @property
+    def status(self) -> str:
+        return git(self.root, "status", "--porcelain")
+
+    def note(self, name: str = "one") -> dict[str, object]:
+        answer = self.api.get(f"/api/notes/{name}")
+        return answer.data if answer.status == 200 else {}
+
+    def push(
+        self,
+        files: dict[str, str | bytes | None],
+        message: str = "change",
+        *,
+        force: bool = False,
+        at: str = TIME,
+    ) -> str:
+        """Commit files elsewhere, and push them; the commit."""
+        change(self.other / self.inside, files)
+        git(self.other, "add", "-A")
+        git(self.other, "commit", "-qm", message, "--allow-empty", at=at)
+        git(self.other, "push", "-q", *(["--force"] if force else []), "origin", "main")
+        return git(self.other, "rev-parse", "HEAD").strip()
+
+    def edit(self, files: dict[str, str | bytes | None]) -> None:
+        """Edit files of the site by hand."""
+        change(self.root, files)
+
+    def commit(self, message: str = "here") -> str:
+        """Commit by hand what is in the site."""
+        git(self.root, "add", "-A")
+        git(self.root, "commit", "-qm", message)
+        self.api.site.refresh()
+        return self.head
+
+    def take(self) -> Taken:
+        """Take over what the remote has."""
+        git(self.root, "fetch", "-q", "origin", "+refs/heads/main:refs/remotes/origin/main")
+        theirs = git(self.root, "rev-parse", "refs/remotes/origin/main").strip()
+        return Takeover(PastStates(self.api.site)).take_over(theirs)
+
+    def text(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+
+def change(root: Path, files: dict[str, str | bytes | None]) -> None:
+    for path, text in files.items():
+        if text is None:
+            (root / path).unlink()
+        else:
+            write(root, {path: text})
+
+
+def settle(places: Places) -> None:
+    """What somebody does who comes after a process that was killed."""
+    places.api.site.refresh()
+    places.api.site.committer.commit_due()
+    places.api.site.refresh()
+
+
+def set_up(
+    folder: Path, inside: str = "", kind: str = "sha1", files: dict[str, str | bytes] = FILES
+) -> Places:
+    remote, other, here = folder / "remote.git", folder / "other", folder / "here"
+    git(folder, "init", "-q", "--bare", "-b", "main", f"--object-format={kind}", str(remote))
+    git(folder, "init", "-q", "-b", "main", f"--object-format={kind}", str(other))
+    write(other / inside, dict(files))
+    if inside:
+        write(other, {"README": "Outside\n"})
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "begin")
+    git(other, "remote", "add", "origin", str(remote))
+    git(other, "push", "-q", "origin", "main")
+    git(folder, "clone", "-q", str(remote), str(here))
+    return Places(make(here / inside, {}), remote, other, inside)

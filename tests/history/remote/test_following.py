@@ -1,0 +1,238 @@
+"""The remote is asked now and then, and what it has is taken over; what goes wrong is said."""
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from server.history.past import PastStates
+from server.history.remote.following import Follower
+from server.history.remote.standing import AWAY, BEHIND, CURRENT, read_standing
+from server.history.remote.waking import wake
+from server.storage.git.times import read_times
+from tests.git import git
+from tests.history.remote.machines import counting, machines
+from tests.history.remote.places import FILES, Places, set_up
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+ONE = "content/notes/one.md"
+TEXT = str(FILES[ONE])
+SITE = {**FILES, "site.yaml": "search: {index: false}\ngit: {remote: origin, branch: main, follow: 1h}\n"}
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[Places]:
+    made = set_up(tmp_path, files=SITE)
+    yield made
+    made.api.accounts.close()
+
+
+@pytest.fixture
+def follower(places: Places) -> Follower:
+    return Follower(PastStates(places.api.site))
+
+
+def asked(places: Places, follower: Follower) -> str:
+    return follower.ask(places.api.site.state.settings).state
+
+
+def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_is_pushed_is_taken_over(places: Places, follower: Follower) -> None:
+    assert asked(places, follower) == CURRENT
+    theirs = places.push({ONE: TEXT.replace("Short", "There")})
+    assert asked(places, follower) == CURRENT
+    standing = read_standing(places.root)
+    assert standing
+    assert (standing.commit, standing.branch, standing.commits, standing.since) == (theirs, "main", 0, 0.0)
+    assert places.note()["summary"] == "There"
+
+
+def test_a_commit_that_is_taken_over_takes_few_git_commands(
+    places: Places, follower: Follower, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places.push({ONE: TEXT.replace("Short", "There")})
+    assert asked(places, follower) == CURRENT
+    places.push({ONE: TEXT.replace("Short", "Then")}, at="2024-05-01T12:00:00Z")
+    theirs = places.push({"content/notes/new.md": "---\ntitle: New\n---\n", "content/notes/two.md": None})
+    with counting(monkeypatch, tmp_path) as commands:
+        assert asked(places, follower) == CURRENT
+    assert len(commands) <= 9, commands
+    site = places.api.site
+    assert (site.state.commit, site.state.changed) == (theirs, False)
+    assert places.note()["summary"] == "Then"
+    assert places.note("new")["title"] == "New"
+    assert places.note("two") == {}
+    site.refresh()
+    assert site.git.committed == read_times(places.root)
+    with counting(monkeypatch, tmp_path) as commands:
+        assert asked(places, follower) == CURRENT
+    assert commands == ["fetch"]
+
+
+def test_what_is_in_the_way_is_said_once_and_heals(
+    places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
+) -> None:
+    places.edit({ONE: TEXT.replace("Short", "Hand")})
+    places.push({ONE: TEXT.replace("Short", "There")})
+    places.push({"README.md": "New\n"})
+    for _ in range(3):
+        assert asked(places, follower) == BEHIND
+    standing = read_standing(places.root)
+    assert standing
+    assert (standing.commits, standing.files) == (2, (ONE,))
+    assert "note/one/en (summary)" in standing.reason
+    assert abs(standing.since - time.time()) < 60
+    assert [record.message for record in caplog.records if "not taken over" in record.message] == [
+        f"what origin/main has is not taken over: {standing.reason}"
+    ]
+    ready = places.api.get("/_health/ready", "full").data["remote"]
+    assert (ready["state"], ready["behind"], ready["files"]) == ("behind", 2, [ONE])
+    shown = places.api.get("/_health/ready", "public")
+    assert shown.status == 200
+    assert shown.data["remote"].keys() == {"state", "behind", "since"}
+    assert (ready["branch"], ready["commit"]) == ("main", standing.commit)
+    assert places.api.get("/_health/ready?lag=3600", "public").status == 200
+    time.sleep(0.01)
+    assert places.api.get("/_health/ready?lag=0", "public").status == 503
+    assert places.api.get("/_health/ready?lag=soon", "public").status == 400
+    metrics = places.api.get("/metrics").body.decode()
+    assert "quire_remote_behind_commits 2.0" in metrics
+    places.edit({ONE: TEXT})
+    places.api.site.refresh()
+    assert asked(places, follower) == CURRENT
+    assert places.note()["summary"] == "There"
+    assert "followed again" in caplog.records[-1].message
+
+
+def test_a_remote_that_is_away_for_a_while(
+    places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked(places, follower)
+    elsewhere = places.remote.with_name("elsewhere.git")
+    places.remote.rename(elsewhere)
+    for _ in range(3):
+        assert asked(places, follower) == AWAY
+    assert follower._pause(0.001) < 2.0  # It is away for no longer, however often somebody asked.
+    follower._away_since -= 40.0
+    assert 40.0 <= follower._pause(2.0) < 50.0
+    follower._away_since -= 400.0
+    assert follower._pause(2.0) == 60.0
+    assert places.api.get("/_health/ready?lag=0").data["remote"]["state"] == "away"
+    assert places.api.put("/api/notes/one", {"title": "Meanwhile"}).status == 200
+    elsewhere.rename(places.remote)
+    places.push({ONE: TEXT.replace("Short", "There")})
+    assert asked(places, follower) == CURRENT
+    assert follower._pause(2.0) == 2.0
+    assert (places.note()["summary"], places.note()["title"]) == ("There", "Meanwhile")
+    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(said) == 2
+    assert "can't be followed: The git remote does not answer" in said[0]
+    assert "followed again, after" in said[1]
+
+
+def test_a_branch_that_the_remote_has_not(places: Places, follower: Follower) -> None:
+    asked(places, follower)
+    git(places.remote, "branch", "-m", "main", "renamed")
+    assert asked(places, follower) == BEHIND
+    standing = read_standing(places.root)
+    assert standing
+    assert standing.reason == 'The remote has no branch "main"'
+    git(places.remote, "branch", "-m", "renamed", "main")
+    assert asked(places, follower) == CURRENT
+
+
+def test_another_branch_that_is_checked_out_by_hand(places: Places, follower: Follower) -> None:
+    git(places.root, "checkout", "-q", "-b", "mine")
+    places.push({ONE: TEXT.replace("Short", "There")})
+    assert asked(places, follower) == BEHIND
+    assert git(places.root, "symbolic-ref", "--short", "HEAD") == "mine\n"
+    git(places.root, "checkout", "-q", "main")
+    places.api.site.refresh()
+    assert asked(places, follower) == CURRENT
+    assert places.note()["summary"] == "There"
+
+
+def test_a_history_that_was_rewritten_is_said(
+    places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
+) -> None:
+    places.push({ONE: TEXT.replace("Short", "There")})
+    asked(places, follower)
+    git(places.other, "reset", "-q", "--hard", "HEAD~1")
+    theirs = places.push({}, "other", force=True)
+    assert asked(places, follower) == CURRENT
+    assert places.head == theirs
+    assert "the history of origin/main was rewritten" in caplog.text
+
+
+def test_one_follows_at_a_time_and_is_woken(places: Places) -> None:
+    followers = [Follower(PastStates(places.api.site)) for _ in range(2)]
+    stops = [threading.Event() for _ in followers]
+    threads = [
+        threading.Thread(target=one.run, args=(stop,), daemon=True)
+        for one, stop in zip(followers, stops, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    until(lambda: read_standing(places.root) is not None)
+    leads = [one for one in followers if one._noted]
+    assert len(leads) == 1
+    places.push({ONE: TEXT.replace("Short", "There")})
+    wake(places.root)
+    until(lambda: places.note()["summary"] == "There")
+    stops[followers.index(leads[0])].set()
+    other = next(one for one in followers if one is not leads[0])
+    until(lambda: other._noted is not None)
+    places.push({ONE: TEXT.replace("Short", "Again")})
+    wake(places.root)
+    until(lambda: places.note()["summary"] == "Again")
+    for stop in stops:
+        stop.set()
+    for thread in threads:
+        thread.join(timeout=10)
+        assert not thread.is_alive()
+
+
+def test_what_is_not_asked_to_be_followed(places: Places, follower: Follower) -> None:
+    asked(places, follower)
+    places.edit({"site.yaml": "search: {index: false}\n"})
+    places.api.site.refresh()
+    stop = threading.Event()
+    thread = threading.Thread(target=follower.run, args=(stop,), daemon=True)
+    thread.start()
+    until(lambda: read_standing(places.root) is None)
+    assert places.api.get("/_health/ready").data["remote"] is None
+    stop.set()
+    thread.join(timeout=10)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_objects_do_not_pile_up_where_a_machine_only_follows(tmp_path: Path, is_on: bool) -> None:
+    with machines(tmp_path, "a", "b", push="off, follow: 1s") as made:
+        api, other = made["a"], made["b"].root
+        for setting in ("fetch.unpackLimit=1", "gc.autoPackLimit=2", "gc.autoDetach=false"):
+            git(api.root, "config", *setting.split("="))
+        if not is_on:
+            git(api.root, "config", "gc.auto", "0")
+        follower, packs = Follower(PastStates(api.site)), api.root / ".git/objects/pack"
+        for number in range(4):
+            (other / "content/tags/sea.yaml").write_text(f"name: Sea {number}\n")
+            git(other, "commit", "-qam", f"{number}")
+            git(other, "push", "-q")
+            assert follower.ask(api.site.state.settings).state == CURRENT
+        before = len(list(packs.glob("*.pack")))
+        api.site.committer.commit_due()
+        assert len(list(packs.glob("*.pack"))) == before > 2
+        api.site.committer._tidied -= 3600
+        api.site.committer.commit_due()
+        assert len(list(packs.glob("*.pack"))) == (1 if is_on else before)
+        assert git(api.root, "fsck", "--connectivity-only") is not None

@@ -1,0 +1,155 @@
+"""Three machines write at random to what they share, and are killed: no write is lost that was answered."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+
+import pytest
+
+from tests.git import git
+from tests.history.remote.machines import Machines, at_remote, head, hook, machines
+from tests.servers import free_port, start, stop, wait
+from tests.torture import SEED
+from tests.waiting import until
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+WRITING_S = 8.0
+NAMES = ("a", "b", "c")
+FIELDS = ("title", "summary", "number", "slug")
+
+
+@dataclass(slots=True)
+class Server:
+    """The server of one machine, which may be killed and started again."""
+
+    root: Path
+    token: str
+    port: int = field(default_factory=free_port)
+    process: "subprocess.Popen[str] | None" = None
+
+    def start(self) -> None:
+        self.process = start(self.root, self.port, "--workers", "1", output=subprocess.DEVNULL)
+        wait(self.process, self.port)
+
+    def kill(self) -> None:
+        """End the server and all that it has started, as the loss of power does."""
+        assert self.process
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for name in os.listdir("/proc"):  # git commands are in sessions of their own.
+            with suppress(OSError, ValueError):
+                if name.isdigit() and f"\0{self.root}\0" in Path(f"/proc/{name}/cmdline").read_text():
+                    os.kill(int(name), signal.SIGKILL)
+
+    def put(self, number: int, data: dict[str, object]) -> tuple[int, str]:
+        """The status of a write, and the commit that its answer names."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        address = f"http://127.0.0.1:{self.port}/api/notes/n{number}"
+        body = json.dumps({"data": data}).encode()
+        request = urllib.request.Request(address, body, headers, method="PUT")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                answer.read()
+                return answer.status, answer.headers["Quire-Commit"]
+        except urllib.error.HTTPError as error:
+            with error:
+                error.read()
+                return error.code, ""
+
+
+@contextmanager
+def running(folder: Path, push: str) -> Iterator[tuple[Machines, list[Server]]]:
+    documents = {f"content/notes/n{i}.md": f"---\ntitle: N{i}\nslug: n{i}\n---\nText.\n" for i in range(4)}
+    with machines(folder, *NAMES, push=f"{push}, follow: 1s", files=documents) as made:
+        tokens = {name: made[name].tokens["full"] for name in NAMES}
+        roots = {name: made[name].root for name in NAMES}
+        servers = [Server(roots[name], tokens[name]) for name in NAMES]
+        try:
+            for server in servers:
+                server.start()
+            yield made, servers
+        finally:
+            for server in servers:
+                if server.process and server.process.poll() is None:
+                    stop(server.process)
+
+
+def is_settled(made: Machines, servers: list[Server]) -> bool:
+    """Whether all machines have the same commit as the remote, and nothing beside it."""
+    tip = made.tip
+    return all(head(s.root) == tip and not git(s.root, "status", "--short") for s in servers)
+
+
+def test_a_machine_that_is_killed_when_the_remote_has_its_write(tmp_path: Path) -> None:
+    with running(tmp_path, "before") as (made, servers):
+        server = servers[0]
+        assert server.process
+        hook(made.bare, "post-receive", f"kill -9 -{server.process.pid}")
+        with pytest.raises((OSError, HTTPException)):
+            server.put(0, {"title": "Uno"})
+        server.process.wait()
+        (made.bare / "hooks/post-receive").unlink()
+        assert head(server.root) != made.tip
+        server.start()
+        until(lambda: is_settled(made, servers))
+        assert server.put(0, {"summary": "Long"})[0] == 200
+        until(lambda: is_settled(made, servers))
+        assert "title: Uno" in at_remote(made, "content/notes/n0.md")
+
+
+@pytest.mark.parametrize("push", ["before", "after"])
+def test_what_was_answered_is_at_the_remote(tmp_path: Path, push: str) -> None:
+    chosen = random.Random(f"{SEED} {push}")
+    answered: list[str] = []
+    statuses: dict[int, int] = {}
+    with running(tmp_path, push) as (made, servers):
+        over = time.monotonic() + WRITING_S
+
+        def write(number: int, server: Server) -> None:
+            own, count = random.Random(f"{SEED} {push} {number}"), 0
+            while time.monotonic() < over:
+                count += 1
+                # After a write is answered here, only one machine may change a field: else it is a conflict.
+                name = own.choice(FIELDS) if push == "before" else FIELDS[number]
+                value = count if name == "number" else f"{name}-{number}-{count}"
+                try:
+                    status, commit = server.put(own.randrange(4), {name: value})
+                except (OSError, HTTPException):
+                    time.sleep(0.05)
+                    continue
+                statuses[status] = statuses.get(status, 0) + 1
+                if status == 200:
+                    answered.append(commit)
+
+        threads = [threading.Thread(target=write, args=(n, s)) for n, s in enumerate(servers)]
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < over - 2:
+            time.sleep(chosen.uniform(0.5, 2.0))
+            victim = chosen.choice(servers)
+            victim.kill()
+            victim.start()
+        for thread in threads:
+            thread.join()
+        assert answered, statuses
+        until(lambda: is_settled(made, servers), 90)
+        there = set(git(made.bare, "rev-list", "main").split())
+        lost = [commit for commit in answered if commit != "pending" and commit not in there]
+        assert lost == [], statuses
+        assert set(statuses) <= {200, 409, 503}, statuses
+        trees = {git(server.root, "rev-parse", "HEAD^{tree}") for server in servers}
+        assert trees == {git(made.bare, "rev-parse", "main^{tree}")}
+        assert git(made.bare, "fsck", "--connectivity-only") is not None

@@ -1,0 +1,190 @@
+"""git.push: after. A write is answered when it is committed here; the remote gets it soon, in order."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from server.history.past import PastStates
+from server.history.remote.backlog import backlog
+from server.history.remote.following import Follower
+from server.history.remote.outgoing import Outgoing
+from tests.git import git
+from tests.history.remote.machines import Machines, at_remote, head, hook, machines
+from tests.sites import Api
+from tests.waiting import until
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Machines]:
+    with machines(tmp_path, "a", "b", push="after") as made:
+        yield made
+
+
+def pusher(api: Api, told: list[str] | None = None) -> Outgoing:
+    return Outgoing(PastStates(api.site), told.append if told is not None else lambda _: None)
+
+
+def change(api: Api, **values: object) -> str:
+    answer = api.put("/api/notes/one", values)
+    assert answer.status == 200, answer.body
+    return answer.headers["Quire-Commit"]
+
+
+def waiting(api: Api) -> int:
+    return backlog(api.root, api.site.state.settings).commits
+
+
+def test_writes_are_answered_here_and_pushed_in_their_order(two: Machines) -> None:
+    before, told = two.tip, list[str]()
+    first, second = change(two["a"], title="Uno"), change(two["a"], summary="Long")
+    assert (two.tip, waiting(two["a"])) == (before, 2)
+    pusher(two["a"], told).push_due()
+    assert git(two.bare, "rev-list", "--reverse", f"{before}..main").split() == [first, second]
+    assert (told, waiting(two["a"])) == ([second], 0)
+
+
+def test_what_others_have_pushed_is_merged_by_attribute(two: Machines) -> None:
+    change(two["a"], title="Uno")
+    change(two["b"], summary="Long")
+    pusher(two["a"]).push_due()
+    pusher(two["b"]).push_due()
+    assert "title: Uno" in at_remote(two, "content/notes/one.md")
+    assert "summary: Long" in at_remote(two, "content/notes/one.md")
+    assert head(two["b"].root) == two.tip
+    found = two["b"].get("/api/notes/one").data
+    assert (found["title"], found["summary"]) == ("Uno", "Long")
+
+
+def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
+    two: Machines, caplog: pytest.LogCaptureFixture
+) -> None:
+    change(two["a"], title="Uno")
+    ours = change(two["b"], title="Eins")
+    pusher(two["a"]).push_due()
+    theirs, outgoing = two.tip, pusher(two["b"])
+    outgoing.push_due()
+    outgoing.push_due()
+    assert (two.tip, head(two["b"].root), waiting(two["b"])) == (theirs, ours, 1)
+    assert two["b"].get("/api/notes/one").data["title"] == "Eins"
+    found = two["b"].get("/_health/ready").body["data"]["push"]
+    assert found["commits"] == 1
+    assert found["since"] is not None
+    assert "note/one/en" in found["reason"]
+    assert "reason" not in two["b"].get("/_health/ready", "public").body["data"]["push"]
+    assert "quire_push_waiting_commits 1.0" in two["b"].get("/metrics").text
+    assert [r.message for r in caplog.records if "is not pushed yet" in r.message][1:] == []
+    git(two["b"].root, "merge", "-q", "-s", "ours", "-m", "Ours", "origin/main")
+    two["b"].site.refresh()
+    outgoing.push_due()
+    assert two.tip == head(two["b"].root)
+    assert two["b"].get("/_health/ready").body["data"]["push"]["reason"] == ""
+
+
+def conflict(two: Machines) -> Outgoing:
+    """Both have written the same field, and another one each; what pushes at `b`, which is later."""
+    change(two["a"], title="Uno", summary="Long")
+    change(two["b"], title="Eins", number=7)
+    pusher(two["a"]).push_due()
+    outgoing = pusher(two["b"])
+    outgoing.push_due()
+    assert waiting(two["b"]) == 1
+    return outgoing
+
+
+@pytest.mark.parametrize(
+    ("choice", "title"), [("ours", "Eins"), ("theirs", "Uno"), ({"title": {"value": "Un"}}, "Un")]
+)
+def test_a_conflict_is_resolved_by_a_request(two: Machines, choice: object, title: str) -> None:
+    outgoing, merge = conflict(two), "/branches/origin/main/merge"
+    refused = two["b"].ask("POST", merge)
+    assert refused.status == 409
+    [told] = refused.body["error"]["details"]["conflicts"]
+    assert told["document"] == "note/one/en"
+    assert told["attributes"] == {
+        "title": {"paths": [["title"]], "base": "One", "ours": "Eins", "theirs": "Uno"}
+    }
+    made = two["b"].ask("POST", merge, json={"resolve": {"documents": {"note/one/en": choice}}})
+    assert (made.status, made.body["data"]["result"]) == (200, "merge"), made.body
+    outgoing.push_due()
+    assert (waiting(two["b"]), two.tip) == (0, head(two["b"].root))
+    Follower(PastStates(two["a"].site)).ask(two["a"].site.state.settings)
+    for name in "ab":
+        found = two[name].get("/api/notes/one").data
+        assert (found["title"], found["summary"], found["number"]) == (title, "Long", 7)
+    assert two["b"].get("/_health/ready").body["data"]["push"] == {"commits": 0, "since": None, "reason": ""}
+
+
+@pytest.mark.parametrize("push", ["off", "before"])
+def test_commits_by_hand_that_are_in_conflict_are_merged_by_a_request(tmp_path: Path, push: str) -> None:
+    with machines(tmp_path, "a", "b", push=f"{push}, follow: 1s") as made:
+        for name, title in (("a", "Uno"), ("b", "Eins")):
+            path = made[name].root / "content/notes/one.md"
+            path.write_text(path.read_text().replace("title: One", f"title: {title}"))
+            git(made[name].root, "commit", "-qam", "By hand")
+            made[name].site.refresh()
+        git(made["a"].root, "push", "-q")
+        follower = Follower(PastStates(made["b"].site))
+        assert "note/one/en (title)" in follower.ask(made["b"].site.state.settings).reason
+        choice = {"resolve": {"documents": {"note/one/en": "ours"}}}
+        answer = made["b"].ask("POST", "/branches/origin/main/merge", json=choice)
+        assert answer.status == 200, answer.body
+        assert follower.ask(made["b"].site.state.settings).state == "current"
+        assert made["b"].get("/api/notes/one").data["title"] == "Eins"
+        if push == "before":
+            assert made.tip == head(made["b"].root)
+
+
+def test_what_the_remote_has_changed_is_told_before_it_is_merged(two: Machines) -> None:
+    conflict(two)
+    answer = two["b"].get("/branches/origin/main/changes")
+    assert [one["documentId"] for one in answer.body["data"]] == ["one"]
+    assert set(answer.body["data"][0]["attributes"]) == {"title", "summary"}
+    assert two["b"].get("/branches/origin/other/changes").status == 404
+    assert two["b"].ask("POST", "/branches/origin/main/merge", who="public").status == 403
+
+
+def test_pushing_goes_on_at_once_when_a_conflict_is_resolved(two: Machines) -> None:
+    conflict(two)
+    outgoing, stop = pusher(two["b"]), threading.Event()
+    outgoing._failures = 8  # as after some minutes
+    outgoing.push_due()
+    thread = threading.Thread(target=outgoing.run, args=(stop,))
+    thread.start()
+    try:
+        choice = {"resolve": {"documents": {"note/one/en": "theirs"}}}
+        assert two["b"].ask("POST", "/branches/origin/main/merge", json=choice).status == 200
+        until(lambda: two.tip == head(two["b"].root), 20)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_remote_that_is_away_or_refuses_leaves_a_backlog(two: Machines) -> None:
+    away, outgoing = two.bare.with_name("away.git"), pusher(two["a"])
+    two.bare.rename(away)
+    change(two["a"], title="Uno")
+    outgoing.push_due()
+    assert waiting(two["a"]) == 1
+    assert "does not answer" in backlog(two["a"].root, two["a"].site.state.settings).error
+    away.rename(two.bare)
+    hook(two.bare, "pre-receive", "echo 'Not on Sundays' >&2; exit 1")
+    pusher(two["a"]).push_due()
+    assert "Not on Sundays" in backlog(two["a"].root, two["a"].site.state.settings).error
+    (two.bare / "hooks/pre-receive").unlink()
+    pusher(two["a"]).push_due()  # as the next server does
+    assert (waiting(two["a"]), two.tip) == (0, head(two["a"].root))
+    assert backlog(two["a"].root, two["a"].site.state.settings).error == ""
+
+
+def test_commits_by_hand_are_pushed_as_well(two: Machines) -> None:
+    path = two["a"].root / "content/notes/two.md"
+    path.write_text(path.read_text().replace("title: Two", "title: Zwei"))
+    git(two["a"].root, "commit", "-qam", "By hand")
+    two["a"].site.refresh()
+    pusher(two["a"]).push_due()
+    assert "title: Zwei" in at_remote(two, "content/notes/two.md")

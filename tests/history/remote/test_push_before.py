@@ -1,0 +1,458 @@
+"""git.push: before. A write is answered when the remote has it; of two of the same field, one is made."""
+
+import io
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from server.storage.git.times import read_times
+from tests.git import git
+from tests.history.remote.machines import Machines, at_remote, counting, head, hook, machines
+from tests.sites import Answer, Api
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Machines]:
+    with machines(tmp_path, "a", "b") as made:
+        yield made
+
+
+def change(api: Api, who: str = "full", **values: object) -> Answer:
+    return api.put("/api/notes/one", values, who)
+
+
+def note(api: Api, name: str = "one") -> dict[str, object]:
+    found: dict[str, object] = api.get(f"/api/notes/{name}").data
+    return found
+
+
+def status(api: Api) -> str:
+    return git(api.root, "status", "--short")
+
+
+def test_a_write_is_at_the_remote_when_it_is_answered(two: Machines) -> None:
+    answer = change(two["a"], title="Uno")
+    assert answer.status == 200
+    assert answer.data["title"] == "Uno"
+    assert answer.headers["Quire-Commit"] == two.tip == head(two["a"].root)
+    assert "title: Uno" in at_remote(two, "content/notes/one.md")
+    assert note(two["a"])["title"] == "Uno"
+    assert status(two["a"]) == ""
+    said = git(two.bare, "log", "-1", "--format=%an|%s|%(trailers:key=Quire-Actor,valueonly)", "main").strip()
+    assert said == 'full|Update note "Uno"|token:full'
+
+
+def test_a_write_takes_few_git_commands(
+    two: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert change(two["a"], title="Uno").status == 200  # Where the repository is, is known from now on.
+    with counting(monkeypatch, tmp_path) as commands:
+        assert change(two["a"], title="Eins").status == 200
+    assert commands == ["ls-tree", "hash-object", "fast-import", "push", "update-index", "update-ref"]
+    assert two["a"].site.state.commit == two.tip == head(two["a"].root, "refs/quire/remote/main")
+    assert not two["a"].site.state.changed
+    assert status(two["a"]) == ""
+    two["a"].site.refresh()
+    assert two["a"].site.git.committed == read_times(two["a"].root)
+
+
+def test_different_fields_of_a_document_both_win(two: Machines) -> None:
+    assert change(two["a"], title="Uno").status == 200
+    answer = change(two["b"], summary="Long")
+    assert answer.status == 200
+    assert (answer.data["title"], answer.data["summary"]) == ("Uno", "Long")
+    assert head(two["b"].root) == two.tip
+    assert "title: Uno" in at_remote(two, "content/notes/one.md")
+    assert "summary: Long" in at_remote(two, "content/notes/one.md")
+    assert status(two["b"]) == ""
+
+
+def test_the_same_field_is_a_conflict_that_is_told(two: Machines) -> None:
+    assert change(two["a"], title="Uno").status == 200
+    before = two.tip
+    answer = change(two["b"], title="Eins", summary="Long")
+    assert (answer.status, answer.error["name"]) == (409, "ConflictError")
+    details = answer.error["details"]
+    assert (details["type"], details["documentId"], details["locale"]) == ("note", "one", "en")
+    [conflict] = details["conflicts"]
+    assert conflict == {
+        "attribute": "title", "paths": [["title"]], "base": "One", "ours": "Eins", "theirs": "Uno",
+    }  # fmt: skip
+    assert two.tip == before
+    assert note(two["b"])["title"] == "Uno"  # What the other has written is here now.
+    assert change(two["b"], title="Eins").status == 200  # It knows of it, and says so again.
+    assert "title: Eins" in at_remote(two, "content/notes/one.md")
+
+
+def test_lines_of_one_text_both_win(two: Machines) -> None:
+    assert change(two["a"], body="The old harbour.\n\nThe quay.\n").status == 200
+    answer = change(two["b"], body="The harbour.\n\nThe long quay.\n")
+    assert answer.status == 200
+    assert answer.data["body"].split() == ["The", "old", "harbour.", "The", "long", "quay."]
+
+
+def test_unique_values_are_checked_against_what_others_have_written(two: Machines) -> None:
+    made = two["a"].post("/api/notes", {"title": "New", "slug": "new"})
+    assert made.status == 201
+    answer = two["b"].post("/api/notes", {"title": "Other", "slug": "new"})
+    assert answer.status == 400
+    assert "unique" in answer.error["message"]
+    answer = two["b"].post("/api/notes", {"title": "Other", "slug": "other"})
+    assert answer.status == 201
+    assert answer.data["documentId"] != made.data["documentId"]
+
+
+def test_a_document_that_another_machine_deletes_is_not_made_again(two: Machines) -> None:
+    assert two["a"].ask("DELETE", "/api/notes/one").status == 204
+    answer = change(two["b"], title="Eins")
+    assert (answer.status, answer.error["details"]["documentId"]) == (409, "one")
+    assert two["b"].get("/api/notes/one").status == 404
+
+
+def test_what_another_machine_has_changed_is_not_deleted_unseen(two: Machines) -> None:
+    assert change(two["a"], title="Uno").status == 200
+    answer = two["b"].ask("DELETE", "/api/notes/one")
+    assert (answer.status, answer.error["details"]["documentId"]) == (409, "one")
+    assert two["b"].ask("DELETE", "/api/notes/one").status == 204
+    assert two["a"].ask("DELETE", "/api/notes/one").status == 204  # It is gone, as it was to be.
+    assert two["a"].ask("DELETE", "/api/notes/two").status == 204
+
+
+def test_a_draft_beside_what_is_published(two: Machines) -> None:
+    draft = two["a"].put("/api/notes/one?status=draft", {"title": "Draft"})
+    assert draft.status == 200
+    assert change(two["b"], summary="Long").status == 409  # It would publish the draft, unseen.
+    assert "title: One" in at_remote(two, "content/notes/one.md")
+    assert two["b"].put("/api/notes/one?status=draft", {"summary": "Long"}).status == 200
+    assert two["a"].put("/api/notes/one?status=draft", {"number": 3}).status == 200
+    found = two["a"].get("/api/notes/one?status=draft").data
+    assert (found["title"], found["summary"], found["number"]) == ("Draft", "Long", 3)
+
+
+@pytest.mark.parametrize("action", ["unpublish", "discard"])
+def test_actions_are_pushed(two: Machines, action: str) -> None:
+    assert two["a"].put("/api/notes/one?status=draft", {"title": "Draft"}).status == 200
+    assert two["a"].ask("POST", f"/api/notes/one/actions/{action}").status == 200
+    assert head(two["a"].root) == two.tip
+    answer = two["b"].ask("POST", f"/api/notes/one/actions/{action}")
+    assert answer.status in (400, 409)  # What it was about has changed.
+
+
+def test_a_batch_is_one_commit_that_both_machines_merge(two: Machines) -> None:
+    assert change(two["a"], title="Uno").status == 200
+    operations = [
+        {"method": "PUT", "path": "/api/notes/one", "body": {"data": {"summary": "Long"}}},
+        {"method": "PUT", "path": "/api/notes/one", "body": {"data": {"number": 3}}},
+        {"method": "POST", "path": "/api/notes", "body": {"data": {"title": "New", "slug": "new"}}},
+    ]
+    answer = two["b"].ask("POST", "/batch", json={"operations": operations})
+    assert answer.status == 200, answer.body
+    assert git(two.bare, "rev-list", "--count", "main").strip() == "3"
+    found = note(two["b"])
+    assert (found["title"], found["summary"], found["number"]) == ("Uno", "Long", 3)
+
+
+def test_if_match_is_as_strict_as_ever(two: Machines) -> None:
+    etag = two["b"].get("/api/notes/one").headers["ETag"]
+    assert change(two["a"], title="Uno").status == 200
+    answer = two["b"].put("/api/notes/one", {"summary": "Long"}, headers={"If-Match": etag})
+    assert answer.status == 412
+
+
+def test_prefer_merge_knows_the_version_that_was_read(two: Machines) -> None:
+    etag = two["b"].get("/api/notes/one").headers["ETag"]
+    assert change(two["a"], title="Uno").status == 200
+    headers = {"If-Match": etag, "Prefer": "merge"}
+    answer = two["b"].put("/api/notes/one", {"summary": "Long"}, headers=headers)
+    assert (answer.status, answer.data["title"]) == (200, "Uno")
+    assert two["b"].put("/api/notes/one", {"title": "Eins"}, headers=headers).status == 412
+
+
+def test_edits_by_hand_are_committed_with_the_file_that_is_written(two: Machines) -> None:
+    path = two["a"].root / "content/notes/one.md"
+    path.write_text(path.read_text().replace("summary: Short", "summary: By hand"))
+    (two["a"].root / "content/notes/two.md").write_text("---\ntitle: Zwei\nslug: two\n---\nText.\n")
+    two["a"].site.refresh()
+    assert change(two["a"], title="Uno").status == 200
+    assert "summary: By hand" in at_remote(two, "content/notes/one.md")
+    assert "title: Two" in at_remote(two, "content/notes/two.md")
+    assert status(two["a"]).strip() == "M content/notes/two.md"
+
+
+def test_edits_by_hand_of_a_file_stay_beside_what_other_machines_write(two: Machines) -> None:
+    path = two["b"].root / "content/notes/one.md"
+    path.write_text(path.read_text().replace("summary: Short", "summary: By hand"))
+    two["b"].site.refresh()
+    assert change(two["a"], title="Uno").status == 200
+    assert two["b"].put("/api/notes/two", {"title": "Zwei"}).status == 200
+    assert "summary: Short" in at_remote(two, "content/notes/one.md")
+    assert (note(two["b"])["title"], note(two["b"])["summary"]) == ("Uno", "By hand")
+    assert status(two["b"]).strip() == "M content/notes/one.md"
+
+
+def test_a_dry_run_asks_nobody(two: Machines) -> None:
+    before = two.tip
+    answer = two["a"].put("/api/notes/one?dryRun=true", {"title": "Uno"})
+    assert answer.status == 200
+    assert two.tip == before
+    assert note(two["a"])["title"] == "One"
+
+
+def test_a_hook_here_refuses_before_the_remote_is_asked(two: Machines) -> None:
+    before = two.tip
+    hook(two["a"].root / ".git", "pre-commit", "echo 'Spelling first' >&2; exit 1")
+    answer = change(two["a"], title="Uno")
+    assert answer.status == 409
+    assert "Spelling first" in answer.error["message"]
+    assert (two.tip, note(two["a"])["title"], status(two["a"])) == (before, "One", "")
+
+
+def test_hooks_here_have_their_say_in_the_commit(two: Machines) -> None:
+    hook(two["a"].root / ".git", "pre-commit", "git diff --cached --name-only > .git/seen")
+    hook(two["a"].root / ".git", "commit-msg", 'echo "Reviewed" >> "$1"')
+    assert change(two["a"], title="Uno").status == 200
+    assert (two["a"].root / ".git/seen").read_text() == "content/notes/one.md\n"
+    assert "Reviewed" in git(two.bare, "log", "-1", "--format=%B", "main")
+    assert status(two["a"]) == ""
+
+
+def test_what_a_hook_of_the_remote_says_is_answered(two: Machines) -> None:
+    hook(two.bare, "pre-receive", "echo 'Not on Sundays' >&2; exit 1")
+    answer = change(two["a"], title="Uno")
+    assert (answer.status, answer.error["name"]) == (409, "ConflictError")
+    assert "Not on Sundays" in answer.error["message"]
+    assert (note(two["a"])["title"], status(two["a"])) == ("One", "")
+
+
+def test_why_the_remote_can_not_be_asked_is_for_the_log(
+    two: Machines, caplog: pytest.LogCaptureFixture
+) -> None:
+    two.bare.rename(two.bare.with_name("away.git"))
+    answer = change(two["a"], title="Uno")
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.error["message"] == "The git remote does not answer; try again later"
+    assert str(two.bare) in caplog.text
+
+
+def test_what_is_in_the_way_here_is_for_the_log(two: Machines, caplog: pytest.LogCaptureFixture) -> None:
+    two["a"].root.joinpath("content/tags/sea.yaml").write_text("name: Here\n")
+    assert two["b"].put("/api/tags/sea", {"name": "There"}, "full").status == 200
+    answer = change(two["a"], title="Uno")
+    assert answer.status == 409
+    assert (answer.error["message"], answer.error["details"]) == (
+        "What the git remote has can't be taken over now",
+        {},
+    )
+    assert "tag/sea/en (name)" in caplog.text
+
+
+def test_a_remote_that_is_away_writes_nothing(two: Machines) -> None:
+    two.bare.rename(two.bare.with_name("away.git"))
+    objects = head(two["a"].root)
+    answer = change(two["a"], title="Uno")
+    assert (answer.status, answer.error["name"]) == (503, "ServiceUnavailableError")
+    assert answer.headers["Retry-After"]
+    assert (note(two["a"])["title"], status(two["a"]), head(two["a"].root)) == ("One", "", objects)
+    assert two["a"].get("/api/notes").status == 200
+
+
+def test_a_remote_that_hangs_is_waited_for_only_once(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.history.remote.pushing.PUSH_S", 0.5)
+    monkeypatch.setattr("server.history.remote.pushing.LOST_S", 0.5)
+    monkeypatch.setattr("server.history.remote.pushing.REST_S", 60.0)
+    a = two["a"]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        git(a.root, "remote", "set-url", "origin", f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
+        assert change(a, title="Uno").status == 503
+        before, began = files_of(a.root), time.monotonic()
+        with ThreadPoolExecutor(8) as pool:
+            statuses = set(pool.map(lambda n: change(a, title=f"Uno {n}").status, range(16)))
+        assert statuses == {503}
+        assert time.monotonic() - began < 20  # and not 16 times what one waits
+    assert files_of(a.root) == before
+    assert (note(a)["title"], status(a)) == ("One", "")
+
+
+def test_a_remote_that_hangs_is_waited_for_within_one_time(
+    two: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.history.remote.attempt.LONGEST_S", 3.0)
+    for name in ("pushing.LOST_S", "pushing.LEAST_S", "arbiter.LOST_S", "arbiter.LEAST_S"):
+        monkeypatch.setattr(f"server.history.remote.{name}", 0.5)
+    monkeypatch.setattr("server.history.remote.pushing.REST_S", 0.0)
+    a = two["a"]
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(12) as pool:
+        git(a.root, "remote", "set-url", "origin", f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
+
+        def write(number: int) -> tuple[int, float]:
+            time.sleep(number / 4)  # They come one after the other while the first waits, and after it.
+            began = time.monotonic()
+            return change(a, title=f"Uno {number}").status, time.monotonic() - began
+
+        found = list(pool.map(write, range(12)))
+    assert {status for status, _ in found} == {503}
+    assert max(taken for _, taken in found) < 8  # what one waits, and not what all do
+    assert (note(a)["title"], status(a)) == ("One", "")
+
+
+def test_a_write_that_others_overtake_again_and_again_is_made(two: Machines) -> None:
+    a, b = two["a"], two["b"]
+    # Whenever "a" pushes, "b" has been faster, five times.
+    elsewhere = two.bare.parent / "elsewhere"
+    git(two.bare.parent, "clone", "-q", str(two.bare), str(elsewhere))
+    who = "-c user.name=B -c user.email=b@example.org"
+    faster = (
+        f"cd {elsewhere}; unset $(git rev-parse --local-env-vars); "
+        "test $(wc -l < count) -lt 5 || exit 0; echo >> count; "
+        f"git pull -q; git {who} commit -q --allow-empty -m Faster; git push -q"
+    )
+    (elsewhere / "count").touch()
+    hook(a.root / ".git", "pre-push", faster)
+    answer = change(a, title="Uno")
+    assert (answer.status, answer.headers["Quire-Commit"]) == (200, two.tip)
+    subjects = git(two.bare, "log", "--format=%s", "-6", "main").splitlines()
+    assert subjects == ['Update note "Uno"', *["Faster"] * 5]
+    assert b.put("/api/notes/one", {"summary": "Long"}).status == 200
+
+
+def files_of(root: Path) -> set[Path]:
+    """All files of a site, those of git and of the server among them, but for logs of events."""
+    return {path for path in root.rglob("*") if path.is_file() and ".db" not in path.name}
+
+
+def test_a_remote_that_comes_back_is_written_to_again(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.history.remote.pushing.REST_S", 0.0)
+    a, away = two["a"], two.bare.with_name("away.git")
+    two.bare.rename(away)
+    assert change(a, title="Uno").status == 503
+    before = files_of(a.root)
+    assert change(a, title="Uno").status == 503
+    assert files_of(a.root) == before
+    away.rename(two.bare)
+    assert change(two["b"], summary="Long").status == 200
+    assert change(a, title="Uno").status == 200
+    assert "summary: Long" in at_remote(two, "content/notes/one.md")
+
+
+def test_a_push_whose_answer_is_lost_is_found_to_be_made(two: Machines) -> None:
+    hook(two.bare, "post-receive", "kill -9 $PPID")
+    answer = change(two["a"], title="Uno")
+    assert answer.status == 200
+    assert answer.headers["Quire-Commit"] == two.tip == head(two["a"].root)
+    assert note(two["a"])["title"] == "Uno"
+
+
+def test_commits_by_hand_are_pushed_with_the_next_write(two: Machines) -> None:
+    path = two["a"].root / "content/notes/two.md"
+    path.write_text(path.read_text().replace("title: Two", "title: Zwei"))
+    git(two["a"].root, "commit", "-qam", "By hand")
+    two["a"].site.refresh()
+    assert change(two["b"], title="Uno").status == 200
+    assert change(two["a"], summary="Long").status == 200
+    assert "title: Zwei" in at_remote(two, "content/notes/two.md")
+    assert head(two["a"].root) == two.tip
+
+
+def test_another_branch_that_is_checked_out_is_not_pushed(two: Machines) -> None:
+    before = two.tip
+    for command in (("switch", "-q", "-c", "other"), ("switch", "-q", "--detach")):
+        git(two["a"].root, *command)
+        two["a"].site.refresh()
+        answer = change(two["a"], title="Uno")
+        assert answer.status == 409
+        assert "checked out" in answer.error["message"]
+    assert (two.tip, status(two["a"])) == (before, "")
+
+
+def test_uploads_are_pushed(two: Machines) -> None:
+    answer = two["a"].ask("POST", "/api/upload", data={"files": (io.BytesIO(b"hello"), "hello.txt")})
+    assert answer.status == 201, answer.body
+    id_ = answer.body[0]["id"]
+    assert head(two["a"].root) == two.tip
+    name = answer.body[0]["url"].rpartition("/")[2]
+    assert at_remote(two, f"content/uploads/{name}") == "hello"
+    assert two["a"].get(f"/uploads/{name}").raw == b"hello"
+    info = {"fileInfo": '{"alternativeText": "Hello"}'}
+    assert two["a"].ask("POST", f"/api/upload?id={id_}", data=info).status == 200
+    assert "Hello" in at_remote(two, f"content/uploads/{name}.yaml")
+    assert head(two["a"].root) == two.tip
+    assert two["a"].ask("DELETE", f"/api/upload/files/{id_}").status == 200
+    assert head(two["a"].root) == two.tip
+
+
+def test_a_write_can_be_undone(two: Machines) -> None:
+    before = at_remote(two, "content/notes/one.md")
+    undo = change_with(two["a"], "undo", title="Uno").headers["Quire-Undo"]
+    assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 200
+    assert at_remote(two, "content/notes/one.md") == before
+    undo = change_with(two["a"], "undo", title="Uno").headers["Quire-Undo"]
+    assert change(two["b"], summary="Long").status == 200
+    assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 409  # It would take that back as well.
+    assert "summary: Long" in at_remote(two, "content/notes/one.md")
+
+
+def change_with(api: Api, prefer: str, **values: object) -> Answer:
+    return api.put("/api/notes/one", values, headers={"Prefer": prefer})
+
+
+def test_a_branch_is_merged_where_the_remote_takes_it(two: Machines) -> None:
+    a = two["a"]
+    assert a.ask("POST", "/branches", json={"name": "next"}).status == 201
+    assert a.put("/api/notes/one?branch=next", {"summary": "Long"}).status == 200
+    assert change(two["b"], title="Uno").status == 200
+    merged = a.ask("POST", "/branches/next/merge", json={})
+    assert (merged.status, merged.data["result"], merged.data["commit"]) == (200, "merge", two.tip)
+    assert (note(a)["title"], note(a)["summary"]) == ("Uno", "Long")
+    assert head(a.root) == two.tip
+    assert status(a) == ""
+
+
+def test_a_merge_that_the_remote_refuses_changes_nothing(two: Machines) -> None:
+    a = two["a"]
+    a.ask("POST", "/branches", json={"name": "next"})
+    assert a.put("/api/notes/one?branch=next", {"summary": "Long"}).status == 200
+    hook(two.bare, "pre-receive", "echo 'Not on Sundays' >&2; exit 1")
+    assert a.ask("POST", "/branches/next/merge", json={}).status == 409
+    assert (note(a)["summary"], status(a)) == ("Short", "")
+
+
+def test_edits_by_hand_are_committed_where_the_remote_takes_them(two: Machines) -> None:
+    a, before = two["a"], two.tip
+    path = a.root / "content/notes/one.md"
+    path.write_text(path.read_text().replace("summary: Short", "summary: By hand"))
+    a.site.refresh()
+    assert change(two["b"], title="Uno").status == 200
+    wanted = {"message": "By hand", "files": ["content/notes/one.md"]}
+    made = a.ask("POST", "/history/commit", json=wanted)
+    assert (made.status, made.data["commit"]) == (201, two.tip)
+    text = at_remote(two, "content/notes/one.md")
+    assert "summary: By hand" in text
+    assert "title: Uno" in text
+    assert status(a) == ""
+    assert git(two.bare, "rev-list", "--count", f"{before}..main").strip() == "2"
+
+
+def test_a_version_is_restored_at_the_remote(two: Machines) -> None:
+    first = two.tip
+    assert change(two["a"], title="Uno").status == 200
+    restored = two["a"].ask("POST", "/history/notes/one/restore", json={"at": first, "fields": ["title"]})
+    assert restored.status == 200, restored.body
+    assert "title: One" in at_remote(two, "content/notes/one.md")
+
+
+def test_a_source_that_another_machine_has_changed_is_not_overwritten(two: Machines) -> None:
+    read = two["b"].get("/source/notes/one")
+    headers = {"If-Match": read.headers["ETag"]}
+    text = read.data["text"]
+    assert change(two["a"], title="Uno").status == 200
+    body = {"data": {"text": text.replace("summary: Short", "summary: Long")}}
+    written = two["b"].ask("PUT", "/source/notes/one", json=body, headers=headers)
+    assert written.status == 412, written.body
+    assert "title: Uno" in at_remote(two, "content/notes/one.md")

@@ -1,0 +1,86 @@
+"""git.push: before: what the remote has taken is taken over here, whatever is at work in the folder then."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.git import git
+from tests.history.remote.machines import Machines, at_remote, head, hook, machines
+from tests.sites import Answer
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+NOTE = "content/notes/one.md"
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Machines]:
+    with machines(tmp_path, "a", "b") as made:
+        yield made
+
+
+def edit(root: Path, before: str, after: str) -> None:
+    """Edit a note by hand, and save it as editors do."""
+    text = (root / NOTE).read_text()
+    assert before in text
+    (root / NOTE).write_text(text.replace(before, after))
+
+
+def edited_when_pushed(two: Machines, before: str, after: str) -> None:
+    """Have the note of "a" edited by hand as soon as the remote has a write."""
+    hook(two.bare, "post-receive", f"sed -i 's/{before}/{after}/' {two['a'].root / NOTE}")
+
+
+def change(two: Machines, **values: object) -> Answer:
+    return two["a"].put("/api/notes/one", values, "full")
+
+
+def test_an_edit_by_hand_goes_on_that_a_write_has_taken_along(two: Machines) -> None:
+    a = two["a"]
+    edit(a.root, "summary: Short", "summary: First")
+    edited_when_pushed(two, "summary: First", "summary: Second")
+    answer = change(two, title="Uno")
+    assert answer.status == 200, answer.raw
+    assert (answer.headers["Quire-Commit"], head(a.root)) == (two.tip, two.tip)
+    assert "summary: First" in at_remote(two, NOTE)
+    assert "title: Uno" in (a.root / NOTE).read_text()
+    assert "summary: Second" in (a.root / NOTE).read_text()
+    assert git(a.root, "status", "--short") == f" M {NOTE}\n"
+
+
+def test_git_at_work_in_the_folder_is_waited_for(two: Machines) -> None:
+    a = two["a"]
+    path = a.root / ".git/index.lock"
+    hook(two.bare, "post-receive", f"touch {path}; (sleep 3; rm {path}) > /dev/null 2>&1 &")
+    answer = change(two, title="Uno")
+    assert answer.status == 200, answer.raw
+    assert answer.data["title"] == "Uno"
+    assert (head(a.root), git(a.root, "status", "--short")) == (two.tip, "")
+
+
+def test_an_edit_by_hand_of_the_same_is_told_of(two: Machines) -> None:
+    a = two["a"]
+    edited_when_pushed(two, "title: One", "title: By hand")
+    answer = change(two, title="Uno")
+    assert answer.status == 409
+    assert "what is edited here and in no commit is in its way" in answer.error["message"]
+    assert "title: Uno" in at_remote(two, NOTE)
+    assert "title: By hand" in (a.root / NOTE).read_text()
+
+
+def test_git_that_is_at_work_for_too_long_is_told_as_not_served_yet(
+    two: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.history.remote.attempt.LONGEST_S", 4.0)
+    monkeypatch.setattr("server.history.remote.arbiter.LEAST_S", 0.5)
+    a = two["a"]
+    lock = a.root / ".git/index.lock"
+    hook(two.bare, "post-receive", f"touch {lock}")
+    answer = change(two, title="Uno")
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.error["message"] == "The remote has the change, and it is not served here yet"
+    lock.unlink()
+    (two.bare / "hooks/post-receive").unlink()
+    assert change(two, summary="Long").data["title"] == "Uno"
