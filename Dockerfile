@@ -1,23 +1,51 @@
 # Quire in a container that is not root: docker build -t quire . && docker run -p 1337:1337 -v "$PWD":/site quire
-FROM python:3.13-slim AS build
-RUN apt-get update && apt-get install --yes --no-install-recommends git && rm -rf /var/lib/apt/lists/*
+FROM debian:trixie-slim AS build
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils git openssh-client python3-pip python3-venv
 WORKDIR /quire
 COPY . .
 RUN git rev-parse --short HEAD > server/commit.txt || rm -f server/commit.txt
-RUN python -m venv /opt/quire && /opt/quire/bin/pip install --no-cache-dir '.[postgres]'
+# PostgreSQL is spoken to by Debian's libpq, in place of psycopg[binary]'s own with another OpenSSL.
+# Extension modules lose what debuggers alone read; the libraries that wheels bring (lib*.so.1) would not survive it.
+RUN python3 -m venv --without-pip /opt/quire \
+    && pip --python /opt/quire/bin/python install --no-cache-dir --no-compile '.[redis,s3]' 'psycopg>=3.2' \
+    && find /opt/quire -name '*.so' -exec strip --strip-unneeded {} +
 
-FROM python:3.13-slim
-# Timestamps and authors of documents come from git.
-RUN apt-get update && apt-get install --yes --no-install-recommends git && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home --uid 1000 quire \
+FROM debian:trixie-slim AS system
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates libcurl3t64-gnutls libpq5 python3 \
+    && useradd --uid 1000 quire
+# Nothing is installed in the image, so it has no apt with its Perl; who needs more of Debian adds it above. No users and disks are
+# managed, and of the character sets of old commits (gconv) those of Asia are left out, which have 7 MB.
+RUN dpkg --purge --force-all \
+        adduser apt debconf libapt-pkg7.0 libdebconfclient0 openssl perl-base sqv \
+        bsdutils libblkid1 libdb5.3t64 libmount1 libsemanage2 libsepol2 libsmartcols1 libsystemd0 libudev1 \
+        login login.defs mount passwd util-linux \
+    && find /usr/lib/*/gconv -name '*.so' ! -name 'ISO8859-*' ! -name 'CP125*' -delete \
+    && rm -rf /var/lib/apt /var/cache/* /var/log/*
+# Of git and ssh what Quire and a remote need, and none of git's Perl, which is larger than Python is.
+COPY --from=build /usr/bin/git /usr/bin/ssh /usr/bin/
+COPY --from=build /usr/lib/git-core/git-daemon /usr/lib/git-core/git-remote-http /usr/lib/git-core/
+COPY --from=build /usr/share/git-core/templates/description /usr/share/git-core/templates/
+RUN ln -s git /usr/bin/git-receive-pack && ln -s git /usr/bin/git-upload-pack \
+    && ln -s git-remote-http /usr/lib/git-core/git-remote-https \
     && git config --system --add safe.directory /site
 COPY --from=build /opt/quire /opt/quire
-ENV PATH=/opt/quire/bin:$PATH PYTHONUNBUFFERED=1 QUIRE_SITE=/site
+# Python finds compiled what Quire imports, and of nothing else.
+RUN find / -xdev -name __pycache__ -prune -exec rm -r {} + \
+    && /opt/quire/bin/python -c "import pkgutil, server; \
+        [__import__(found.name) for found in pkgutil.walk_packages(server.__path__, 'server.') if '__main__' not in found.name]"
+
+# One layer, in which what was removed above is not.
+FROM scratch
+COPY --from=system / /
+RUN install --directory --owner quire --group quire /home/quire /site
+ENV PATH=/opt/quire/bin:/usr/local/bin:/usr/bin:/bin PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 QUIRE_SITE=/site
 USER quire
 WORKDIR /site
 VOLUME /site
 EXPOSE 1337
-HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:1337/_health', timeout=4)"]
+# Whether it answers, not /_health/ready: what that tells of, a database that is away, no restart repairs.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+    CMD ["python3", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:1337/_health/live', timeout=4)"]
 ENTRYPOINT ["quire"]
 CMD ["serve", "--host", "0.0.0.0"]

@@ -16,12 +16,17 @@ test: .venv/.ready-dev ## Run the tests, in two processes
 test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a live server
 	$(BIN)/python -m tests.clients.run
 	$(BIN)/python -m tests.clients.examples
+	$(BIN)/pytest tests/clients/source_maps/compare.py
 
 torture: .venv/.ready-dev ## The hard tests at random for an hour: kills, workers, full disks, leaks, anything
 	$(BIN)/python -m tests.torture --minutes $(MINUTES)
 
+test-machines: .venv/.ready-dev ## Three machines at random: writes from all sides, kills, and what must hold
+	$(BIN)/python -m tests.machines --push before
+	$(BIN)/python -m tests.machines --push after
+
 test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debian's chromium
-	$(BIN)/pytest tests/studio/browser_*.py
+	$(BIN)/pytest -n 2 --dist loadfile $(if $(CI),--reruns 2 --rerun-show-tracebacks -rsR) tests/studio/browser_*.py
 
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
@@ -87,4 +92,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean
+.PHONY: tools help serve test test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean

@@ -1,6 +1,6 @@
 """`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search,
 `worst` what the costliest requests cost, `history` what git's history costs, `events` open event streams,
-`webhooks` deliveries, and `large` one large site.
+`webhooks` deliveries, `machines` three that share a remote, and `large` one large site.
 
 Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
 so that the ratios hold on a machine that has other things to do.
@@ -25,6 +25,7 @@ from bench import (
     large,
     live,
     loading,
+    machines,
     memory,
     parts,
     reading,
@@ -42,7 +43,7 @@ WORST = 10_000  # articles of the site that costly queries are sent to
 LARGE = 150_000  # articles of a large site
 GROWTH = (1000, 10_000, 50_000)
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
-CHOICES = ("quire", "servers", "search", "worst", "history", "events", "webhooks", "large")
+CHOICES = ("quire", "servers", "search", "worst", "history", "events", "webhooks", "machines", "large")
 BEGAN = time.perf_counter()
 
 
@@ -73,6 +74,8 @@ def main() -> None:
             events.measure(Path(folder), 1000, rounds=5 if options.full else 3)
         elif options.what == "webhooks":
             webhooks.measure(Path(folder), 1000)
+        elif options.what == "machines":
+            machines.measure()
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:

@@ -15,11 +15,11 @@ from server.config.reader import read_settings
 from server.documents.document import Document
 from server.index.snapshot import build
 from server.schema.load import read_content_types
+from server.site.check.survey import survey
 from server.site.site import Site
 from server.storage.files import walk
 from server.storage.git.times import read_times
 from server.storage.store import Store
-from server.tools.check.survey import survey
 
 CHUNK = 250  # documents that are read in one turn, before the other reader has its turn
 

@@ -1,4 +1,4 @@
-"""What docs/deployment.md shows to be copied: units for systemd, nginx in front, the script that syncs."""
+"""What docs/deployment.md and docs/cache-tags.md show to be copied: nginx in front, a script that drops."""
 
 import json
 import re
@@ -14,20 +14,18 @@ import pytest
 
 from server.auth.accounts import Accounts
 from server.auth.owner import make_key
-from tests.git import commit_all, git
 from tests.servers import free_port, serving
 from tests.sites import STRING, collection, documents, write
 from tests.test_static_servers import MAIN, ask, needs_nginx, run_nginx
 from tests.waiting import until
 
 PAGE = (Path(__file__).parent.parent / "docs/deployment.md").read_text()
-UNITS = re.findall(r"^`/etc/systemd/system/(\S+)`:?.*?^```ini\n(.*?)^```", PAGE, re.M | re.S)
 NGINX = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.M | re.S)
 # The server behind TLS, as one that listens without it.
 PLAIN = re.sub(r"^server \{\n    listen 80;.*?^\}\n|^ *ssl_.*?\n", "", NGINX[0], flags=re.M | re.S)
 PLAIN = PLAIN.replace("listen 443 ssl;", "listen 80;")
-DROP = re.findall(r"^```python\n(.*?drop\.py.*?)^```", PAGE, re.M | re.S)
-SYNC = re.findall(r"^cat > \.\./sync\.sh <<'END'\n(.*?)^END$", PAGE, re.M | re.S)
+TAGS = (Path(__file__).parent.parent / "docs/cache-tags.md").read_text()
+DROP = re.findall(r"^```python\n(.*?drop\.py.*?)^```", TAGS, re.M | re.S)
 FILES = {
     **collection("note", {"title": STRING}, drafts=True),
     **documents("notes", a={"title": "A" * 2000}, secret={"title": "S"}),
@@ -35,24 +33,6 @@ FILES = {
     "content/uploads/a.txt": "text",
     "site.yaml": "roles: {public: {note: [find, findOne]}}\n",
 }
-
-
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    assert [name for name, _ in UNITS] == [
-        "slackwater.service",
-        "slackwater-pull.service",
-        "slackwater-pull.timer",
-    ]
-    for name, text in UNITS:
-        text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", text, flags=re.M)
-        (tmp_path / name).write_text(re.sub(r"^(User|Group)=.*", r"\1=root", text, flags=re.M))
-    paths = [str(tmp_path / name) for name, _ in UNITS]
-    done = subprocess.run(["systemd-analyze", "verify", *paths], capture_output=True, text=True, check=False)
-    assert (done.returncode, [line for line in done.stderr.splitlines() if str(tmp_path) in line]) == (0, [])
-
-
-# --- nginx ----------------------------------------------------------------------------------------
 
 
 @needs_nginx
@@ -169,58 +149,3 @@ def test_what_has_changed_is_dropped_from_nginx_and_nothing_else(tmp_path: Path)
         finally:
             process.terminate()
             assert process.wait(10) == -signal.SIGTERM
-
-
-# --- git ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def clones(tmp_path: Path) -> tuple[Path, Path]:
-    """The clone of the machine that is written to, and that of an editor."""
-    first, editor = tmp_path / "first", tmp_path / "editor"
-    write(first, FILES)
-    commit_all(first)
-    for setting in ("user.name", "user.email"):
-        git(first, "config", setting, "x@example.org")
-    git(tmp_path, "clone", "-q", "--bare", str(first), str(tmp_path / "remote.git"))
-    git(first, "remote", "add", "origin", str(tmp_path / "remote.git"))
-    git(first, "fetch", "-q")
-    git(first, "branch", "-q", "--set-upstream-to", "origin/main")
-    git(tmp_path, "clone", "-q", str(tmp_path / "remote.git"), str(editor))
-    (tmp_path / "sync.sh").write_text(SYNC[0])
-    return first, editor
-
-
-def edit(folder: Path, name: str, title: str) -> None:
-    write(folder, {f"content/notes/{name}.json": f'{{"title": "{title}"}}'})
-
-
-def sync(folder: Path) -> int:
-    return subprocess.run(["sh", "../sync.sh"], cwd=folder, capture_output=True, check=False).returncode
-
-
-def test_both_sides_of_a_sync_get_what_the_other_wrote(clones: tuple[Path, Path]) -> None:
-    first, editor = clones
-    edit(editor, "a", "from the editor")
-    git(editor, "commit", "-qam", "a")
-    git(editor, "push", "-q")
-    edit(first, "b", "over the API")
-    assert sync(first) == 0
-    git(editor, "pull", "-q", "--ff-only")
-    for folder in (first, editor):
-        assert "from the editor" in (folder / "content/notes/a.json").read_text()
-        assert "over the API" in (folder / "content/notes/b.json").read_text()
-    assert sync(first) == 0
-    assert git(first, "status", "--short") == ""
-
-
-def test_a_conflict_touches_no_file(clones: tuple[Path, Path]) -> None:
-    first, editor = clones
-    edit(editor, "a", "from the editor")
-    git(editor, "commit", "-qam", "a")
-    git(editor, "push", "-q")
-    edit(first, "a", "over the API")
-    for _ in range(2):
-        assert sync(first) != 0
-        assert (first / "content/notes/a.json").read_text() == '{"title": "over the API"}'
-        assert git(first, "status", "--short") == ""

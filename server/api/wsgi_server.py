@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import cast
@@ -19,23 +19,30 @@ from typing import cast
 from server.api.front import Front
 from server.api.identities import Identities
 from server.api.lazy import Lazy
+from server.api.limiting.table import CountTable
+from server.api.monitoring.observer import Observer
+from server.api.monitoring.request_counts import RequestCounts
+from server.api.monitoring.request_log import JsonHandler, write_line
+from server.api.monitoring.watched import Watched
 from server.api.response import Answer
 from server.api.serving.generations import Generation
 from server.api.serving.http_server import WAITING, HttpServer
 from server.api.serving.supervisor import Supervisor
 from server.api.serving.unsent import Connections
-from server.auth.database.file import database_file, is_sound
+from server.auth.database.file import database_file, is_server, is_sound
+from server.auth.database.notices import ACCOUNTS, COMMITS, Notices
 from server.auth.permissions import Actor
 from server.auth.session_key import session_key
-from server.config.model import Settings
 from server.errors import SetupError
-from server.events.database import EventDatabase
 from server.events.hub import Hub
+from server.events.presence.table import PresenceTable
+from server.events.presence.telling import PresenceSource
 from server.events.recorder import Recorder
 from server.events.recording import recording
 from server.events.source import Source
 from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates
+from server.history.remote.waking import wake_for
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
 from server.site.background.checking import checker
@@ -53,6 +60,10 @@ from server.write.version import use_key
 
 MOST_WORKERS = 4
 COLLECT = (20_000, 20, 50)  # hardly anything here is in a cycle, and a collection delays answers
+OTHER_KEY = (
+    "The server that last opened these accounts had another key: logins and entity tags of one machine are "
+    "not good at another. Give all the same QUIRE_JWT_SECRET (said once where it was changed)"
+)
 LEAD_AFTER_S = 0.2  # The first request is answered first: to begin to watch 10,000 files takes 30 ms.
 SWITCH_S = 0.0005  # how long a thread computes until others have a turn, so that a write does not delay reads
 
@@ -71,42 +82,48 @@ def bind(host: str, port: int) -> socket.socket:
         raise SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port") from error
 
 
-def check_accounts(site: Site) -> SetupError | None:
-    """What is wrong with the accounts, so that nobody can log in until it is repaired; content is served.
+def check_accounts(site: Site) -> str:
+    """What is wrong with the accounts, "" where nothing is; content is served in any case.
 
-    Raises SetupError where the key of sessions can't be used, or the state folder not be trusted.
+    Raises SetupError where the key of sessions or the store of rates can't be used, or the state folder not
+    be trusted.
     """
     check_state_folder(site.root)
     settings = site.state.settings
-    session_key(site.root)
+    if settings.rate_limit:
+        import_module("server.api.limiting.sharing").check_store(settings)
+    key = session_key(site.root)
     try:
         if settings.accounts or not is_sound(database_file(site.root)):
-            directory = import_module("server.auth.directory").open_directory(site.root, settings)
+            module = import_module("server.auth.directory")
+            directory = module.open_directory(site.root, settings)
+            differs = is_server(settings.accounts) and module.differs_from_last(directory.accounts, key)
             directory.accounts.close()
+            return OTHER_KEY if differs else ""
     except SetupError as error:
-        return error
-    return None
+        return f"{error}; until that is repaired, nobody can log in"
+    return ""
 
 
-def worker_count(wanted: int | None, settings: Settings) -> int:
-    """How many processes answer: as wanted, else one for each core up to MOST_WORKERS.
-
-    One alone where requests are limited, since each would count for itself.
-    """
-    if settings.rate_limit:
-        return 1
+def worker_count(wanted: int | None) -> int:
+    """How many processes answer: as wanted, else one for each core up to MOST_WORKERS."""
     return wanted or min(cores(), MOST_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all processes of a server share: the log of changes, the socket that clients connect to, and how
-    many event streams each has open.
+    """What all processes of a server share: the log of changes, the socket that clients connect to, how
+    many event streams each has open, the counts of requests, who is at which document, how many requests
+    each client has made, and whether they log JSON.
     """
 
     log: ChangeLog
     listener: socket.socket
-    streams: StreamCounts
+    streams: StreamCounts = field(default_factory=StreamCounts)
+    counts: RequestCounts = field(default_factory=RequestCounts)
+    presence: PresenceTable = field(default_factory=PresenceTable)
+    limited: CountTable = field(default_factory=CountTable)
+    json_log: bool = False
 
 
 def serve(
@@ -125,7 +142,7 @@ def serve(
     called once, and `report` of each change: of a write, in the process that wrote, and of what changed on
     disk in one process alone.
     """
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    _begin_log(as_json=shared.json_log)
     began, log = time.perf_counter(), shared.log
     site.report = report
     recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
@@ -145,11 +162,13 @@ def serve(
         recorder.database.close()  # which no process may use that was not the one to open it
     site.replace_all = generation.ask_for_next
     retiring = threading.Event()
+    watched = _watched(recorder, shared)
 
     def work() -> None:
-        app, leader = _start(site, past, shared, key, report, recorder)
-        hub = make_hub(app, recorder.database, shared)
-        server = HttpServer(app, shared.listener, partial(incoming_folder, site.root), hub)
+        app, leader = _start(site, past, shared, key, report, watched)
+        hub = make_hub(app, watched, shared)
+        observer = Observer(shared.counts, lambda: app.kept_bytes, log=shared.json_log)
+        server = HttpServer(app, shared.listener, partial(incoming_folder, site.root), hub, observer)
         threading.Thread(target=_retire, args=(retiring, leader, server), daemon=True).start()
         generation.answers()
         if generation.number == 1:
@@ -159,29 +178,45 @@ def serve(
     Supervisor(workers, work, generation.leash, retiring.set).run()
 
 
+def _watched(recorder: Recorder, shared: Shared) -> Watched:
+    notices = Notices(recorder.database.accounts)
+    return Watched(recorder, shared.counts, shared.streams, shared.presence, notices)
+
+
+def _begin_log(*, as_json: bool) -> None:
+    handler = JsonHandler() if as_json else logging.StreamHandler()
+    form = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
+
+
 def _start(
-    site: Site, past: PastStates, shared: Shared, key: str, report: Report, recorder: Recorder
+    site: Site, past: PastStates, shared: Shared, key: str, report: Report, watched: Watched
 ) -> tuple[Front, Background]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
-    shared.streams.enter(shared.log.enter())
+    worker = shared.log.enter()
+    shared.streams.enter(worker)
+    shared.counts.enter(worker)
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
     follower(site).start()
-    leader = Background("leader", partial(_lead, site, past, shared.log, report, recorder))
+    watched.notices.listen(COMMITS, partial(wake_for, site.root))
+    watched.notices.start()
+    leader = Background("leader", partial(_lead, site, past, shared, report, watched))
     leader.start()
-    return make_app(site, key, past, recorder.database), leader
+    return make_app(site, key, past, watched, shared.limited), leader
 
 
-def make_hub(app: Front, database: EventDatabase, shared: Shared) -> Hub:
+def make_hub(app: Front, watched: Watched, shared: Shared) -> Hub:
     """What serves the event streams of an answering process."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
 
-    source = Source(database, lambda: shared.log.event, identify)
-    return Hub(source, shared.streams, Connections())
+    source = Source(watched.recorder.database, lambda: shared.log.event, identify)
+    presence = PresenceSource(watched.presence, lambda: app.site.state.schema)
+    return Hub(source, watched.streams, Connections(), presence)
 
 
 def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -> None:
@@ -192,44 +227,55 @@ def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -
 
 
 def make_app(
-    site: Site, key: str = "", past: PastStates | None = None, database: EventDatabase | None = None
+    site: Site,
+    key: str = "",
+    past: PastStates | None = None,
+    watched: Watched | None = None,
+    limited: CountTable | None = None,
 ) -> Front:
     """The entrance to a site, whose handlers are loaded when the first request needs one.
 
-    `key` is that of its sessions, and `past` its states at commits, where these are known.
+    `key` is that of its sessions, and `past` its states at commits, where these are known; `limited` counts
+    the requests of each client.
     """
-    identities = Identities(site.root, site.state.settings, key=key)
-    past, database = (
-        past or PastStates(site),
-        database or EventDatabase(site.root, site.state.settings.accounts),
-    )
-    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, database))
-    return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past)
+    settings = site.state.settings
+    identities = Identities(site.root, settings, key=key)
+    past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)
+    watched.notices.listen(ACCOUNTS, identities.changed)
+    handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))
+    return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited)
 
 
 def _lead(
-    site: Site, past: PastStates, log: ChangeLog, report: Report, recorder: Recorder, stop: threading.Event
+    site: Site, past: PastStates, shared: Shared, report: Report, watched: Watched, stop: threading.Event
 ) -> None:
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
-    if stop.wait(LEAD_AFTER_S) or not log.lead(stop):
+    if stop.wait(LEAD_AFTER_S) or not shared.log.lead(stop):
         return
     working: list[Watcher | Background] = [
         Watcher(site, report),
         scaler(site),
         checker(site, report),
         committer(site),
-        recording(site, recorder),
+        recording(site, watched.recorder, watched.notices),
     ]
     if not past.held:  # What changes is for a server to tell of that serves it.
         working.append(Background("webhooks", partial(_deliver, site)))
+        working.append(Background("git", partial(_follow_remote, past)))
+        working.append(Background("push", partial(_push, past, watched.notices)))
+    if site.state.settings.rate_limit:
+        share = import_module("server.api.limiting.sharing").share
+        working.append(Background("limits", partial(share, shared.limited, site.state.settings)))
     if site.state.settings.search_index:
-        working.append(import_module("server.search.sync").Sync(site, _tell))
+        working.append(
+            import_module("server.search.sync").Sync(site, _tell_json if shared.json_log else _tell)
+        )
     for one in working:
         one.start()
     stop.wait()
     for one in working:
         one.stop()
-    log.resign()
+    shared.log.resign()
 
 
 def _deliver(site: Site, stop: threading.Event) -> None:
@@ -240,5 +286,26 @@ def _deliver(site: Site, stop: threading.Event) -> None:
     import_module("server.api.webhooks.delivery").deliver(site, stop)
 
 
+def _follow_remote(past: PastStates, stop: threading.Event) -> None:
+    """Follow the git remote, from when there is one to follow."""
+    while past.site.state.settings.follow is None:
+        if stop.wait(LEAD_AFTER_S):
+            return
+    import_module("server.history.remote.following").Follower(past).run(stop)
+
+
+def _push(past: PastStates, notices: Notices, stop: threading.Event) -> None:
+    """Push to the git remote, from when something is to be pushed."""
+    while not past.site.state.settings.push:
+        if stop.wait(LEAD_AFTER_S):
+            return
+    outgoing = import_module("server.history.remote.outgoing")
+    outgoing.Outgoing(past, partial(notices.notify, COMMITS)).run(stop)
+
+
 def _tell(line: str) -> None:
     print(f"  {line}", flush=True)
+
+
+def _tell_json(line: str) -> None:
+    write_line("info", "log", {"message": line})

@@ -1,6 +1,7 @@
 """No client holds a thread, however slowly it sends or reads; and HTTP is spoken as clients expect it."""
 
 import json
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from server.auth.accounts import Accounts
+from server.auth.database import opening
 from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import until
@@ -160,7 +162,7 @@ def test_who_stops_sending_is_given_up(impatient: Server, sent: bytes) -> None:
     answer = impatient.exchange(sent)
     assert answer.startswith(b"HTTP/1.1 408")
     assert b'"RequestTimeoutError"' in answer
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 8
     assert impatient.title == "first"
 
 
@@ -180,7 +182,7 @@ def test_who_sends_a_byte_now_and_then_is_given_up(impatient: Server) -> None:
 def test_who_sends_half_a_head_is_given_up(impatient: Server) -> None:
     began = time.monotonic()
     assert impatient.exchange(b"GET /api/notes HTTP/1.1\r\nHost:") == b""
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.parametrize(
@@ -221,6 +223,17 @@ def test_credentials_that_can_not_be_read_are_none_of_the_public(server: Server)
             head("GET", "/api/notes/one", "Connection: close")[:-2] + b"Authorization: " + value + b"\r\n\r\n"
         )
         assert server.exchange(sent).startswith(b"HTTP/1.1 401 "), value
+
+
+@pytest.mark.parametrize("name", ["If-Match", "Prefer", "Quire-After"])
+def test_conditions_that_can_not_be_read_are_refused(server: Server, name: str) -> None:
+    for value in (b"\xff", "merge; é".encode(), b'"\xc3"'):
+        sent = head("GET", "/api/notes/one", "Connection: close")[:-2] + name.encode() + b": " + value
+        answer = server.exchange(sent + b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 "), value
+        error = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+        assert error["name"] == "BadRequestError"
+        assert error["message"] == f"The value of the header {name} is not ASCII"
 
 
 def test_a_header_with_an_underscore_is_none(server: Server) -> None:
@@ -312,6 +325,32 @@ def test_a_body_that_is_too_large_is_refused_unread(server: Server) -> None:
         assert client.recv(12) == b"HTTP/1.1 413"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/history/commit", {"message": "m", "files": ["content/notes/none.md"] * 5000}),
+        (
+            "POST",
+            "/problems/fix",
+            {
+                "fixes": [{"path": "content/notes/none.md", "key": "title", "before": "a", "after": "b"}]
+                * 1000
+            },
+        ),
+        ("PUT", "/source/notes/one", {"data": {"text": "---\ntitle: first\n---\n" + "text\n" * 20_000}}),
+    ],
+    ids=["many files", "many fixes", "a long text"],
+)
+def test_what_names_much_may_be_longer_than_a_login(
+    server: Server, method: str, path: str, body: Any
+) -> None:
+    status, said = server.ask(method, path, json.dumps(body), **{"Content-Type": "application/json"})[:2]
+    assert status != 413
+    assert b"The body " not in said
+    large = {"Content-Type": "application/json", "Authorization": ""}
+    assert server.ask(method, path, json.dumps(body), **large)[0] in (401, 403, 413)
+
+
 def test_nothing_is_taken_of_an_upload_by_somebody_who_may_not(server: Server) -> None:
     kind = "Content-Type: multipart/form-data; boundary=x"
     with server.connect(head("POST", "/api/upload", kind, f"Content-Length: {LIMIT}")) as client:
@@ -388,17 +427,16 @@ def test_files_are_sent_in_whole_in_part_and_not_again(server: Server) -> None:
 def test_what_has_begun_is_finished_when_the_server_ends(tmp_path: Path) -> None:
     running = Server(tmp_path)
     form = b"data[title]=last"
-    with running.connect(
-        head("PUT", "/api/notes/one", FORM, f"Content-Length: {len(form)}") + form[:4]
-    ) as client:
-        time.sleep(0.2)
+    told = head("PUT", "/api/notes/one", FORM, f"Content-Length: {len(form)}", "Expect: 100-continue")
+    with running.connect(told + form[:4]) as client:
+        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"  # It waits for the body.
         running.process.terminate()
         time.sleep(0.5)
         client.sendall(form[4:])
         assert client.recv(12) == b"HTTP/1.1 200"
-    running.process.communicate(timeout=5)
+    running.process.communicate(timeout=20)
     assert running.process.returncode == 0
-    until(lambda: "last" in (running.root / "content/notes/one.md").read_text(), 1)
+    assert "last" in (running.root / "content/notes/one.md").read_text()
 
 
 def test_connections_never_take_up_all_open_files(tmp_path: Path) -> None:
@@ -484,10 +522,11 @@ def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_p
             client.sendall(head("GET", "/api/notes/one", "Connection: close", *headers))
             return client
 
+        began = time.monotonic()
         unknown = [connect(f"Authorization: Bearer made-up-{n}") for n in range(6)]
         time.sleep(0.3)
         for _ in range(3):
-            began = time.monotonic()
             assert receive(connect()).startswith(b"HTTP/1.1 200")
-            assert time.monotonic() - began < 1
+        assert not select.select(unknown, [], [], 0)[0]  # These wait, and those have not waited with them.
         assert {receive(client)[9:12] for client in unknown} == {b"503"}
+        assert time.monotonic() - began < 4 * opening.WAIT_S  # together, and not one after the other

@@ -15,7 +15,8 @@ from typing import IO, Any
 from server.errors import ApiError, BadRequestError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
 MAX_BODY = 16 * 1024 * 1024  # of JSON, in bytes; a larger body is refused unread
-SMALL = 64 * 1024  # bytes that anybody may send; of a body that is neither content nor an upload, all
+SMALL = 64 * 1024  # bytes that anybody may send; of a body of most kinds, all
+MEDIUM = 1_000_000  # bytes of a body that names many files or values, or has the text of a file
 IN_MEMORY = 1024 * 1024  # bytes of a body beyond which it is in a file
 ROOM = 1024 * 1024 * 1024  # bytes of all bodies that one process receives at a time
 SMALL_ROOM = 256 * 1024 * 1024  # more bytes for small bodies: one of each connection that a process can have

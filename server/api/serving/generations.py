@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from server.api.serving.supervisor import ENDING, GRACE_S, PAUSES_S, SOON_S, arriving_signals, why
+from server.api.serving.takeover import Offer
 
 log = logging.getLogger("quire")
 
@@ -62,11 +63,13 @@ class _Process:
 class Generations:
     """Runs `serve` in a process for each generation, until a signal ends them all.
 
-    `ended` is called when a generation that was replaced has ended.
+    `ended` is called when a generation that was replaced has ended. Where another server takes up the
+    `offer`, all end as one does that is replaced.
     """
 
-    def __init__(self, serve: Callable[[Generation], None], ended: Callable[[], None]) -> None:
-        self._serve, self._ended = serve, ended
+    def __init__(self, serve: Callable[[Generation], None], ended: Callable[[], None], offer: Offer) -> None:
+        self._serve, self._ended, self._offer = serve, ended, offer
+        self._leaving = False  # to another server
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
         self._current: _Process | None = None  # the one that answers
@@ -79,19 +82,23 @@ class Generations:
 
     def run(self) -> int:
         """Serve; returns the status to end with: that of the first generation where it can't begin."""
-        with arriving_signals(self._read) as arrived:
+        with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
                 wait = self._begin()
                 if any(number in ENDING for number in arrived(wait)):
                     return self._end(arrived)
                 self._hear()
+                if not self._leaving and self._offer.hear():
+                    self._leave()
                 status = self._reap()
                 if status is not None:
                     return status
+                if self._leaving and not self._processes():
+                    return 0
 
     def _begin(self) -> float | None:
         """Fork the next generation if it is due; returns after how many seconds it is."""
-        if not self._wanted or self._next is not None:
+        if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
         if left > 0:
@@ -130,6 +137,7 @@ class Generations:
             # and whoever has sent it would wait for ever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
+            self._offer.close()
             for descriptor in (leash, self._read, *(process.leash for process in self._processes())):
                 os.close(descriptor)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -160,7 +168,20 @@ class Generations:
                     os.write(self._current.leash, RETIRE)
                     self._retired.append(self._current)
                     self._failures = 0
+                else:
+                    self._offer.open()
                 self._current, self._next, self._wanted = self._next, None, False
+
+    def _leave(self) -> None:
+        """Let another server answer: clients are told to connect anew, and what has begun is finished."""
+        self._leaving = True
+        self._offer.close()
+        if self._next:
+            os.kill(self._next.pid, signal.SIGTERM)
+        if self._current:
+            os.write(self._current.leash, RETIRE)
+            self._retired.append(self._current)
+            self._current = None
 
     def _reap(self) -> int | None:
         """Take note of generations that have ended; returns the status of the first if it could not begin."""
@@ -188,6 +209,8 @@ class Generations:
 
     def _fail(self, what: str) -> None:
         """Tell of a generation that could not begin or go on; another one begins after a pause."""
+        if self._leaving:
+            return
         self._failures += 1
         pause = PAUSES_S[min(self._failures, len(PAUSES_S) - 1)]
         log.error("the process that loads the site for the workers %s; another begins in %d s", what, pause)

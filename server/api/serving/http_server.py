@@ -32,7 +32,9 @@ from granian.http import HTTP1Settings, HTTP2Settings
 
 from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, REFUSED, STREAMS
 from server.api.front import Front
+from server.api.monitoring.observer import Observer
 from server.api.response import Environ, Header
+from server.api.serving.accepting import stop_accepting
 from server.api.serving.bodies import SMALL, Receiver
 from server.api.serving.sending import LARGE, send_body
 from server.api.serving.stream_client import StreamClient, begin
@@ -51,9 +53,11 @@ HEAD_MS = 30_000  # how long the head of a request may take
 HEAD_BYTES = 128 * 1024  # of a head; a larger one is refused with 431
 CONNECTIONS = 4096  # of one process; more wait until one is closed
 FILES = 200  # files that a process may have open beside its connections
-RETIRE_S = 0.4  # how long clients are told that their connections close, before they are closed
+RETIRE_S = 1.0  # how long clients are told that their connections close, before they are closed
 WAITING = 1024  # connections that nobody has taken yet
 _NO_TLS: tuple[Any, ...] = (False, None, None, None, "tls1.3", None, [], False)
+# By these a request says when it is to be answered, or done. Where one can't be read, it is not left out.
+_CONDITIONS = ("If-Match", "Prefer", "Quire-After")
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
     "SERVER_SOFTWARE": "granian",
@@ -70,16 +74,23 @@ _ENVIRON: Environ = {
 class HttpServer:
     """Serves an app on a socket that listens, and that other processes may share.
 
-    `folder` makes the folder that large bodies are received in, and `hub` serves the streams of events.
+    `folder` makes the folder that large bodies are received in, `hub` serves the streams of events, and
+    `observer` notes each request.
     """
 
-    def __init__(self, app: Front, listener: socket.socket, folder: Callable[[], Path], hub: Hub) -> None:
-        self._app, self._listener, self._hub = app, listener, hub
+    def __init__(
+        self, app: Front, listener: socket.socket, folder: Callable[[], Path], hub: Hub, observer: Observer
+    ) -> None:
+        self._app, self._listener, self._hub, self._observer = app, listener, hub, observer
         self._retiring = False
         self._receiver = Receiver(folder)
-        self._pool = ThreadPoolExecutor(THREADS, "answer")
-        # Apart from all others, who can then be answered where a database elsewhere says nothing.
-        self._asking = ThreadPoolExecutor(THREADS, "ask")
+        # Where a database of accounts says nothing, or a git remote is asked before each write, many wait for
+        # that: all others have threads of their own. By whether a request asks for accounts, and may write.
+        self._pools = {
+            (asks, writes): ThreadPoolExecutor(THREADS, "write" if writes else "answer")
+            for asks in (False, True)
+            for writes in (False, True)
+        }
         self._working: set[asyncio.Task[None]] = set()
         self._stop = _granian.WorkerSignal()
 
@@ -90,10 +101,12 @@ class HttpServer:
     def retire(self) -> None:
         """Let clients take their next requests to another process, then end as with SIGTERM.
 
-        Those that ask again and again learn from an answer that their connection closes; it is the
-        others' that are closed while they send nothing.
+        New connections are left to that one at once, and who has just connected has RETIRE_S to ask. Those
+        that ask again and again learn from an answer that their connection closes; it is the others' that
+        are closed while they send nothing.
         """
         self._retiring = True
+        stop_accepting(self._listener)
         time.sleep(RETIRE_S)
         self._loop.call_soon_threadsafe(self._end)
 
@@ -127,12 +140,13 @@ class HttpServer:
         )
         worker.serve_async(_Scheduler(self._loop, self._schedule), self._loop, stop)
         await ended.wait()
-        self._pool.shutdown()
-        self._asking.shutdown()
+        for pool in self._pools.values():
+            pool.shutdown()
 
     def _schedule(self, request: Any) -> None:
         """Answer a request in place, or see to it that a thread does that may wait, once its body is here."""
         environ = environ_of(request.scope)
+        self._observer.begin(environ)
         work = self._receive if _has_body(environ) else self._answer_soon
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
             environ[IN_PLACE] = True
@@ -181,6 +195,7 @@ class HttpServer:
             body, received = await self._receiver.receive(protocol, length, most)
         except ClientGone:  # It has sent less than it said.
             protocol.response_empty(400, [("connection", "close")])
+            self._observer.end(environ, 400)
             return
         except ApiError as error:
             # Without its frames, which hold the connection open.
@@ -194,16 +209,18 @@ class HttpServer:
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """What a thread makes of some work for a request, which may have to wait."""
-        pool = self._asking if ACCOUNTS in environ else self._pool
+        pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         return self._loop.run_in_executor(pool, work, *args)
 
     def _answer(self, environ: Environ, protocol: Any) -> None:
+        told, streams = self._observer.answer(environ), False
         try:
             begun: list[Any] = []
             body = self._app(environ, lambda *told: begun.extend(told))
-            status, headers = int(begun[0][:3]), begun[1]
+            status, headers = int(begun[0][:3]), [*begun[1], *told]
             if self._retiring:
                 headers = [*headers, ("connection", "close")]
+            streams = isinstance(body, Stream)
             if isinstance(body, Stream):
                 client = StreamClient(protocol, status, headers, environ[CLIENT])
                 self._loop.call_soon_threadsafe(begin, self._hub, body, client, protocol)
@@ -215,10 +232,13 @@ class HttpServer:
         except Postponed:
             raise
         except ClientGone:
+            status = CLIENT_GONE
             protocol.response_empty(CLIENT_GONE, [])
         except Exception:
+            status = 500
             log.exception("a request could not be answered")
             protocol.response_empty(500, [])
+        self._observer.end(environ, status, streams=streams)
 
 
 async def _until_left(protocol: Any) -> None:
@@ -280,6 +300,9 @@ def _refusal(scope: Any, environ: Environ) -> ApiError | None:
     # granian passes on no value that is not ASCII.
     if "HTTP_AUTHORIZATION" not in environ and "authorization" in scope.headers:
         return UnauthorizedError()
+    for header in _CONDITIONS:
+        if _key(header) not in environ and header.lower() in scope.headers:
+            return BadRequestError(f"The value of the header {header} is not ASCII")
     # granian undoes no other coding.
     if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
         return BadRequestError("A body can be sent in chunks, and in no other transfer coding")

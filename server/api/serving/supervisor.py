@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -61,7 +61,8 @@ class Supervisor:
 
         They get SIGTERM and GRACE_S to finish what they have begun; with a second signal they end at once.
         """
-        with arriving_signals(self._leash) as arrived:
+        leash = () if self._leash is None else (self._leash,)
+        with arriving_signals(lambda: leash) as arrived:
             while not any(number in ENDING for number in arrived(self._begin())):
                 self._reap()
                 if self._leash is not None and _readable(self._leash):
@@ -186,10 +187,12 @@ def why(status: int) -> str:
 
 
 @contextmanager
-def arriving_signals(beside: int | None = None) -> Iterator[Callable[[float | None], bytes]]:
+def arriving_signals(
+    beside: Callable[[], Iterable[int]] = lambda: (),
+) -> Iterator[Callable[[float | None], bytes]]:
     """Hand out the signals that arrive: the function waits up to so many seconds, and returns their numbers.
 
-    It returns earlier where there is something to read from a descriptor `beside`.
+    It returns earlier where there is something to read from one of the descriptors `beside`.
     A signal that whoever started the server wants ignored (nohup) stays ignored.
     """
     reader, writer = os.pipe()
@@ -202,7 +205,7 @@ def arriving_signals(beside: int | None = None) -> Iterator[Callable[[float | No
     signal.set_wakeup_fd(writer)
 
     def arrived(seconds: float | None) -> bytes:
-        select.select([reader] if beside is None else [reader, beside], [], [], seconds)
+        select.select([reader, *beside()], [], [], seconds)
         try:
             return os.read(reader, 1024)
         except BlockingIOError:

@@ -1,0 +1,16 @@
+#!/bin/sh
+# A git remote that anybody who reaches it may push to: for a try on one computer, and nothing else.
+set -e
+cd /site
+if [ ! -d site.git ]; then
+    rm -rf site.new /tmp/site
+    quire init /tmp/site >/dev/null
+    cp /site.yaml /tmp/site/site.yaml
+    git -C /tmp/site init --quiet --initial-branch main
+    git -C /tmp/site add --all
+    git -C /tmp/site -c user.name=Quire -c user.email=quire@localhost commit --quiet --message Begin
+    git clone --quiet --bare /tmp/site site.new
+    git -C site.new config receive.denyNonFastForwards true
+    mv site.new site.git
+fi
+exec git daemon --base-path=/site --export-all --enable=receive-pack --reuseaddr

@@ -1,0 +1,226 @@
+"""`python -m tests.machines`: three machines, two workers each, at random for a minute, and the verdict.
+
+The seed decides who writes what and what is killed when; the machine's own haste is not in it.
+"""
+
+import argparse
+import random
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.tables import show
+from tests.buckets import s3_server
+from tests.ci import skipped
+from tests.git import git
+from tests.machines.clients import Answer, Editor, Reader, Record, Writer, ask
+from tests.machines.cluster import Cluster, Machine
+from tests.machines.conflict import conflict
+from tests.machines.verdict import (
+    History,
+    check_after,
+    check_agreement,
+    check_codes,
+    check_events,
+    check_reads,
+    check_repository,
+    check_writes,
+)
+from tests.postgres import postgres
+from tests.waiting import until
+
+CONVERGES_S = 60.0
+MOST_TOLD = 40
+MOST_MEMORY = 400_000_000  # bytes of one process
+
+
+def main() -> int:
+    """Run it; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.machines", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long the storm lasts")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31))
+    parser.add_argument("--push", choices=("before", "after", "off"), default="before")
+    parser.add_argument("--no-faults", action="store_true", help="kill nothing")
+    parser.add_argument("--keep", action="store_true", help="leave the folder")
+    options = parser.parse_args()
+    print(f"seed {options.seed}, git.push: {options.push}", flush=True)
+    try:
+        with postgres() as database, s3_server() as bucket:
+            bucket.empty()
+            folder = Path(tempfile.mkdtemp(prefix="quire-machines-"))
+            cluster = Cluster(folder, database, options.push, bucket)
+            try:
+                violations = _run(cluster, options)
+            finally:
+                cluster.end()
+                if options.keep:
+                    print(cluster.folder)
+                else:
+                    cluster.remove()
+    except pytest.skip.Exception as reason:
+        return skipped("machines", str(reason))
+    for violation in violations[:MOST_TOLD]:
+        print(f"VIOLATED {violation}")
+    print(f"{len(violations)} violations; --seed {options.seed} --push {options.push}")
+    return int(bool(violations))
+
+
+def _run(cluster: Cluster, options: argparse.Namespace) -> list[str]:
+    record = Record(options.seed)
+    cluster.start()
+    _storm(cluster, record, options)
+    violations = [*record.violations, *_converge(cluster, record)]
+    if options.push == "after" and not violations:
+        violations += [*conflict(cluster, record), *_converge(cluster, record)]
+    history = History.of(cluster.remote.repository)
+    fresh = Machine("fresh", cluster.clone("fresh"))
+    try:
+        fresh.start()
+        violations += check_writes(record, history, options.push)
+        violations += check_reads(record, history)
+        violations += check_after(record, history)
+        violations += check_events(cluster, record, options.push)
+        violations += check_agreement(cluster, [*cluster.machines, fresh], record)
+        violations += check_repository(cluster)
+        for machine in cluster.machines:
+            violations += check_codes(machine)
+            if (used := machine.memory()) > MOST_MEMORY:
+                violations.append(f"{machine.name}: a process has {used / 1e6:.0f} MB")
+    finally:
+        fresh.kill()
+    _tell(cluster, record, history)
+    return violations
+
+
+def _storm(cluster: Cluster, record: Record, options: argparse.Namespace) -> None:
+    """Let everybody write, read and edit, and kill something every few seconds."""
+    chance = random.Random(options.seed)
+    stopped = threading.Event()
+    editor = Editor(cluster, record, random.Random(chance.random()))
+    runs: list[Callable[[threading.Event], None]] = [editor.run]
+    for machine in cluster.machines:
+        for _ in range(2):
+            chances = random.Random(chance.random())
+            runs.append(Writer(cluster, machine, record, chances, apart=options.push == "after").run)
+        runs.append(Reader(machine, record).run)
+    threads = [threading.Thread(target=run, args=(stopped,)) for run in runs]
+    for thread in threads:
+        thread.start()
+    try:
+        end = time.monotonic() + options.seconds
+        while time.monotonic() < end:
+            time.sleep(1.5 + chance.random() * 4)
+            if not options.no_faults:
+                _break(cluster, record, chance)
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
+    record.violations += _hand_edits(cluster, editor)
+
+
+def _break(cluster: Cluster, record: Record, chance: random.Random) -> None:
+    """Kill something, and start it again soon."""
+    what = chance.choice(("machine", "machine", "two machines", "worker", "database", "remote", "remote"))
+    pause = chance.random() * 2.5
+    record.faults.append(what)
+    print(f"{time.monotonic() - record.began:6.1f} s  {what} killed, for {pause:.1f} s", flush=True)
+    if what == "database":
+        cluster.kill_database()
+        time.sleep(pause)
+        cluster.start_database()
+    elif what == "remote":
+        cluster.remote.kill()
+        time.sleep(pause)
+        cluster.remote.start()
+    elif what == "worker":
+        chance.choice(cluster.machines).kill_worker()
+    else:
+        chosen = chance.sample(cluster.machines, 1 if what == "machine" else 2)
+        for machine in chosen:
+            machine.kill()
+        time.sleep(pause)
+        for machine in chosen:
+            machine.start()
+
+
+def _hand_edits(cluster: Cluster, editor: Editor) -> list[str]:
+    """What was edited by hand is still there; then it is taken back, since machines can't agree on it."""
+    lost = []
+    for machine in cluster.machines:
+        path = f"content/hands/{machine.name}.json"
+        if (token := editor.left.get(machine.name)) and token not in (machine.root / path).read_text():
+            lost.append(f"{machine.name}: an edit by hand that nobody committed is gone: {token}")
+        until(lambda root=machine.root, path=path: _take_back(root, path))  # type: ignore[misc]
+    return lost
+
+
+def _take_back(root: Path, path: str) -> bool:
+    """Check a file out; whether nobody was at work in the repository just then."""
+    command = ["git", "checkout", "-q", "HEAD", "--", path]
+    return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
+
+
+def _converge(cluster: Cluster, record: Record) -> list[str]:
+    """Wait until all machines are where the remote is."""
+    deadline = time.monotonic() + CONVERGES_S
+    while True:
+        heads = {machine.name: machine.head() for machine in cluster.machines}
+        served = {m.name: ask(m, "GET", "/api/counters?fields=n").commit for m in cluster.machines}
+        dirty = {m.name: git(m.root, "status", "--porcelain") for m in cluster.machines}
+        remote = cluster.remote.head()
+        if {*heads.values(), *served.values()} == {remote} and not any(dirty.values()):
+            record.faults.append(f"converged in {CONVERGES_S - (deadline - time.monotonic()):.1f} s")
+            return []
+        if time.monotonic() > deadline:
+            ready = {m.name: ask(m, "GET", "/_health/ready").body for m in cluster.machines}
+            return [
+                f"no agreement after {CONVERGES_S:.0f} s: the remote is at {remote}, clones at {heads}, "
+                f"answers from {served}, not committed {dirty}, ready {ready}"
+            ]
+        time.sleep(0.2)
+
+
+def _message(answer: Answer) -> str:
+    error = (answer.body or {}).get("error", {})
+    message = re.sub(r"[0-9a-f]{7,}|w[0-9]{8}y|q0[a-z0-9]+", "…", str(error.get("message")))
+    return f"{answer.status} {message[:100]}"
+
+
+def _tell(cluster: Cluster, record: Record, history: History) -> None:
+    """Print what happened."""
+    statuses: dict[str, Counter[int]] = {}
+    for write in record.writes:
+        statuses.setdefault(write.kind, Counter())[write.answer.status] += 1
+    rows = [
+        [kind, ", ".join(f"{n} × {s or 'none'}" for s, n in sorted(counts.items()))]
+        for kind, counts in statuses.items()
+    ]
+    show("Writes, by their answers", ["what", "answers"], rows)
+    refused = Counter(_message(write.answer) for write in record.writes if write.answer.status >= 400)
+    show("Refusals", ["message", "times"], [[text, str(times)] for text, times in refused.most_common(12)])
+    taken = sorted(write.ended - write.began for write in record.writes if 200 <= write.answer.status < 300)
+    typical, long = taken[len(taken) // 2], taken[-1 - len(taken) // 100]
+    print(f"\nan answered write took {typical:.2f} s, one in a hundred {long:.2f} s;")
+    reads = sum(len(seen) for seen in record.reads.values())
+    after = Counter(answer.status for _, _, answer in record.after)
+    memory = max(machine.memory() for machine in cluster.machines)
+    print(
+        f"\n{len(history.commits)} commits, {history.merges} of them merges; {reads} reads of all counters;"
+    )
+    print(
+        f"Quire-After: {dict(after)}; {dict(Counter(record.faults))}; largest process {memory / 1e6:.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
