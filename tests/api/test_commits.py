@@ -22,7 +22,7 @@ from server.auth.users import Users
 from server.site.commits import committing, grouping
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
-from tests.killing import die_at
+from tests.killing import DONE, KILLED, killed_at
 from tests.servers import free_port, serving, start, wait
 from tests.sites import Answer, Api, collection, documents, make, write
 from tests.waiting import until
@@ -66,6 +66,12 @@ def rename(api: Api, title: str, name: str = "walk", **options: Any) -> Answer:
     answer = api.put(f"/api/articles/{name}", {"title": title}, **options)
     assert answer.status == 200, answer.text
     return answer
+
+
+def commits(api: Api, title: str) -> bool:
+    """Rename a document, and say whether that was committed at once."""
+    answer = api.put("/api/articles/walk", {"title": title})
+    return answer.headers.get("Quire-Commit", "pending") != "pending"
 
 
 def sound(root: Path) -> None:
@@ -489,12 +495,7 @@ def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
     api = made()
     kept = 0
     for step in range(1, 400):
-        child = os.fork()
-        if not child:
-            die_at(step)
-            answer = api.put("/api/articles/walk", {"title": f"Step {step}"})
-            os._exit(7 if answer.headers.get("Quire-Commit", "pending") != "pending" else 8)
-        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ended = killed_at(step, commits, api, f"Step {step}")
         api.site.refresh()
         with api.site._locked():  # what any write does first
             pass
@@ -504,10 +505,9 @@ def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
         assert title == committed
         assert status(api.root) == "", step
         kept += title == f"Step {step}"
-        if ended in (7, 8):
-            assert ended == 7
+        if ended != KILLED:
             break
-    assert ended == 7
+    assert ended == DONE
     assert kept > 10
     sound(api.root)
 

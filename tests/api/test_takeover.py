@@ -24,6 +24,7 @@ FILES = {
     **documents("notes", a={"text": "x"}),
     "site.yaml": "roles: {public: {note: [find, create]}}\nsearch: {index: false}\n",
 }
+Server = subprocess.Popen[str]
 LATE = 5  # connections that have been made and not been used yet
 
 
@@ -89,16 +90,24 @@ class Asking:
 
 
 @pytest.fixture
-def servers() -> Iterator[list[subprocess.Popen[str]]]:
-    running: list[subprocess.Popen[str]] = []
+def servers() -> Iterator[list[Server]]:
+    running: list[Server] = []
     yield running
     for process in running:
         if process.poll() is None:
             stop(process)
 
 
+def launch(servers: list[Server], root: Path, port: int, *options: str, first: str = "") -> None:
+    """Start a server; the first one serves when this returns."""
+    launched = start(root, port, "--workers=1", "--quiet", *options, output=subprocess.DEVNULL, first=first)
+    servers.append(launched)
+    if launched is servers[0]:
+        wait(launched, port)
+
+
 def test_another_server_takes_the_port_over_and_no_request_is_refused(
-    tmp_path: Path, servers: list[subprocess.Popen[str]]
+    tmp_path: Path, servers: list[Server]
 ) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
@@ -118,11 +127,10 @@ def test_another_server_takes_the_port_over_and_no_request_is_refused(
     assert kept > 1
 
 
-def test_one_server_at_a_time_takes_over(tmp_path: Path, servers: list[subprocess.Popen[str]]) -> None:
+def test_one_server_at_a_time_takes_over(tmp_path: Path, servers: list[Server]) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
-    servers.append(start(root, port, "--workers=1", "--quiet", output=subprocess.DEVNULL))
-    wait(servers[0], port)
+    launch(servers, root, port)
     taken = take_over(root, port)
     assert taken is not None
     servers.append(start(root, port, "--workers=1", "--quiet", "--takeover"))
@@ -130,18 +138,17 @@ def test_one_server_at_a_time_takes_over(tmp_path: Path, servers: list[subproces
     assert servers[1].returncode
     assert get(port, "/api/notes")[0] == 200
     taken.close()
-    servers.append(start(root, port, "--takeover", "--workers=1", "--quiet", output=subprocess.DEVNULL))
+    launch(servers, root, port, "--takeover")
     assert servers[0].wait(60) == 0
     assert get(port, "/api/notes")[0] == 200
 
 
 def test_a_server_that_can_not_start_leaves_the_port_to_the_one_that_has_it(
-    tmp_path: Path, servers: list[subprocess.Popen[str]]
+    tmp_path: Path, servers: list[Server]
 ) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
-    servers.append(start(root, port, "--workers=1", "--quiet", output=subprocess.DEVNULL))
-    wait(servers[0], port)
+    launch(servers, root, port)
     plain = start(root, port, "--workers=1")
     assert "can't listen" in plain.communicate(timeout=60)[1]
     (root / "site.yaml").write_text("nmae: x\n")
@@ -159,7 +166,7 @@ def test_a_server_that_can_not_start_leaves_the_port_to_the_one_that_has_it(
     assert get(port, "/api/notes")[0] == 200
     assert is_alive(servers[0].pid)
     assert (root / f".quire/serve-{port}.sock").stat().st_mode & 0o777 == 0o600
-    servers.append(start(root, port, "--takeover", "--workers=1", "--quiet", output=subprocess.DEVNULL))
+    launch(servers, root, port, "--takeover")
     assert servers[0].wait(60) == 0
     assert get(port, "/api/notes")[0] == 200
 
@@ -176,11 +183,10 @@ def connected(root: Path, port: int) -> Iterator[socket.socket]:
         yield asking
 
 
-def test_what_only_asks_takes_nothing(tmp_path: Path, servers: list[subprocess.Popen[str]]) -> None:
+def test_what_only_asks_takes_nothing(tmp_path: Path, servers: list[Server]) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
-    servers.append(start(root, port, "--workers=1", "--quiet", output=subprocess.DEVNULL))
-    wait(servers[0], port)
+    launch(servers, root, port)
     for said in (b"", b"x"):
         with connected(root, port) as asking:
             asking.sendall(b"a")
@@ -191,33 +197,27 @@ def test_what_only_asks_takes_nothing(tmp_path: Path, servers: list[subprocess.P
     assert servers[0].poll() is None
 
 
-def test_who_connects_and_says_nothing_is_in_nobodys_way(
-    tmp_path: Path, servers: list[subprocess.Popen[str]]
-) -> None:
+def test_who_connects_and_says_nothing_is_in_nobodys_way(tmp_path: Path, servers: list[Server]) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
-    servers.append(start(root, port, "--workers=1", "--quiet", output=subprocess.DEVNULL))
-    wait(servers[0], port)
+    launch(servers, root, port)
     with ExitStack() as stack:
         silent = [stack.enter_context(connected(root, port)) for _ in range(MOST_SILENT + 5)]
         assert silent[0].recv(1) == b""  # There are so many at most.
-        servers.append(start(root, port, "--takeover", "--workers=1", "--quiet", output=subprocess.DEVNULL))
+        launch(servers, root, port, "--takeover")
         assert servers[0].wait(60) == 0
     assert get(port, "/api/notes")[0] == 200
 
 
-def test_who_takes_too_long_gives_way_to_another(
-    tmp_path: Path, servers: list[subprocess.Popen[str]]
-) -> None:
+def test_who_takes_too_long_gives_way_to_another(tmp_path: Path, servers: list[Server]) -> None:
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
     soon = "from server.api.serving import takeover; takeover.LONGEST_S = 0"
-    servers.append(start(root, port, "--workers=1", "--quiet", output=subprocess.DEVNULL, first=soon))
-    wait(servers[0], port)
+    launch(servers, root, port, first=soon)
     until((root / f".quire/serve-{port}.sock").exists)
     taken = take_over(root, port)
     assert taken is not None
-    servers.append(start(root, port, "--takeover", "--workers=1", "--quiet", output=subprocess.DEVNULL))
+    launch(servers, root, port, "--takeover")
     assert servers[0].wait(60) == 0
     taken.close()
     assert get(port, "/api/notes")[0] == 200

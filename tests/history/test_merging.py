@@ -16,7 +16,7 @@ from server.history.merging import merge as merging
 from server.site.commits import committing
 from server.storage.git import command
 from tests.git import commit_all, git
-from tests.killing import die_at
+from tests.killing import DONE, KILLED, killed_at
 from tests.sites import STRING, Answer, Api, collection, component, make, relation, write
 from tests.torture import SEED
 
@@ -75,6 +75,12 @@ def parents(api: Api, name: str = "main") -> list[str]:
 
 def merge(api: Api, name: str = "next", who: str = "full", headers: Any = None, **body: Any) -> Answer:
     return api.ask("POST", f"/branches/{name}/merge", who, json=body, headers=headers or {})
+
+
+def merges(api: Api) -> bool:
+    """Merge, and say whether that was committed at once."""
+    answer = merge(api)
+    return answer.status == 200 and answer.data["commit"] != "pending"
 
 
 def commit(api: Api, name: str, files: dict[str, str | bytes | None], message: str = "change") -> None:
@@ -617,12 +623,7 @@ def test_at_every_step_a_process_is_killed(api: Api) -> None:
         if step % 2:
             commit(api, "main", {"README.md": f"{step}\n"})
         before = head(api)
-        child = os.fork()
-        if not child:
-            die_at(step)
-            answer = merge(api)
-            os._exit(7 if answer.status == 200 and answer.data["commit"] != "pending" else 8)
-        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ended = killed_at(step, merges, api)
         api.site.refresh()
         api.site.committer.commit_due()
         api.site.refresh()
@@ -636,10 +637,9 @@ def test_at_every_step_a_process_is_killed(api: Api) -> None:
             theirs = head(api, "next")
             assert head(api) == theirs or parents(api) == [before, theirs], step
             merged += 1
-        if ended in (7, 8):
-            assert ended == 7
+        if ended != KILLED:
             break
-    assert ended == 7
+    assert ended == DONE
     assert merged > 1
 
 

@@ -91,6 +91,10 @@ class Places:
         theirs = git(self.root, "rev-parse", "refs/remotes/origin/main").strip()
         return Takeover(PastStates(self.api.site)).take_over(theirs)
 
+    def takes(self, commit: str) -> bool:
+        """Take over what the remote has, and say whether that is a commit."""
+        return self.take().commit == commit
+
     def text(self, path: str) -> str:
         return (self.root / path).read_text()
 

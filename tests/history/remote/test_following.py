@@ -4,7 +4,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,19 +16,12 @@ from server.history.remote.waking import wake
 from server.storage.git.times import read_times
 from tests.git import git
 from tests.history.remote.machines import counting, machines
-from tests.history.remote.places import FILES, Places, set_up
+from tests.history.remote.places import FILES, Places
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 ONE = "content/notes/one.md"
 TEXT = str(FILES[ONE])
 SITE = {**FILES, "site.yaml": "search: {index: false}\ngit: {remote: origin, branch: main, follow: 1h}\n"}
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> Iterator[Places]:
-    made = set_up(tmp_path, files=SITE)
-    yield made
-    made.api.accounts.close()
 
 
 @pytest.fixture

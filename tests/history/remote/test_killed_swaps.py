@@ -1,28 +1,19 @@
 """A process is killed while it takes over a folder in the place of a file, or the other way round."""
 
-import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.git import git
-from tests.history.remote.places import Places, set_up, settle
-from tests.killing import die_at
+from tests.history.remote.places import Places, settle
+from tests.killing import DONE, KILLED, killed_at
 from tests.sites import write
 from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 STRIDE = 5  # of the steps at which a process is killed
 ONE, PLACE = "content/notes/one.md", "content/notes/x.md"
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> Iterator[Places]:
-    made = set_up(tmp_path)
-    yield made
-    made.api.accounts.close()
 
 
 def put(root: Path, kind: str) -> None:
@@ -59,20 +50,15 @@ def test_at_every_step_a_process_is_killed(places: Places, before: str, after: s
         git(places.root, "update-ref", "refs/quire/remote/main", first)
         places.api.site.refresh()
         theirs = push(places, after)
-        child = os.fork()
-        if not child:
-            die_at(step)
-            os._exit(7 if places.take().commit == theirs else 8)
-        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ended = killed_at(step, places.takes, theirs)
         settle(places)
         assert places.head in (first, theirs), step
         assert places.take().commit == theirs, step
         assert (places.head, places.status, there(places)) == (theirs, "", after), step
         assert places.note()["title"] == after
-        if ended in (7, 8):
-            assert ended == 7
+        if ended != KILLED:
             break
-    assert ended == 7
+    assert ended == DONE
 
 
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])

@@ -1,15 +1,13 @@
 """Names that a commit of the remote can have and nothing may write: they are refused, with the commit."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from server.errors import NotTakenOverError
 from server.storage.git.command import git as run
 from tests.git import TIME, git
-from tests.history.remote.places import Places, set_up
+from tests.history.remote.places import Places
 from tests.sites import write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
@@ -29,13 +27,6 @@ NAMES = [
     "x" * 256,
     "é" * 128,
 ]
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> Iterator[Places]:
-    made = set_up(tmp_path)
-    yield made
-    made.api.accounts.close()
 
 
 def push_tree(places: Places, name: str) -> str:

@@ -4,7 +4,6 @@ import io
 import shutil
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,16 +11,10 @@ import pytest
 
 from server.storage.git.times import read_times
 from tests.git import git
-from tests.history.remote.machines import Machines, at_remote, counting, head, hook, machines
+from tests.history.remote.machines import Machines, at_remote, counting, head, hook
 from tests.sites import Answer, Api
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> Iterator[Machines]:
-    with machines(tmp_path, "a", "b") as made:
-        yield made
 
 
 def change(api: Api, who: str = "full", **values: object) -> Answer:

@@ -11,17 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.git import git
-from tests.history.remote.machines import Machines, at_remote, head, hook, machines
+from tests.history.remote.machines import Machines, at_remote, head, hook
 from tests.sites import Answer, Api
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> Iterator[Machines]:
-    with machines(tmp_path, "a", "b") as made:
-        yield made
 
 
 @contextmanager

@@ -1,24 +1,17 @@
 """git.push: before: what the remote has taken is taken over here, whatever is at work in the folder then."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.git import git
-from tests.history.remote.machines import Machines, at_remote, head, hook, machines
+from tests.history.remote.machines import Machines, at_remote, head, hook
 from tests.sites import Answer
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 NOTE = "content/notes/one.md"
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> Iterator[Machines]:
-    with machines(tmp_path, "a", "b") as made:
-        yield made
 
 
 def edit(root: Path, before: str, after: str) -> None:

@@ -3,7 +3,6 @@
 import logging
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from server.errors import NotTakenOverError
 from server.history.remote import takeover
 from tests.git import git
 from tests.history.remote.places import FILES, Places, set_up, settle
-from tests.killing import die_at
+from tests.killing import DONE, KILLED, killed_at
 from tests.sites import STRING, collection, make, write
 from tests.torture import SEED
 
@@ -21,13 +20,6 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 STRIDE = 9  # of the steps at which a process is killed
 ONE = "content/notes/one.md"
 TEXT = str(FILES[ONE])
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> Iterator[Places]:
-    made = set_up(tmp_path)
-    yield made
-    made.api.accounts.close()
 
 
 def shown(places: Places) -> list[int]:
@@ -419,11 +411,7 @@ def test_at_every_step_a_process_is_killed(places: Places, edited: bool) -> None
         if edited:
             places.edit({ONE: TEXT.replace("title: One", "title: Hand")})
             places.api.site.refresh()
-        child = os.fork()
-        if not child:
-            die_at(step)
-            os._exit(7 if places.take().commit == theirs else 8)
-        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ended = killed_at(step, places.takes, theirs)
         settle(places)
         title = "Hand" if edited else "One"
         summary = f"There {step}" if places.head == theirs else "Short"
@@ -438,10 +426,9 @@ def test_at_every_step_a_process_is_killed(places: Places, edited: bool) -> None
         assert (note["title"], note["summary"]) == (title, f"There {step}"), step
         assert places.api.get("/api/tags/sea").data["name"] == str(step)
         steps += 1
-        if ended in (7, 8):
-            assert ended == 7
+        if ended != KILLED:
             break
-    assert ended == 7
+    assert ended == DONE
     assert steps > 5
 
 

@@ -2,14 +2,13 @@
 
 import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from server.errors import NotTakenOverError
 from tests.git import git
-from tests.history.remote.places import Places, set_up
+from tests.history.remote.places import Places
 from tests.sites import STRING, collection
 from tests.torture import SEED
 
@@ -24,13 +23,6 @@ SITE = {
     **collection("note", dict.fromkeys(FIELDS, STRING)),
     **{f"content/notes/{name}.yaml": "".join(f"{field}: begun\n" for field in FIELDS) for name in NAMES},
 }
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> Iterator[Places]:
-    made = set_up(tmp_path, files=SITE)
-    yield made
-    made.api.accounts.close()
 
 
 class Side:
