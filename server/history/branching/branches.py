@@ -45,10 +45,8 @@ class Branches:
         branch = settings.branch or self.served()
         is_remote = settings.remote and name == f"{settings.remote}/{branch}"
         if is_remote and not branch_commit(self.root, name):
-            found = tracked_commit(self.root, settings.remote, branch)
-        else:
-            found = ""
-        return found or self.get(name).commit
+            return tracked_commit(self.root, settings.remote, branch) or self.get(name).commit
+        return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
         """Make a branch of a commit. Raises ValidationError for its name, ConflictError where it is taken."""

@@ -125,9 +125,8 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
             listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
             found = git(root, *listed, index=copy, filters=filters) or ""
             new = [path for path in found.split("\0") if path and not path.endswith("/")][:_MOST_NEW]
-            if (
-                new
-            ):  # In the copy alone, git is told that they are to come, so that it looks at all in one way.
+            # In the copy alone, git is told that they are to come, so that it looks at all in one way.
+            if new:
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
                 git(root, *added, index=copy, filters=filters, given="\0".join(new))
             asked = ("diff", *_PLAIN, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
