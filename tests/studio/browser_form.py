@@ -318,6 +318,8 @@ def test_of_a_new_document_nothing_is_edited_before_somebody_does(form: Page, si
 def test_a_document_is_made_duplicated_and_deleted(form: Page, site: Studio) -> None:
     folder = site.root / "content/samples"
     more = form.get_by_role("button", name="More", exact=True)
+    missing: list[str] = []  # what a browser logs as an error
+    form.on("response", lambda answer: missing.append(answer.url) if answer.status == 404 else None)
     open_form(form, site, "sample/-/new")
     form.get_by_label("Title").fill("Là & où")
     expect(form.get_by_label("Slug")).to_have_value("la-and-ou")
@@ -328,6 +330,7 @@ def test_a_document_is_made_duplicated_and_deleted(form: Page, site: Studio) -> 
     assert (folder / "la-and-ou.draft.md").exists() or (folder / "la-and-ou.md").exists()
     form.get_by_role("button", name="Duplicate").click()
     form.get_by_text("Make from title").wait_for()
+    assert missing == []
     form.get_by_label("Title").fill("Copy")
     form.get_by_role("button", name="Publish").click()
     form.locator(".status.is-published").wait_for()

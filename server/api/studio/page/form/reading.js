@@ -36,12 +36,32 @@ export async function readDocument(model, type, id, locale) {
   }
   const [draft, published] = await Promise.all([
     ask(path, { query: { ...query, status: "draft" }, exact: true }),
-    ask(path, { query, exact: true }).catch((error) => {
-      if (error instanceof ApiError && error.status === 404) return { data: null, etag: "" };
-      throw error;
-    }),
+    readPublished(model, type, id, query),
   ]);
   return { document: draft.data, etag: draft.etag, publishedEtag: published.etag, published: published.data };
+}
+
+/**
+ * Read what is published of a document, null where nothing is. A list has nothing then, where the document itself would
+ * be answered by a 404, which browsers log as an error. Throws ApiError.
+ * @param {import("../model.js").Model} model
+ * @param {import("../model.js").Type} type
+ * @param {string} id
+ * @param {object} query
+ * @returns {Promise<{data: any, etag: string}>}
+ */
+async function readPublished(model, type, id, query) {
+  if (!type.single) {
+    const filters = { documentId: { $eq: id } };
+    const { data: found, etag } = await ask(type.path, { query: { ...query, filters }, exact: true });
+    return found.length ? { data: found[0], etag } : { data: null, etag: "" };
+  }
+  try {
+    return await ask(pathOf(type, id), { query, exact: true });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return { data: null, etag: "" };
+    throw error;
+  }
 }
 
 /**
