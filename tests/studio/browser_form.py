@@ -380,8 +380,8 @@ def test_a_role_that_may_only_write_drafts_sees_no_publish(
         biography = page.locator("#field-bio.cm-content")
         expect(biography).to_have_attribute("contenteditable", "false")
         expect(biography).to_have_attribute("aria-readonly", "true")
-        page.locator(".form-field").get_by_role("button", name="Preview").click()
-        page.get_by_role("region", name="Preview").wait_for()
+        page.locator(".form-field").get_by_role("button", name="Preview Bio", exact=True).click()
+        page.get_by_role("region", name="Preview Bio", exact=True).wait_for()
     finally:
         stop(studio.process)
 

@@ -43,13 +43,13 @@ export function MarkdownInput({ id, value, change, aria }) {
       <${Toolbar} id=${id} edit=${ready ? edit : null}
         picture=${model.allows("upload", "find") ? () => choose(true) : undefined} />
       <span class="markdown-told" role="status">${told}</span>
-      <${Toggle} id=${`${id}-preview`} pressed=${previewed} press=${() => setPreviewed(!previewed)} />
+      <${Toggle} id=${id} pressed=${previewed} press=${() => setPreviewed(!previewed)} />
     </div>
     <div class="markdown-panes">
       <${SourceInput} ...${{ id, text, aria, view }} language="markdown" keys=${KEYS} ready=${() => setReady(true)}
         files=${model.allows("upload", "upload") ? upload : undefined}
         change=${(/** @type {string} */ made) => change(made || null)} />
-      ${previewed && html`<${Preview} id=${`${id}-preview`} text=${text} />`}
+      ${previewed && html`<${Preview} id=${id} text=${text} />`}
     </div>
     ${choosing && html`<${PictureDialog} id=${id} close=${() => choose(false)}
       take=${(/** @type {import("./picture-dialog.js").File} */ file) => (choose(false), take([file]))} />`}
@@ -58,7 +58,8 @@ export function MarkdownInput({ id, value, change, aria }) {
 
 /**
  * What shows the preview: also to those who may not write, for whom all that is a button is disabled.
- * @param {{id: string, pressed: boolean, press: () => void}} props
+ * Its name says of what: a form has one for each Markdown, and one of the page.
+ * @param {{id: string, pressed: boolean, press: () => void}} props  The id is that of the input.
  */
 function Toggle({ id, pressed, press }) {
   const key = (/** @type {KeyboardEvent} */ event) => {
@@ -67,5 +68,6 @@ function Toggle({ id, pressed, press }) {
     press();
   };
   return html`<span class="markdown-toggle" role="button" tabindex="0" aria-pressed=${pressed} onClick=${press}
-    aria-controls=${pressed ? id : undefined} onKeyDown=${key}>Preview</span>`;
+    id=${`${id}-toggle`} aria-labelledby=${`${id}-toggle ${id}-label`}
+    aria-controls=${pressed ? `${id}-preview` : undefined} onKeyDown=${key}>Preview</span>`;
 }

@@ -5,7 +5,7 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 const REST_MS = 120; // a text is shown once typing rests for as long
 
-/** @param {{id: string, text: string}} props */
+/** @param {{id: string, text: string}} props  The id is that of the input. */
 export function Preview({ id, text }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const first = useRef(true);
@@ -23,7 +23,8 @@ export function Preview({ id, text }) {
       clearTimeout(timer);
     };
   }, [text]);
-  return html`<div class="markdown-preview" role="region" aria-label="Preview" tabindex="0" id=${id}>
+  return html`<div class="markdown-preview" role="region" tabindex="0" id=${`${id}-preview`}
+    aria-labelledby=${`${id}-toggle ${id}-label`}>
     ${failed
       ? html`<${NotLoaded} what="The preview" />`
       : html`<div class="prose" ref=${place} />`}
