@@ -84,7 +84,8 @@ PNG = bytes.fromhex(
 ROLES = """
 roles:
   public: {auth: [callback]}
-  writer: {page: [find, findOne, readDraft, updateDraft], tag: [find, findOne], author: [find, findOne]}
+  writer: {page: [find, findOne, readDraft, updateDraft], tag: [find, findOne], author: [find, findOne],
+    article: [find, findOne]}
 """
 
 
@@ -377,6 +378,9 @@ def test_a_role_that_may_only_write_drafts_sees_no_publish(
         expect(page.get_by_label("Name")).to_be_disabled()
         expect(shown).to_have_count(0)
         open_form(page, studio, "author/nell-trevanion")
+        listed = page.get_by_role("listitem").filter(has_text="What slack water is")
+        expect(listed.get_by_role("link")).to_be_visible()
+        expect(listed.get_by_role("button")).to_have_count(0)
         biography = page.locator("#field-bio.cm-content")
         expect(biography).to_have_attribute("contenteditable", "false")
         expect(biography).to_have_attribute("aria-readonly", "true")
