@@ -39,6 +39,14 @@ def open_page(own: Studio, entered: Any, new_page: Callable[..., Page]) -> Calla
     return opened
 
 
+# How far the words of a note are from the frame of the input that it is about.
+FROM_FRAME_PX = """(note) => {
+  const words = document.createRange();
+  words.selectNodeContents(note);
+  return words.getBoundingClientRect().left - note.closest(".markdown").getBoundingClientRect().left;
+}"""
+
+
 def notice(page: Page) -> Any:
     return page.get_by_role("status").filter(has_text="No connection: what you see and type stays")
 
@@ -147,6 +155,7 @@ def test_an_editor_that_does_not_fit_the_page_leaves_the_plain_input(
     page.route(parts, lambda route: route.fulfill(body=newer, content_type="text/javascript"))
     page.goto(f"{own.url}/author/nell-trevanion")
     page.get_by_text("The editor could not be loaded").wait_for()
+    assert page.locator(".not-loaded").evaluate(FROM_FRAME_PX) > 5
     plain = page.locator("textarea#field-bio")
     plain.fill("Typed into the plain input")
     page.locator(".actions-told", has_text="One field is not saved").wait_for()
