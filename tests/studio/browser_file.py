@@ -12,6 +12,7 @@ from tests.studio.browser_sign_in import add_user
 from tests.studio.conftest import Page, Studio, expect, sign_in
 from tests.waiting import until
 
+BESIDE_A_PANEL_PX = 567.5  # of a form, at 1280 pixels
 AUTHOR = "content/authors/winifred-stannage.yaml"
 
 
@@ -38,6 +39,19 @@ def difference(page: Page, path: str) -> Any:
 def but_timestamps(lines: Any) -> Any:
     """Lines of a file without those of the timestamps that every write brings."""
     return lines.filter(has_not_text="updatedAt").filter(has_not_text="createdAt")
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_a_panel_leaves_the_form_where_it_is(page: Page, studio: Studio, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{studio.url}/author/winifred-stannage")
+    heading = page.get_by_role("heading", level=1, name="Winifred Stannage")
+    before = heading.bounding_box()
+    page.get_by_role("button", name="File", exact=True).click()
+    page.get_by_role("complementary", name="File").wait_for()
+    after = heading.bounding_box()
+    assert after["x"] == before["x"]
+    assert after["width"] == (before["width"] if width > 1280 else BESIDE_A_PANEL_PX)
 
 
 def test_the_panel_shows_the_file_and_what_a_save_would_change(
