@@ -384,8 +384,8 @@ def test_a_role_that_may_only_write_drafts_sees_no_publish(
         biography = page.locator("#field-bio.cm-content")
         expect(biography).to_have_attribute("contenteditable", "false")
         expect(biography).to_have_attribute("aria-readonly", "true")
-        page.locator(".form-field").get_by_role("button", name="Preview Bio", exact=True).click()
-        page.get_by_role("region", name="Preview Bio", exact=True).wait_for()
+        page.locator(".form-field").get_by_role("button", name="Preview of Bio", exact=True).click()
+        page.get_by_role("region", name="Preview of Bio", exact=True).wait_for()
     finally:
         stop(studio.process)
 

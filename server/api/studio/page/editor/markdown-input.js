@@ -12,7 +12,7 @@ import { Toolbar } from "./toolbar.js";
 const KEYS = TOOLS.flatMap(({ key, edit }) => (key ? [{ key: `Mod-${key}`, edit }] : []));
 
 /** @param {import("../form/field.js").InputProps} props */
-export function MarkdownInput({ id, value, change, aria }) {
+export function MarkdownInput({ id, label, value, change, aria }) {
   const { model } = useStudio();
   const text = String(value ?? "");
   const view = useRef(/** @type {import("./source-view.js").SourceView | null} */ (null));
@@ -43,13 +43,13 @@ export function MarkdownInput({ id, value, change, aria }) {
       <${Toolbar} id=${id} edit=${ready ? edit : null}
         picture=${model.allows("upload", "find") ? () => choose(true) : undefined} />
       <span class="markdown-told" role="status">${told}</span>
-      <${Toggle} id=${id} pressed=${previewed} press=${() => setPreviewed(!previewed)} />
+      <${Toggle} ...${{ id, label }} pressed=${previewed} press=${() => setPreviewed(!previewed)} />
     </div>
     <div class="markdown-panes">
       <${SourceInput} ...${{ id, text, aria, view }} language="markdown" keys=${KEYS} ready=${() => setReady(true)}
         files=${model.allows("upload", "upload") ? upload : undefined}
         change=${(/** @type {string} */ made) => change(made || null)} />
-      ${previewed && html`<${Preview} id=${id} text=${text} />`}
+      ${previewed && html`<${Preview} ...${{ id, label, text }} />`}
     </div>
     ${choosing && html`<${PictureDialog} id=${id} close=${() => choose(false)}
       take=${(/** @type {import("./picture-dialog.js").File} */ file) => (choose(false), take([file]))} />`}
@@ -59,15 +59,15 @@ export function MarkdownInput({ id, value, change, aria }) {
 /**
  * What shows the preview: also to those who may not write, for whom all that is a button is disabled.
  * Its name says of what: a form has one for each Markdown, and one of the page.
- * @param {{id: string, pressed: boolean, press: () => void}} props  The id is that of the input.
+ * @param {{id: string, label: string, pressed: boolean, press: () => void}} props  The id and label of the input.
  */
-function Toggle({ id, pressed, press }) {
+function Toggle({ id, label, pressed, press }) {
   const key = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     press();
   };
   return html`<span class="markdown-toggle" role="button" tabindex="0" aria-pressed=${pressed} onClick=${press}
-    id=${`${id}-toggle`} aria-labelledby=${`${id}-toggle ${id}-label`}
-    aria-controls=${pressed ? `${id}-preview` : undefined} onKeyDown=${key}>Preview</span>`;
+    aria-label=${`Preview of ${label}`} aria-controls=${pressed ? `${id}-preview` : undefined}
+    onKeyDown=${key}>Preview</span>`;
 }

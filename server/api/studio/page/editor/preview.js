@@ -5,8 +5,8 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 const REST_MS = 120; // a text is shown once typing rests for as long
 
-/** @param {{id: string, text: string}} props  The id is that of the input. */
-export function Preview({ id, text }) {
+/** @param {{id: string, label: string, text: string}} props  The id and label of the input. */
+export function Preview({ id, label, text }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const first = useRef(true);
   const [failed, fail] = useState(false);
@@ -24,7 +24,7 @@ export function Preview({ id, text }) {
     };
   }, [text]);
   return html`<div class="markdown-preview" role="region" tabindex="0" id=${`${id}-preview`}
-    aria-labelledby=${`${id}-toggle ${id}-label`}>
+    aria-label=${`Preview of ${label}`}>
     ${failed
       ? html`<${NotLoaded} what="The preview" />`
       : html`<div class="prose" ref=${place} />`}

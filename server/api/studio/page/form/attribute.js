@@ -47,11 +47,12 @@ function OpenField({ name, path, attribute, value, siblings, isNew, changed, err
     const set = (/** @type {any} */ made) => change(name, made);
     const aria = ariaOf(id, hint, error, attribute.required);
     const nesting = kind.group ? { path, errors, field: AttributeField } : {};
-    const input = { id, attribute, value, change: set, isNew, siblings, aria, ...nesting };
+    const label = labelOf(name);
+    const input = { id, label, attribute, value, change: set, isNew, siblings, aria, ...nesting };
     const below = more ?? (theirs && choose && html`<${Theirs} value=${theirs.value} mine=${value}
-      label=${labelOf(name)} choose=${(/** @type {boolean} */ mine) => choose(name, mine)} />`);
+      label=${label} choose=${(/** @type {boolean} */ mine) => choose(name, mine)} />`);
     const aside = html`<${FieldPeople} path=${dotted} />`;
-    return html`<${Field} ...${{ id, hint, error, changed, below, aside, path: dotted }} label=${labelOf(name)}
+    return html`<${Field} ...${{ id, label, hint, error, changed, below, aside, path: dotted }}
       group=${kind.group} required=${attribute.required}><${kind.input} ...${input} /><//>`;
   }, [name, dotted, attribute, value, beside, isNew, changed, errors, other[0], other.length, change, choose, note]);
 }

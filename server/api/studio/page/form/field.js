@@ -5,6 +5,7 @@ import { html } from "../vendor/preact.js";
 /**
  * @typedef {object} InputProps
  * @property {string} id
+ * @property {string} label
  * @property {import("../model.js").Attribute} attribute
  * @property {any} value
  * @property {(value: any) => void} change
