@@ -213,6 +213,8 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
     error = form.locator(f"#{title.get_attribute('aria-describedby').split()[-1]}")
     expect(error).to_have_text("Must be at most 20 characters")
     expect(count).to_have_attribute("aria-invalid", "true")
+    expect(title).to_have_value("A title that is far too long for it")
+    expect(count).to_have_value("many")
     title.fill("")
     count.fill("3")
     form.keyboard.press("Control+s")
@@ -225,9 +227,14 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
 def test_what_the_server_refuses_is_told_at_its_field(form: Page, site: Studio) -> None:
     (site.root / "content/plains/two.md").write_text("---\ntitle: Other\nslug: other\n---\n")
     open_form(form, site, "plain/one")
+    form.get_by_label("Title").fill("Typed")
     form.get_by_label("Slug").fill("other")
     form.get_by_label("Slug").press("Control+s")
     form.get_by_text("Must be unique: another document has this value").wait_for()
+    told(form, "One field is not right yet")
+    expect(form.get_by_label("Slug")).to_be_focused()
+    expect(form.get_by_label("Slug")).to_have_value("other")
+    expect(form.get_by_label("Title")).to_have_value("Typed")
 
 
 def test_edits_of_different_fields_are_both_kept(form: Page, site: Studio) -> None:
