@@ -18,6 +18,7 @@ from server.schema.load import read_content_types
 from server.schema.mistyped import find_mistyped_keys
 from server.schema.model import Schema
 from server.storage.files import Signature, signature_of, walk
+from server.storage.git.commit_queue import CommitQueue
 from server.storage.git.repository import is_tracked
 from server.storage.journal import Journal
 from server.storage.links import link_problem
@@ -65,11 +66,12 @@ def first_configuration(root: Path) -> Configuration:
 
     Raises SetupError where the configuration is broken, or .quire/ is not to be trusted, and BusyError.
     """
-    journal = Journal(root, root / FOLDER)
-    if not journal.empty:
+    journal, queue = Journal(root, root / FOLDER), CommitQueue(root / FOLDER)
+    if not journal.empty or queue.is_unsettled:
         check_state_folder(root)
         with suppress(OSError), journal.writing():  # A site that can't be written to keeps it.
             journal.recover()
+            queue.settle(root)
     return configure(root)
 
 

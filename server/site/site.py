@@ -382,7 +382,8 @@ class Site:
             self._replica.catch_up()
             with suppress(OSError):  # a site that can't be written to keeps what is left over
                 self._journal.recover()
-                self.committer.settle()
+                if self.committer.settle():
+                    self._journal.lock.count(self._journal.lock.number + 1)
             yield
 
     def _refuse_beside_git(self) -> None:

@@ -5,18 +5,17 @@ The filters of the repository work here, as they do for its owner.
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from server.storage.git.checkout import folders_above
 from server.storage.git.command import git_as_owner
 from server.storage.git.commit import Person
-from server.storage.git.repository import Repository, Staged, Tree
+from server.storage.git.repository import Repository
 from server.storage.git.uncommitted import EVERY_EDIT
 
 _AT_ONCE = 1000  # paths on a command line
-_LINK = "120000"
-_TREE = "160000"  # another repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,82 +82,11 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
     return made.decode().strip()
 
 
-def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether the working tree has a file as git has it. Raises CommitError."""
-    full = repository.full(path)
-    place = repository.top / full
-    if file is None:  # A folder in its place may have what comes there.
-        return not _is_file(place)
-    if not os.path.lexists(place):
-        return False
-    if file.mode == _TREE:
-        return place.is_dir()
-    if place.is_symlink() or file.mode == _LINK:
-        target = os.fsencode(os.readlink(place)) if place.is_symlink() else None
-        return file.mode == _LINK and target is not None and _hash(repository, target) == file.id
-    if not place.is_file() or bool(place.stat().st_mode & 0o100) != (file.mode == "100755"):
-        return False
-    named = ("hash-object", f"--path={full}", "--", str(place))
-    return git_as_owner(repository.top, *named).decode().strip() == file.id
-
-
 def swaps(paths: Iterable[str]) -> set[str]:
     """Those of some paths that have changed at which a folder takes the place of a file, or a file of one."""
     paths = set(paths)
-    tops = paths & {above for path in paths for above in _above(path)}
-    return {path for path in paths if path in tops or not tops.isdisjoint(_above(path))} if tops else tops
-
-
-def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """The files on disk that are in the way of some that come, and are not to go themselves.
-
-    They are in a folder where a file or a link comes, or are a file where a folder does.
-    """
-    found = set[str]()
-    for path in (path for path, file in files.items() if file and file.mode != _TREE):
-        place = repository.root / path
-        if place.is_dir() and not place.is_symlink():
-            below = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
-            found.update(os.path.relpath(one, repository.root) for one in below)
-        above = (repository.root / one for one in _above(path))
-        found.update(str(one.relative_to(repository.root)) for one in above if _is_file(one))
-    return {path for path in found if path not in files or files[path]}
-
-
-def _is_file(path: Path) -> bool:
-    return path.is_symlink() or path.is_file()
-
-
-def _above(path: str) -> Iterator[str]:
-    """The folders that a path relative to the site is in, those inside of the site."""
-    parts = path.split("/")
-    return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
-
-
-def check_out(repository: Repository, files: Mapping[str, Staged | None], folder: Path) -> None:
-    """Let the working tree have some files as git has them, links and all; `folder` is for an index.
-
-    What is another repository stays. Raises CommitError and OSError.
-    """
-    environment = {"GIT_INDEX_FILE": str(folder / "odd-index")}
-    for path, file in files.items():
-        place = repository.top / repository.full(path)
-        if file is None and (place.is_symlink() or place.is_file()):
-            place.unlink()
-    entries = b"".join(
-        b"%b %b\t%b\0" % (file.mode.encode(), file.id.encode(), os.fsencode(repository.full(path)))
-        for path, file in files.items()
-        if file and file.mode != _TREE
-    )
-    if entries:
-        git_as_owner(
-            repository.top, "update-index", "-z", "--index-info", given=entries, environment=environment
-        )
-        git_as_owner(repository.top, "checkout-index", "--all", "--force", "--quiet", environment=environment)
-
-
-def _hash(repository: Repository, data: bytes) -> str:
-    return git_as_owner(repository.top, "hash-object", "--stdin", given=data).decode().strip()
+    tops = paths & {above for path in paths for above in folders_above(path)}
+    return {path for path in paths if path in tops or not tops.isdisjoint(folders_above(path))}
 
 
 def _parts(paths: list[str]) -> Iterator[list[str]]:

@@ -6,8 +6,8 @@ begun is the same when it is done again. Where that is not possible, everything 
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,8 @@ from server.history.merging.sides import Sides, is_plain, require_writable
 from server.history.past import PastStates
 from server.history.remote.edits import (
     Edit,
-    check_out,
     commit_edits,
     edits,
-    holds,
-    in_place_of,
     new_files,
     swaps,
 )
@@ -32,14 +29,13 @@ from server.history.remote.known import keep, known_commit, known_name, remember
 from server.history.remote.target import MOST_NAMED, NOTHING, Target, planned, target_of, with_taken
 from server.paths import FOLDER, state_folder
 from server.site.commits.committing import PENDING
-from server.site.commits.message import Authorship, Joined, keeping
+from server.site.commits.message import Authorship, Joined
 from server.storage.changeset import Changeset
 from server.storage.files import Signature
-from server.storage.git.checkout import write_files
+from server.storage.git.checkout import holds, in_place_of, write_files
 from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.repository import Repository, Staged, Tree
 from server.storage.git.tree import changed_files
-from server.storage.journal import Write
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
@@ -171,17 +167,16 @@ class Takeover:
         odd = {path: file for path, file in outcomes.items() if path in files.odd}
         plain = {path: file for path, file in outcomes.items() if path not in files.odd}
         self._fill(changeset, plain, folder, before)
-        joined = Joined(head, target.commit, target.commit, exact=True, names=names)
+        beside = [path for path, file in odd.items() if not isinstance(file, str)]
+        joined = Joined(head, target.commit, target.commit, exact=True, names=names, beside=beside)
         if not changeset.writes():
-            check_out(repository, _as_git_has(odd), folder)
             commit = self.site.committer.join(joined, by)
             self.site.refresh()
             return len(odd), commit
         if not files.odd and all(files.plain.get(path) == file for path, file in plain.items()):
             joined = replace(joined, changed=files.plain)  # Nothing that was edited here is among them.
-        beside = partial(_checking_out, repository, head, _as_git_has(odd), folder)
         arrival = Arrival(joined, changeset, partial(self._require_head, head))
-        return len(outcomes), put_in_place(self.site, arrival, _with(by, beside) if odd else by)
+        return len(outcomes), put_in_place(self.site, arrival, by)
 
     def _files(self, head: str, commit: str) -> _Files:
         """The files that differ between two commits, as the later one has them."""
@@ -272,33 +267,6 @@ def _is_ours(path: str) -> bool:
 
 def _authorship(target: Target) -> Authorship:
     return Authorship("git", "", "", target.how, source="file")
-
-
-def _as_git_has(files: Mapping[str, Outcome]) -> Tree:
-    """Files that are as one side has them, since they are no texts."""
-    return {path: file for path, file in files.items() if not isinstance(file, str)}
-
-
-def _with(by: Authorship, beside: Callable[[], AbstractContextManager[None]]) -> Authorship:
-    """Who makes a write, with something that is done beside it."""
-
-    @contextmanager
-    def both(writes: Collection[Write]) -> Iterator[None]:
-        with keeping(writes, by), beside():
-            yield
-
-    return replace(by, keep=both)
-
-
-@contextmanager
-def _checking_out(repository: Repository, head: str, odd: Tree, folder: Path) -> Iterator[None]:
-    """Have files as they are to be that the journal does not write; as they were, where the block fails."""
-    check_out(repository, odd, folder)
-    try:
-        yield
-    except BaseException:
-        check_out(repository, repository.versions(head, odd), folder)
-        raise
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:

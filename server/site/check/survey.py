@@ -27,6 +27,7 @@ from server.site.check.versions import file_names, missing_ids, orphans, stale_d
 from server.site.configure import check_state_folder, configuration_links, wrong_populates
 from server.site.loading import Progress
 from server.site.site import Site
+from server.storage.git.commit_queue import CommitQueue
 from server.storage.journal import Journal
 from server.storage.read import parsed
 
@@ -175,13 +176,14 @@ def _interrupted(root: Path) -> list[Problem]:
         check_state_folder(root)
     except SetupError:
         return []  # Nothing in a folder that others may have filled is carried out.
-    journal = Journal(root, root / FOLDER)
+    journal, queue = Journal(root, root / FOLDER), CommitQueue(root / FOLDER)
     found: list[Problem] = []
-    if not journal.empty:
+    if not journal.empty or queue.is_unsettled:
         with journal.writing():
             dropped = [_DROPPED] if journal.left.dropped() else []
             found = [*map(_finished, journal.left.interrupted()), *dropped]
             journal.recover()
+            queue.settle(root)
     return [*found, *map(_unsaved, journal.left.unsaved())]
 
 

@@ -116,11 +116,8 @@ class Committer:
             name = self.queue.stage(about, files)
         except OSError as error:
             raise StorageError(f"The commit can't be noted: {error.strerror}") from error
-        try:
+        with self.queue.making(self.root, name, about):
             yield name
-        except BaseException:
-            self.queue.drop(name)
-            raise
         with suppress(OSError):  # It is staged still, and settled by whoever has the write lock next.
             self.queue.keep(name)
             if joined and joined.move and joined.move():
@@ -138,9 +135,9 @@ class Committer:
         documents = touched(writes, chain.over(contents.entries, writes), chain.snapshot, contents.store)
         return message_of(documents, by, result), [document.name for document in documents]
 
-    def settle(self) -> None:
-        """Decide on what killed writers have left in the queue; call it under the write lock."""
-        self.queue.settle(self.root)
+    def settle(self) -> bool:
+        """Decide on what killed writers have left in the queue, under the lock; whether files changed."""
+        return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
         """Commit a write with those before it, `at_once` whatever the settings say; what its answer says."""
@@ -222,11 +219,13 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Let the branch move to a commit that takes no other files than there are; see `finish`."""
+        """Let the branch move to a commit that takes no files but those `beside` it; see `finish`."""
         about = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
         with self._locked():
-            name = self.queue.stage({**about, **joined.noted, "documents": [], "at": time.time()}, {})
-            self.queue.keep(name)
+            noted = {**about, **joined.noted, "documents": [], "at": time.time()}
+            name = self.queue.stage(noted, {})
+            with self.queue.making(self.root, name, noted):
+                self.queue.keep(name)
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:

@@ -1,7 +1,7 @@
 """The message of a commit: what was written, by whom, and which documents it changed."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,6 +60,7 @@ class Joined:
     `ready` is the commit itself, which is made already; where it is `exact`, it is that or none. `changed`
     are all files that it changes of `base`, each as the write has it, and `at` is when it was made, in
     seconds since 1970; None where that is for git to say. `names` are to lead to commits from then on.
+    `beside` are files that are checked out with it, since the journal can't write them.
 
     `move` lets the branch move to it once the files are in place, and says whether it has; otherwise that is
     done later. `index` is the index that there is until then.
@@ -74,11 +75,13 @@ class Joined:
     names: Mapping[str, str] = field(default_factory=dict)
     move: Callable[[], bool] | None = None
     index: Signature | None = None
+    beside: Sequence[str] = ()
 
     @property
     def noted(self) -> dict[str, Any]:
         """What the queue of commits has of it."""
-        return {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.exact}
+        found = {"base": self.base, "joins": self.joins, "ready": self.ready, "exact": self.exact}
+        return {**found, "beside": self.beside} if self.beside else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,17 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from server.errors import CommitError, StorageError
+from server.paths import FOLDER
 from server.storage.git.command import filter_names, git, git_as_owner
-from server.storage.git.repository import Staged, prefix_of
+from server.storage.git.repository import Repository, Staged, Tree, prefix_of, repository_of
+
+_LINK = "120000"
+_TREE = "160000"  # another repository
 
 
 @contextmanager
@@ -48,6 +52,80 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
     return {path: folder / "files" / (prefix + path) for path in files}
 
 
+def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
+    """Let the site at `root` have some files as a commit has them, links and all.
+
+    What is another repository stays. Raises CommitError and OSError.
+    """
+    if paths:
+        repository = repository_of(root)
+        _put(repository, repository.versions(commit, paths))
+
+
+def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
+    """Finish what a killed process was checking out, some files from a commit to another, or take it `back`.
+
+    A file that is as neither has it was edited by hand, and stays. So does all where the branch is not at the
+    commit before any more, or something else is in the way. Whether a file was changed. Raises CommitError,
+    OSError.
+    """
+    repository = repository_of(root)
+    if repository.head() != before:
+        return False
+    old, new = (repository.versions(commit, paths) for commit in (before, after))
+    now, wanted = (new, old) if back else (old, new)
+    left = {path: file for path, file in wanted.items() if not holds(repository, path, file)}
+    for path in list(left):
+        is_there = os.path.lexists(repository.top / repository.full(path))
+        if is_there and not holds(repository, path, now[path]):
+            del left[path]
+    if not left or in_place_of(repository, left):
+        return False
+    _put(repository, left)
+    return True
+
+
+def holds(repository: Repository, path: str, file: Staged | None) -> bool:
+    """Whether the working tree has a file as git has it. Raises CommitError."""
+    full = repository.full(path)
+    place = repository.top / full
+    if file is None:  # A folder in its place may have what comes there.
+        return not _is_file(place)
+    if not os.path.lexists(place):
+        return False
+    if file.mode == _TREE:
+        return place.is_dir()
+    if place.is_symlink() or file.mode == _LINK:
+        target = os.fsencode(os.readlink(place)) if place.is_symlink() else None
+        return file.mode == _LINK and target is not None and _hash(repository, target) == file.id
+    if not place.is_file() or bool(place.stat().st_mode & 0o100) != (file.mode == "100755"):
+        return False
+    named = ("hash-object", f"--path={full}", "--", str(place))
+    return git_as_owner(repository.top, *named).decode().strip() == file.id
+
+
+def in_place_of(repository: Repository, files: Tree) -> set[str]:
+    """The files on disk that are in the way of some that come, and are not to go themselves.
+
+    They are in a folder where a file or a link comes, or are a file where a folder does.
+    """
+    found = set[str]()
+    for path in (path for path, file in files.items() if file and file.mode != _TREE):
+        place = repository.root / path
+        if place.is_dir() and not place.is_symlink():
+            below = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+            found.update(os.path.relpath(one, repository.root) for one in below)
+        above = (repository.root / one for one in folders_above(path))
+        found.update(str(one.relative_to(repository.root)) for one in above if _is_file(one))
+    return {path for path in found if path not in files or files[path]}
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that a path relative to the site is in, those inside of the site."""
+    parts = path.split("/")
+    return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
+
+
 def _check_out(root: Path, commit: str, clone: Path) -> Path:
     said = _run(root, "rev-parse", "--show-prefix", "--show-object-format", "--git-path", "objects")
     prefix, kind, objects = said.split("\n")[:3]
@@ -75,3 +153,31 @@ def _run(folder: Path, *arguments: str) -> str:
     if printed is None:
         raise StorageError(f"The commit can't be checked out: git {arguments[0]} failed")
     return printed
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_symlink() or path.is_file()
+
+
+def _hash(repository: Repository, data: bytes) -> str:
+    return git_as_owner(repository.top, "hash-object", "--stdin", given=data).decode().strip()
+
+
+def _put(repository: Repository, files: Tree) -> None:
+    for path, file in files.items():
+        place = repository.top / repository.full(path)
+        if file is None and _is_file(place):
+            place.unlink()
+    entries = b"".join(
+        b"%b %b\t%b\0" % (file.mode.encode(), file.id.encode(), os.fsencode(repository.full(path)))
+        for path, file in files.items()
+        if file and file.mode != _TREE
+    )
+    if not entries:
+        return
+    with tempfile.TemporaryDirectory(prefix="checkout-", dir=repository.root / FOLDER) as folder:
+        environment = {"GIT_INDEX_FILE": f"{folder}/index"}
+        set_up = ("update-index", "-z", "--index-info")
+        git_as_owner(repository.top, *set_up, given=entries, environment=environment)
+        write = ("checkout-index", "--all", "--force", "--quiet")
+        git_as_owner(repository.top, *write, environment=environment)

@@ -10,13 +10,15 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from server.errors import ApiError
 from server.storage.durable import back_up, stage, sync_folder
+from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.commit import is_on_disk
 
 _STAGED, _KEPT, _DONE = ".staged", ".kept", ".done"
@@ -28,7 +30,8 @@ _PAUSE_S = 0.002
 class Pending:
     """A write that is to be committed; `at` is in seconds since 1970, all else as in `commit.NewCommit`.
 
-    `asked`: somebody has asked for a commit of files as they are, and is told whether there is one.
+    `asked`: somebody has asked for a commit of files as they are, and is told whether there is one. `beside`
+    are files that are checked out with the write as `ready` has them, since the journal can't write them.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Pending:
     ready: str = ""
     asked: bool = False
     exact: bool = False
+    beside: Sequence[str] = ()
 
     @property
     def alone(self) -> bool:
@@ -82,6 +86,21 @@ class CommitQueue:
         stage(data, self.folder / (name + _STAGED), 0o600)
         return name
 
+    @contextmanager
+    def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
+        """Make a staged write in the block, having checked out what is `beside` it; drop it where that fails.
+
+        Raises CommitError and OSError.
+        """
+        beside = about.get("beside", ())
+        try:
+            check_out(root, about["ready"], beside)
+            yield
+        except BaseException:
+            check_out(root, about["base"], beside)
+            self.drop(name)
+            raise
+
     def keep(self, name: str) -> None:
         """The write was made. Raises OSError."""
         (self.folder / (name + _STAGED)).rename(self.folder / (name + _KEPT))
@@ -94,14 +113,25 @@ class CommitQueue:
             if path.suffix != _DONE:
                 path.unlink(missing_ok=True)
 
-    def settle(self, root: Path) -> None:
-        """Keep those of the writes of killed writers that were made, and drop the others."""
+    def settle(self, root: Path) -> bool:
+        """Keep those of the writes of killed writers that were made, and drop the others.
+
+        Whether files were changed by that: those `beside` a write go with the ones that the journal wrote.
+        """
+        changed = False
         for name in self._names(_STAGED):
             pending = self._read(name, _STAGED)
-            if pending and all(is_on_disk(root / path, content) for path, content in pending.files.items()):
+            files = pending.files if pending else {}
+            made = [is_on_disk(root / path, content) for path, content in files.items()]
+            if pending and pending.beside:
+                with suppress(ApiError, OSError):  # They stay as they are; the next take-over has them.
+                    back = bool(made) and not any(made)
+                    changed |= finish_checkout(root, pending.beside, pending.base, pending.ready, back=back)
+            if pending and all(made):
                 self.keep(name)
             else:
                 self.drop(name)
+        return changed
 
     # --- for who commits -------------------------------------------------------------------------------
 

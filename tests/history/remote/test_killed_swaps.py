@@ -8,12 +8,13 @@ import pytest
 from tests.git import git
 from tests.history.remote.places import Places, settle
 from tests.killing import DONE, KILLED, killed_at
-from tests.sites import write
+from tests.sites import load, write
 from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 STRIDE = 5  # of the steps at which a process is killed
 ONE, PLACE = "content/notes/one.md", "content/notes/x.md"
+FOLDER = f"{PLACE}/y/z.md"
 
 
 def put(root: Path, kind: str) -> None:
@@ -22,18 +23,26 @@ def put(root: Path, kind: str) -> None:
     if place.is_dir():
         shutil.rmtree(place)
     place.unlink(missing_ok=True)
-    write(root, {f"{PLACE}{'' if kind == 'file' else '/y/z.md'}": f"---\ntitle: {kind}\n---\n"})
+    write(root, {PLACE if kind == "file" else FOLDER: f"---\ntitle: {kind}\n---\n"})
 
 
-def push(places: Places, kind: str) -> str:
-    """Push a file or a folder, and another document that tells which it is; the commit."""
+def push(places: Places, kind: str, *, alone: bool = False) -> str:
+    """Push a file or a folder, and, unless that is `alone`, another document that tells which it is."""
     put(places.other, kind)
-    return places.push({ONE: f"---\ntitle: {kind}\n---\n"}, force=True)
+    return places.push({} if alone else {ONE: f"---\ntitle: {kind}\n---\n"}, force=True)
+
+
+def go_back(places: Places, commit: str) -> None:
+    """Be at a commit again, here and elsewhere."""
+    git(places.root, "reset", "-q", "--hard", commit)
+    git(places.other, "reset", "-q", "--hard", commit)
+    git(places.root, "update-ref", "refs/quire/remote/main", commit)
+    places.api.site.refresh()
 
 
 def there(places: Places) -> str:
     """What is on disk: "file", "folder", or a mix."""
-    found = {path for path in (PLACE, f"{PLACE}/y/z.md") if (places.root / path).is_file()}
+    found = {path for path in (PLACE, FOLDER) if (places.root / path).is_file()}
     titles = {places.text(path).split()[2] for path in (*found, ONE)}
     kind = "file" if found == {PLACE} else "folder"
     return kind if len(found) == 1 and titles == {kind} else "mix"
@@ -41,18 +50,16 @@ def there(places: Places) -> str:
 
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
 def test_at_every_step_a_process_is_killed(places: Places, before: str, after: str) -> None:
-    """What is left is old or new, or becomes new when the remote's commit is taken over next."""
+    """What is left is all old or all new as soon as anybody looks, without the remote."""
     first = push(places, before)
     places.take()
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
-        git(places.root, "reset", "-q", "--hard", first)
-        git(places.other, "reset", "-q", "--hard", first)
-        git(places.root, "update-ref", "refs/quire/remote/main", first)
-        places.api.site.refresh()
+        go_back(places, first)
         theirs = push(places, after)
         ended = killed_at(step, places.takes, theirs)
         settle(places)
-        assert places.head in (first, theirs), step
+        found = (places.head, places.status, there(places), places.note()["title"])
+        assert found in ((first, "", before, before), (theirs, "", after, after)), step
         assert places.take().commit == theirs, step
         assert (places.head, places.status, there(places)) == (theirs, "", after), step
         assert places.note()["title"] == after
@@ -72,3 +79,59 @@ def test_what_a_killed_process_has_checked_out_is_in_nobodys_way(
     places.api.site.refresh()
     assert places.take().commit == theirs
     assert (places.head, places.status, there(places)) == (theirs, "", after)
+
+
+@pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
+def test_the_next_start_has_all_or_nothing_where_only_that_has_changed(
+    places: Places, before: str, after: str
+) -> None:
+    first, seen = push(places, before), set[str]()
+    places.take()
+    for step in range(1 + SEED % STRIDE, 2000, STRIDE):
+        go_back(places, first)
+        theirs = push(places, after, alone=True)
+        ended = killed_at(step, places.takes, theirs)
+        served = {path for path in load(places.root, {}).basis()[3] if path.startswith(PLACE)}
+        assert served in ({PLACE}, {FOLDER}), step
+        seen |= served
+        settle(places)
+        if ended != KILLED:
+            break
+    assert (ended, seen) == (DONE, {PLACE, FOLDER})
+
+
+def test_what_is_edited_by_hand_after_a_process_was_killed_stays(places: Places) -> None:
+    first, edited = push(places, "file"), set[str]()
+    places.take()
+    for step in range(1 + SEED % STRIDE, 2000, 3 * STRIDE):
+        go_back(places, first)
+        theirs = push(places, "folder")
+        ended = killed_at(step, places.takes, theirs)
+        place = places.root / PLACE
+        edit = FOLDER if place.is_dir() else PLACE
+        places.edit({edit: "---\ntitle: Mine\n---\n"})
+        settle(places)
+        assert places.text(edit) == "---\ntitle: Mine\n---\n", step
+        edited.add(edit)
+        if ended != KILLED:
+            break
+    assert len(edited) == 2
+
+
+def test_a_branch_that_was_moved_by_hand_after_a_process_was_killed_stays(places: Places) -> None:
+    first = push(places, "file")
+    places.take()
+    for step in range(1 + SEED % STRIDE, 2000, 3 * STRIDE):
+        go_back(places, first)
+        theirs = push(places, "folder")
+        ended = killed_at(step, places.takes, theirs)
+        (places.root / ".git/index.lock").unlink(missing_ok=True)
+        git(places.root, "fetch", "-q", "origin")
+        git(places.root, "reset", "-q", "--hard", theirs)
+        places.edit({ONE: f"---\ntitle: Later {step}\n---\n"})
+        git(places.root, "commit", "-qam", "Later")
+        settle(places)
+        assert (places.status, (places.root / FOLDER).is_file()) == ("", True), step
+        if ended != KILLED:
+            break
+    assert ended == DONE
