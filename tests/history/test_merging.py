@@ -196,6 +196,7 @@ def test_a_conflict_is_told_and_resolved(api: Api) -> None:
                 "documentId": "one",
                 "locale": "en",
                 "status": "published",
+                "files": ["content/notes/one.md"],
                 "attributes": {
                     "title": {"paths": [["title"]], "base": "One", "ours": "Ours", "theirs": "Theirs"},
                     "number": {"paths": [["number"]], "base": None, "ours": 1, "theirs": 2},

@@ -89,7 +89,7 @@ def _remote(standing: Standing, *, all_of_it: bool) -> Mapping[str, Any]:
 
 def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
     told = {"commits": found.commits, "since": from_seconds(found.since) if found.since else None}
-    return {**told, "reason": found.error} if all_of_it else told
+    return {**told, "reason": found.error, "files": list(found.files)} if all_of_it else told
 
 
 def _condition_of_accounts(site: Site, identities: Identities) -> str:

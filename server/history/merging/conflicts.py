@@ -139,6 +139,7 @@ def _told(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer
         "documentId": document.document_id,
         "locale": document.locale,
         "status": document.status,
+        "files": sorted(three.paths),
     }
     if three.ours is None or three.theirs is None:
         return {**row, "deleted": "ours" if three.ours is None else "theirs"}

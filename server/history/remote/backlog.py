@@ -6,7 +6,7 @@ the process that pushes writes and all others read.
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.config.model import Settings
@@ -22,11 +22,15 @@ MOST = 10_000  # commits that are counted
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How many commits the remote has not, since when (seconds since 1970), and how the last try failed."""
+    """How many commits the remote has not, since when (seconds since 1970), and how the last try failed.
+
+    `files` are those that both have changed, where that is how.
+    """
 
     commits: int = 0
     since: float = 0.0
     error: str = ""
+    files: tuple[str, ...] = ()
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
@@ -36,28 +40,29 @@ def backlog(root: Path, settings: Settings) -> Backlog:
         return Backlog()
     head, there = head_commit(root), tracked_commit(root, settings.remote, branch)
     if head == there or not head:
-        return Backlog(error=last_error(root))
+        return _last_failure(root)
     options = (f"--max-count={MOST}", "--format=%ct", head, *([f"^{there}"] if there else []))
     times = (git(root, "log", *options, "--") or "").split()
-    return Backlog(len(times), float(times[-1]) if times else 0.0, last_error(root))
+    since = float(times[-1]) if times else 0.0
+    return replace(_last_failure(root), commits=len(times), since=since)
 
 
-def last_error(root: Path) -> str:
-    """Why the last push failed; "" where it has not."""
+def _last_failure(root: Path) -> Backlog:
+    """Why the last push failed; nothing where it has not."""
     try:
         found = json.loads((root / FOLDER / _FILE).read_bytes())
-        return str(found["error"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return ""
+        return Backlog(error=str(found["error"]), files=tuple(found.get("files", ())))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return Backlog()
 
 
-def note_error(root: Path, error: str) -> None:
+def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
     """Let all processes know why a push has failed, or that none does any more."""
-    if error == last_error(root):
+    if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / FOLDER / _FILE
     with suppress(OSError):
         if error:
-            replace_file(path, json.dumps({"error": error}).encode())
+            replace_file(path, json.dumps({"error": error, "files": files}).encode())
         else:
             path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ git, so that it outlasts whatever becomes of the server; while it does, that is 
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Event
 
 from server.errors import ApiError, CommitError, GitSlowError, NotTakenOverError, RemoteMovedError
@@ -74,7 +74,7 @@ class Outgoing:
                 self._push()
         except (ApiError, CommitError, GitSlowError, OSError) as error:
             self._stuck = mark if isinstance(error, NotTakenOverError) else None
-            self._fail(str(error))
+            self._fail(str(error), error.details.get("files", ()) if isinstance(error, ApiError) else ())
             return
         self._done, self._stuck, self._failures = head_mark(folder), None, 0
         if self._error:
@@ -99,9 +99,9 @@ class Outgoing:
         remember(self._site.root, level.branch, level.head)
         self._tell(level.head)
 
-    def _fail(self, error: str) -> None:
+    def _fail(self, error: str, files: Iterable[str]) -> None:
         self._failures += 1
         if error != self._error:
             log.warning("what is committed is not pushed yet: %s", error)
         self._error = error
-        note_error(self._site.root, error)
+        note_error(self._site.root, error, tuple(files))

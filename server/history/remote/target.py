@@ -120,12 +120,14 @@ def _signed(past: PastStates, message: str) -> Signed:
 
 def _in_the_way(error: UnmergedError) -> NotTakenOverError:
     """What both have changed, in one line, with the files."""
-    names = [_conflict(told) for told in error.details["conflicts"]]
+    conflicts = error.details["conflicts"]
+    names = [_conflict(told) for told in conflicts]
     files = list(error.details["files"])
     said = ", ".join([*names, *files][:MOST_NAMED])
     more = error.details["total"] - min(len(names) + len(files), MOST_NAMED)
     if more > 0:
         said = f"{said} and {more:,} more"
+    files = sorted({*files, *(path for told in conflicts for path in told["files"])})
     return NotTakenOverError(f"Both have changed the same: {said}", {"conflicts": names, "files": files})
 
 

@@ -16,6 +16,8 @@ from tests.history.remote.machines import Machines, at_remote, head, hook, machi
 from tests.sites import Api
 from tests.waiting import until
 
+ONE = "content/notes/one.md"
+
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 
@@ -104,7 +106,10 @@ def test_a_conflict_is_resolved_by_a_request(two: Machines, choice: object, titl
     refused = two["b"].ask("POST", merge)
     assert refused.status == 409
     [told] = refused.body["error"]["details"]["conflicts"]
-    assert told["document"] == "note/one/en"
+    assert (told["document"], told["files"]) == ("note/one/en", [ONE])
+    ready = two["b"].get("/_health/ready").body["data"]["push"]
+    assert (ready["files"], "note/one/en (title)" in ready["reason"]) == ([ONE], True)
+    assert two["b"].get("/_health/ready", "public").body["data"]["push"].keys() == {"commits", "since"}
     assert told["attributes"] == {
         "title": {"paths": [["title"]], "base": "One", "ours": "Eins", "theirs": "Uno"}
     }
@@ -116,7 +121,12 @@ def test_a_conflict_is_resolved_by_a_request(two: Machines, choice: object, titl
     for name in "ab":
         found = two[name].get("/api/notes/one").data
         assert (found["title"], found["summary"], found["number"]) == (title, "Long", 7)
-    assert two["b"].get("/_health/ready").body["data"]["push"] == {"commits": 0, "since": None, "reason": ""}
+    assert two["b"].get("/_health/ready").body["data"]["push"] == {
+        "commits": 0,
+        "since": None,
+        "reason": "",
+        "files": [],
+    }
 
 
 @pytest.mark.parametrize("push", ["off", "before"])
@@ -130,6 +140,7 @@ def test_commits_by_hand_that_are_in_conflict_are_merged_by_a_request(tmp_path: 
         git(made["a"].root, "push", "-q")
         follower = Follower(PastStates(made["b"].site))
         assert "note/one/en (title)" in follower.ask(made["b"].site.state.settings).reason
+        assert made["b"].get("/_health/ready").body["data"]["remote"]["files"] == [ONE]
         choice = {"resolve": {"documents": {"note/one/en": "ours"}}}
         answer = made["b"].ask("POST", "/branches/origin/main/merge", json=choice)
         assert answer.status == 200, answer.body

@@ -109,6 +109,7 @@ _CONDITION = closed(
                         "commits": {"type": "integer", "minimum": 0},
                         "since": {"anyOf": [TIMESTAMP, {"type": "null"}]},
                         "reason": TEXT,
+                        "files": {"type": "array", "items": TEXT},
                     },
                     "required": ["commits", "since"],
                     "additionalProperties": False,
