@@ -1,5 +1,6 @@
 """Fixtures: a site of real files in a temporary folder, and the app that serves it."""
 
+import gc
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def real_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash passwords as a site does."""
     for name, value in REAL.items():
         monkeypatch.setattr(passwords, name, value)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """Free the sites of a module's tests, with what they have open.
+
+    A site that is loaded keeps all that there is from being collected, as suits a server that has only one.
+    """
+    yield
+    gc.unfreeze()
+    gc.collect()
 
 
 @pytest.hookimpl(wrapper=True)

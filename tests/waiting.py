@@ -1,7 +1,9 @@
 """Waiting for what other threads and processes are about to do."""
 
+import select
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 
@@ -20,6 +22,14 @@ def until(met: Callable[[], bool], seconds: float = LONGEST_S) -> None:
                 raise
         assert time.monotonic() < deadline, f"not so after {seconds:.0f} s"
         time.sleep(0.01)
+
+
+def are_heard(sockets: Iterable[socket.socket]) -> bool:
+    """Whether anything has arrived on some sockets, or they were closed; `select` knows 1,024 files only."""
+    poll = select.poll()
+    for one in sockets:
+        poll.register(one, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 @contextmanager

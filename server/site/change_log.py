@@ -16,6 +16,7 @@ import struct
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
@@ -41,10 +42,10 @@ class ChangeLog:
         self._memory = mmap.mmap(-1, _NUMBERS * 8)
         self._numbers = memoryview(self._memory).cast("Q")
         self._numbers[_BASES + 1] = _NOWHERE
-        self._segments = [anonymous_file(), anonymous_file()]
-        self._note = anonymous_file()
+        self._segments = [anonymous_file(self), anonymous_file(self)]
+        self._note = anonymous_file(self)
         # Locks of this kind belong to a process: they are not inherited, and end with it.
-        self._locks = anonymous_file()
+        self._locks = anonymous_file(self)
 
     @property
     def end(self) -> int:
@@ -243,7 +244,7 @@ class SharedLock:
     """
 
     def __init__(self) -> None:
-        self._file, self._threads = anonymous_file(), threading.Lock()
+        self._file, self._threads = anonymous_file(self), threading.Lock()
 
     def __enter__(self) -> None:
         self._threads.acquire()
@@ -254,14 +255,16 @@ class SharedLock:
         self._threads.release()
 
 
-def anonymous_file() -> int:
-    """A file without a name, which is gone with the last process that has it.
+def anonymous_file(owner: object) -> int:
+    """A file without a name, which is closed with its owner, and gone with the last process that has it.
 
     It is in memory where the system has that: a temporary folder may be full when a write, which is on disk
     already, is to be appended.
     """
     if hasattr(os, "memfd_create"):
-        return os.memfd_create("quire")
-    descriptor, name = tempfile.mkstemp(prefix="quire-")
-    Path(name).unlink()
+        descriptor = os.memfd_create("quire")
+    else:
+        descriptor, name = tempfile.mkstemp(prefix="quire-")
+        Path(name).unlink()
+    weakref.finalize(owner, os.close, descriptor).atexit = False  # Threads may use it until the end.
     return descriptor

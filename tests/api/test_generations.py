@@ -2,7 +2,6 @@
 
 import json
 import os
-import select
 import signal
 import subprocess
 import threading
@@ -19,7 +18,7 @@ from server.auth.accounts import Accounts
 from server.site.site import LARGE
 from tests.servers import children, free_port, is_alive, start, stop, wait, workers
 from tests.sites import schema, write
-from tests.waiting import until
+from tests.waiting import are_heard, until
 
 COUNT = LARGE + 100
 NOTE = {"title": "string", "number": "integer"}
@@ -60,7 +59,7 @@ class Server:
     def send(self, method: str, path: str, data: Any = None, on: HTTPConnection | None = None) -> Any:
         """The JSON of an answer, on a connection of its own where none is given."""
         connection = on or self.connect()
-        if connection.sock and select.select([connection.sock], [], [], 0)[0]:
+        if connection.sock and are_heard([connection.sock]):
             connection.close()  # The server has closed it while nothing was sent; it is opened anew.
         try:
             sent = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}

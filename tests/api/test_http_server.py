@@ -1,7 +1,6 @@
 """No client holds a thread, however slowly it sends or reads; and HTTP is spoken as clients expect it."""
 
 import json
-import select
 import socket
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from server.auth.accounts import Accounts
 from server.auth.database import opening
 from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
-from tests.waiting import until
+from tests.waiting import are_heard, until
 
 MANY = 40  # clients, more than there are threads
 LARGE = 50_000_000
@@ -527,6 +526,6 @@ def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_p
         time.sleep(0.3)
         for _ in range(3):
             assert receive(connect()).startswith(b"HTTP/1.1 200")
-        assert not select.select(unknown, [], [], 0)[0]  # These wait, and those have not waited with them.
+        assert not are_heard(unknown)  # These wait, and those have not waited with them.
         assert {receive(client)[9:12] for client in unknown} == {b"503"}
         assert time.monotonic() - began < 4 * opening.WAIT_S  # together, and not one after the other

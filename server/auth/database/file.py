@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import weakref
 from contextlib import closing
 from pathlib import Path
 
@@ -54,6 +55,7 @@ class OpenedFile:
         self._path = path
         # To close what is opened only by path ends no lock that SQLite holds on the file.
         self._descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC) if path else -1
+        self._closing = weakref.finalize(self, os.close, self._descriptor) if path else None
 
     def is_there(self) -> bool:
         """Whether nobody has removed the file, or put another in its place."""
@@ -66,6 +68,6 @@ class OpenedFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        self._descriptor = -1
+        if self._closing:
+            self._closing()
