@@ -19,6 +19,7 @@ from server.api.monitoring.json_log import JsonLog
 from server.api.serving.generations import Generation, Generations
 from server.api.serving.takeover import Offer, Taken, take_over
 from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_count
+from server.auth.database.file import require_driver
 from server.auth.owner import make_key
 from server.commands.announce import Terminal
 from server.config.webhooks import check_environment
@@ -83,6 +84,7 @@ def serve_command(
     configuration = first_configuration(root)  # so that what is broken is told before anything begins
     check_environment(configuration.settings.webhooks, os.environ)
     require_library(configuration.settings)
+    require_driver(configuration.settings.accounts)
     commit = "" if name is None else find_commit(root, name)
     report_to = replace(terminal, quiet=True) if commit else terminal  # What changes is not what is served.
     taken = take_over(root, port) if takes_over else None

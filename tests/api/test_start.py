@@ -12,6 +12,7 @@ from server.api.lazy import Lazy
 from server.api.wsgi_server import check_accounts
 from server.errors import SetupError
 from server.site.site import Site
+from tests.servers import free_port
 from tests.sites import STRING, collection, documents, load
 
 FILES = {
@@ -75,6 +76,16 @@ def test_a_broken_accounts_database_is_told_at_the_start(tmp_path: Path, data: b
     (tmp_path / ".quire").mkdir(exist_ok=True)
     (tmp_path / ".quire/accounts.db").write_bytes(data)
     assert "the accounts database can't be used" in str(check_accounts(site))
+
+
+def test_a_server_does_not_begin_without_the_driver_of_its_accounts(tmp_path: Path) -> None:
+    load(tmp_path, {**FILES, "site.yaml": "accounts: postgresql://localhost/accounts\n"})
+    code = "from server.commands.cli import main\nfrom server.auth.database import file\n"
+    code += "file.find_spec = lambda name: None  # as where it is not installed\nmain()"
+    command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    said = "the accounts database has no driver: psycopg is not installed (pip install 'quire[postgres]')"
+    assert (done.returncode, done.stderr) == (1, f"quire: site.yaml: {said}\n"), done
 
 
 def test_a_weak_key_of_sessions_ends_the_start(tmp_path: Path) -> None:

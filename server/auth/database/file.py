@@ -4,8 +4,10 @@ import os
 import sqlite3
 import weakref
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 
+from server.config.model import FILE
 from server.errors import SetupError
 from server.paths import keep_private, state_folder
 
@@ -18,6 +20,13 @@ def is_server(url: str) -> bool:
 def is_postgres(url: str) -> bool:
     """Whether accounts are in PostgreSQL, as is the log of events then."""
     return url.startswith("postgresql")
+
+
+def require_driver(url: str) -> None:
+    """Raise SetupError where accounts are in PostgreSQL, and psycopg is not installed."""
+    if is_postgres(url) and find_spec("psycopg") is None:
+        message = "the accounts database has no driver: psycopg is not installed"
+        raise SetupError(FILE, None, message, "pip install 'quire[postgres]'")
 
 
 def database_file(root: Path) -> Path:
