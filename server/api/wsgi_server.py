@@ -187,6 +187,7 @@ def _begin_log(*, as_json: bool) -> None:
     handler = JsonHandler() if as_json else logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
+    logging.getLogger("quire").setLevel(logging.INFO)  # what is well again; at that level, libraries chat
 
 
 def _start(

@@ -95,7 +95,7 @@ class Recorder:
             self._missed[0] = 1
             return None
         if compared and self.missed:
-            log.warning("the log of events has all changes again")
+            log.info("the log of events has all changes again")
         self._missed[0] = 0 if compared else 1
         if compared:
             self._compared[:] = log_id

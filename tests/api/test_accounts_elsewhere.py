@@ -230,5 +230,5 @@ def test_a_server_that_starts_while_the_database_stands_still_asks_it_when_it_go
         finally:
             stop(process)
     told = (tmp_path / "log").read_text()
-    assert told.count("quire: the accounts database can't be used") == 1, told
-    assert told.count("quire: the accounts database can be used again") == 1, told
+    assert told.count("ERROR quire: the accounts database can't be used") == 1, told
+    assert told.count("INFO quire: the accounts database can be used again") == 1, told

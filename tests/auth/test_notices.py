@@ -86,7 +86,7 @@ def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
     database: Postgres, caplog: pytest.LogCaptureFixture, away: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.auth.database.notices.BEAT_S", 0.2)
-    caplog.set_level(logging.WARNING)
+    caplog.set_level(logging.INFO, "quire")
     with listening(database.url, COMMITS) as (one, first), listening(database.url, COMMITS) as (two, second):
         if away == "frozen":
             with database.stopped():
@@ -103,8 +103,12 @@ def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
         until(lambda: "c199" in first, 30)
         until(lambda: "" in second, 30)  # It may have heard of no notice, but that there may have been some.
         assert "" in first
-    for sentence in ("does not hear at once", "hears of the changes of others again"):
-        assert sum(sentence in record.message for record in caplog.records) == 2  # once for each of the two
+    for level, sentence in (
+        ("ERROR", "does not hear at once"),
+        ("INFO", "hears of the changes of others again"),
+    ):
+        said = [record.levelname for record in caplog.records if sentence in record.message]
+        assert said == [level, level]  # once for each of the two
 
 
 def notify_many(notices: Notices) -> None:

@@ -65,7 +65,7 @@ def share(table: CountTable, settings: Settings, stop: Event) -> None:
             away = True
         else:
             if away:
-                log.warning("requests are counted with other machines again")
+                log.info("requests are counted with other machines again")
             away = False
     store.close()
 

@@ -127,7 +127,7 @@ class Notices:
                 with postgres.connect_to(self._url) as connection:
                     self._begin(connection)
                     if failures:
-                        log.warning("this machine hears of the changes of others again")
+                        log.info("this machine hears of the changes of others again")
                     failures = 0
                     self._serve(connection)
             except error_type as error:

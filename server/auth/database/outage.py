@@ -65,7 +65,7 @@ class Outage:
             return
         with self._lock:
             self._trying = self._away = False
-        log.warning("the accounts database can be used again")
+        log.info("the accounts database can be used again")
 
 
 def reason_of(error: BaseException) -> str:

@@ -186,7 +186,7 @@ class Follower:
     def _log(self, before: Standing, standing: Standing) -> None:
         name = f"{standing.remote}/{standing.branch}"
         if standing.state == CURRENT:
-            log.warning("%s is followed again, after %s", name, _span(time.time() - before.since))
+            log.info("%s is followed again, after %s", name, _span(time.time() - before.since))
         elif standing.state == AWAY:
             log.warning("%s can't be followed: %s", name, standing.reason)
         else:

@@ -78,7 +78,7 @@ class Outgoing:
             return
         self._done, self._stuck, self._failures = head_mark(folder), None, 0
         if self._error:
-            log.warning("what is committed is pushed again")
+            log.info("what is committed is pushed again")
         self._error = ""
         note_error(self._site.root, "")
 

@@ -1,5 +1,6 @@
 """The remote is asked now and then, and what it has is taken over; what goes wrong is said."""
 
+import json
 import logging
 import shutil
 import threading
@@ -17,6 +18,7 @@ from server.storage.git.times import read_times
 from tests.git import git
 from tests.history.remote.machines import counting, machines
 from tests.history.remote.places import FILES, Places
+from tests.servers import free_port, serving
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 ONE = "content/notes/one.md"
@@ -75,6 +77,7 @@ def test_a_commit_that_is_taken_over_takes_few_git_commands(
 def test_what_is_in_the_way_is_said_once_and_heals(
     places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "quire")
     places.edit({ONE: TEXT.replace("Short", "Hand")})
     places.push({ONE: TEXT.replace("Short", "There")})
     places.push({"README.md": "New\n"})
@@ -110,6 +113,7 @@ def test_what_is_in_the_way_is_said_once_and_heals(
 def test_a_remote_that_is_away_for_a_while(
     places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "quire")
     asked(places, follower)
     elsewhere = places.remote.with_name("elsewhere.git")
     places.remote.rename(elsewhere)
@@ -127,10 +131,26 @@ def test_a_remote_that_is_away_for_a_while(
     assert asked(places, follower) == CURRENT
     assert follower._pause(2.0) == 2.0
     assert (places.note()["summary"], places.note()["title"]) == ("There", "Meanwhile")
-    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(said) == 2
-    assert "can't be followed: The git remote does not answer" in said[0]
-    assert "followed again, after" in said[1]
+    away, again = caplog.records
+    assert away.levelname == "WARNING"
+    assert "can't be followed: The git remote does not answer" in away.message
+    assert again.levelname == "INFO"
+    assert "followed again, after" in again.message
+
+
+def test_a_log_for_programs_has_levels_of_what_is_wrong_and_well_again(
+    places: Places, tmp_path: Path
+) -> None:
+    elsewhere, path = places.remote.with_name("elsewhere.git"), tmp_path / "log.json"
+    places.remote.rename(elsewhere)
+    options = ("--workers=1", "--log=json", "--quiet")
+    with path.open("wb") as output, serving(places.root, free_port(), *options, output=output):
+        until(lambda: "can't be followed" in path.read_text())
+        elsewhere.rename(places.remote)
+        wake(places.root)
+        until(lambda: "is followed again" in path.read_text())
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["level"] for line in told if "followed" in line.get("message", "")] == ["warning", "info"]
 
 
 def test_a_branch_that_the_remote_has_not(places: Places, follower: Follower) -> None:

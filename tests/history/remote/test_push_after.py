@@ -1,5 +1,6 @@
 """git.push: after. A write is answered when it is committed here; the remote gets it soon, in order."""
 
+import logging
 import shutil
 import threading
 from collections.abc import Iterator
@@ -65,6 +66,7 @@ def test_what_others_have_pushed_is_merged_by_attribute(two: Machines) -> None:
 def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
     two: Machines, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "quire")
     change(two["a"], title="Uno")
     ours = change(two["b"], title="Eins")
     pusher(two["a"]).push_due()
@@ -85,6 +87,10 @@ def test_a_conflict_stays_and_is_said_until_somebody_has_resolved_it(
     outgoing.push_due()
     assert two.tip == head(two["b"].root)
     assert two["b"].get("/_health/ready").body["data"]["push"]["reason"] == ""
+    assert (caplog.records[-1].levelname, caplog.messages[-1]) == (
+        "INFO",
+        "what is committed is pushed again",
+    )
 
 
 def conflict(two: Machines) -> Outgoing:
