@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from server.errors import BusyError, SetupError, StorageError
+from server.storage.git.command import git
 
 SLOW_S = 1.0  # A command that takes longer shows a progress bar.
 
@@ -55,16 +56,15 @@ def check_site(root: Path) -> None:
     """Raise SetupError if there is no such folder, or neither `site.yaml` nor `content-types/` is in it.
 
     Without this, a command in the wrong folder would do nothing and say that all is well.
+    Raises GitSlowError where git does not say in time whether it has them.
     """
     check_folder(root)
-    if not (root / "site.yaml").exists() and not (root / "content-types").is_dir():
-        shown = "this folder" if root == Path() else str(root)
-        raise SetupError(
-            shown,
-            None,
-            "this is no site: it has neither site.yaml nor content-types/",
-            "`quire init` makes one",
-        )
+    if (root / "site.yaml").exists() or (root / "content-types").is_dir():
+        return
+    wrong, fix = "this is no site: it has neither site.yaml nor content-types/", "`quire init` makes one"
+    if git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):
+        wrong, fix = "the files of the site are not checked out of git", "`git checkout HEAD -- .` does that"
+    raise SetupError("this folder" if root == Path() else str(root), None, wrong, fix)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from server import __version__
 from server.auth.accounts import Accounts
 from server.commands.cli import COMMANDS, NO_LOCKS, main
-from tests.git import git
+from tests.git import commit_all, git
 from tests.servers import free_port, get, start, wait
 from tests.sites import STRING, collection, documents, write
 
@@ -186,6 +186,19 @@ def test_in_a_folder_that_is_no_site_nothing_is_done(tmp_path: Path, command: li
         "(`quire init` makes one)\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["content"]
+
+
+def test_a_site_that_is_not_checked_out_is_no_reason_to_make_one(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    write(tmp_path / "made", FILES)
+    commit_all(tmp_path / "made")
+    git(tmp_path, "clone", "-q", "--no-checkout", "made", "clone")
+    done = run("check", "--site", str(clone))
+    said = "the files of the site are not checked out of git (`git checkout HEAD -- .` does that)"
+    assert (done.exit_code, done.stderr) == (1, f"quire: {clone}: {said}\n")
+    git(clone, "checkout", "HEAD", "--", ".")
+    done = run("check", "--site", str(clone))
+    assert (done.exit_code, "not checked out" in done.output) == (0, False), done.output
 
 
 # --- serve ---------------------------------------------------------------------------------------
