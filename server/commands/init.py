@@ -198,4 +198,4 @@ def _report(folder: Path) -> None:
             click.echo(f"Ask it:    curl 'http://localhost:1337/api/{largest}'")
         if git_folder(folder) is None:
             there = f"cd {shlex.quote(str(folder))} && " if option else ""
-            click.echo(f"Keep it:   {there}git init && git add -A && git commit -m Begin")
+            click.echo(f"Keep it:   {there}git init -b main && git add -A && git commit -m Begin")

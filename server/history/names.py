@@ -10,7 +10,7 @@ from server.storage.git.refs import commit_at, find_commit, head_commit, read_ti
 from server.storage.git.repository import git_folder
 
 NO_GIT = "git is not installed, or not in PATH; the history of a site is read with it"
-NO_REPOSITORY = "The site is in no git repository; run git init in its folder and commit it first"
+NO_REPOSITORY = "The site is in no git repository; run git init -b main in its folder and commit it first"
 FOREIGN = (
     "The site's git repository belongs to another user than the one that Quire runs as, so that git does not "
     "read it; give it to that user (chown -R), or, if you trust who may write to it, run as that user: {}"

@@ -115,6 +115,7 @@ def test_a_site_in_no_repository_is_told_to_begin_one(tmp_path: Path) -> None:
     settings = {"GIT_CONFIG_GLOBAL": os.devnull, "EMAIL": "ada@example.org"}
     subprocess.run(told[1], shell=True, check=True, env={**os.environ, **settings}, capture_output=True)
     assert "content-types/article.json" in git(root, "ls-files")
+    assert git(root, "symbolic-ref", "--short", "HEAD") == "main\n"  # as in all pages of the docs
     assert "Keep it" not in init(root / "inner").output
 
 
