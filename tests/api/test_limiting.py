@@ -80,6 +80,14 @@ def test_the_addresses_of_one_customer_are_one_client() -> None:
     assert not limiter.count("192.0.2.1")[0]
 
 
+def test_each_of_many_at_once_is_told_what_its_own_request_has_left() -> None:
+    limiter = Limiter("400 per minute", CountTable())
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: dict(limiter.count("a")[1]), range(400)))
+    left = [int(headers["X-RateLimit-Remaining"]) for headers in answers]
+    assert sorted(left) == list(range(400))
+
+
 def test_a_window_ends() -> None:
     limiter = Limiter("2 per 1 second", CountTable())
     assert [limiter.count("a")[0] for _ in range(3)] == [True, True, False]
@@ -92,26 +100,26 @@ def test_whoever_asks_most_is_forgotten_last() -> None:
     table.add(client, WINDOW_S, 50)
     for other in many:
         table.add(other, WINDOW_S)
-    assert table.get(client)[0] == 50
+    assert table.add(client, WINDOW_S, 0)[0] == 50
 
 
 def test_machines_count_together(store: Callable[[], Store]) -> None:
     here, there = CountTable(), CountTable()
     client = id_of(f"client {time.time_ns()}")
     stores = store(), store()
-    assert here.add(client, WINDOW_S, 30) == 30
+    assert here.add(client, WINDOW_S, 30)[0] == 30
     exchange(here, stores[0], 2, WINDOW_S)
-    assert there.add(client, WINDOW_S) == 1
+    assert there.add(client, WINDOW_S)[0] == 1
     exchange(there, stores[1], 2, WINDOW_S)
-    assert there.get(client)[0] == 1  # It is told of after a part of the limit.
-    assert there.add(client, WINDOW_S) == 2
+    assert there.add(client, WINDOW_S, 0)[0] == 1  # It is told of after a part of the limit.
+    assert there.add(client, WINDOW_S)[0] == 2
     exchange(there, stores[1], 2, WINDOW_S)
-    total, ends = there.get(client)
+    total, ends = there.add(client, WINDOW_S, 0)
     assert total == 32
-    assert abs(ends - here.get(client)[1]) < 2
+    assert abs(ends - here.add(client, WINDOW_S, 0)[1]) < 2
     here.add(client, WINDOW_S, 2)
     exchange(here, stores[0], 2, WINDOW_S)
-    assert here.get(client)[0] == 34
+    assert here.add(client, WINDOW_S, 0)[0] == 34
     for one in stores:
         one.close()
 
@@ -121,9 +129,9 @@ def test_a_window_at_a_store_ends(store: Callable[[], Store]) -> None:
     table.add(client, 1, 5)
     exchange(table, one, 1, 1)
     time.sleep(2.1)
-    assert table.add(client, 1) == 1
+    assert table.add(client, 1)[0] == 1
     exchange(table, one, 1, 1)
-    assert table.get(client)[0] == 1
+    assert table.add(client, WINDOW_S, 0)[0] == 1
     one.close()
 
 
@@ -147,16 +155,16 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
         sharing = Thread(target=share, args=(table, settings, stop))
         sharing.start()
         try:
-            assert table.add(client, WINDOW_S, 20) == 20
+            assert table.add(client, WINDOW_S, 20)[0] == 20
             until(lambda: bool(caplog.records))
             time.sleep(0.5)
-            assert table.add(client, WINDOW_S, 2) == 22
+            assert table.add(client, WINDOW_S, 2)[0] == 22
             redis.start()
             until(lambda: not table.unsent(1, 1))
         finally:
             stop.set()
             sharing.join()
-    assert table.get(client)[0] == 22
+    assert table.add(client, WINDOW_S, 0)[0] == 22
     assert [(record.levelname, record.message.partition(":")[0]) for record in caplog.records] == [
         ("ERROR", "requests are counted by this machine alone"),
         ("INFO", "requests are counted with other machines again"),

@@ -39,8 +39,8 @@ class CountTable:
         self._key = secrets.token_bytes(16)
         self._lock = SharedLock()
 
-    def add(self, client: bytes, window_s: float, amount: int = 1) -> int:
-        """Count requests of a client, by its id; returns how many there are in their window."""
+    def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
+        """Count requests of a client, by its id; how many there are in their window, and when that ends."""
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)
@@ -53,14 +53,6 @@ class CountTable:
                 self._ends[slot] = now + window_s
             self._counts[slot] += amount
             self._unsent[slot] += amount
-            return self._counts[slot]
-
-    def get(self, client: bytes) -> tuple[int, float]:
-        """How many requests of a client there are in its window, and when that ends; (0, 0.0) for none."""
-        with self._lock:
-            slot = self._find(client, self._places(client))
-            if slot is None or self._ends[slot] <= time.time():
-                return 0, 0.0
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, least: int, most: int) -> list[Unsent]:
