@@ -42,10 +42,11 @@ class ChangeLog:
         self._memory = mmap.mmap(-1, _NUMBERS * 8)
         self._numbers = memoryview(self._memory).cast("Q")
         self._numbers[_BASES + 1] = _NOWHERE
-        self._segments = [anonymous_file(self), anonymous_file(self)]
-        self._note = anonymous_file(self)
+        self._segments = [anonymous_file(), anonymous_file()]
+        self._note = anonymous_file()
         # Locks of this kind belong to a process: they are not inherited, and end with it.
-        self._locks = anonymous_file(self)
+        self._locks = anonymous_file()
+        self._close_files = closed_with(self, *self._segments, self._note, self._locks)
 
     @property
     def end(self) -> int:
@@ -179,8 +180,7 @@ class ChangeLog:
         """Let go of the memory and the files."""
         self._numbers.release()
         self._memory.close()
-        for descriptor in (*self._segments, self._note, self._locks):
-            os.close(descriptor)
+        self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
         """Begin a segment with a record of everything. Whoever still reads what stood there notices.
@@ -244,7 +244,8 @@ class SharedLock:
     """
 
     def __init__(self) -> None:
-        self._file, self._threads = anonymous_file(self), threading.Lock()
+        self._file, self._threads = anonymous_file(), threading.Lock()
+        closed_with(self, self._file)
 
     def __enter__(self) -> None:
         self._threads.acquire()
@@ -255,16 +256,26 @@ class SharedLock:
         self._threads.release()
 
 
-def anonymous_file(owner: object) -> int:
-    """A file without a name, which is closed with its owner, and gone with the last process that has it.
+def anonymous_file() -> int:
+    """A file without a name, which is gone with the last process that has it.
 
     It is in memory where the system has that: a temporary folder may be full when a write, which is on disk
     already, is to be appended.
     """
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("quire")
-    else:
-        descriptor, name = tempfile.mkstemp(prefix="quire-")
-        Path(name).unlink()
-    weakref.finalize(owner, os.close, descriptor).atexit = False  # Threads may use it until the end.
+        return os.memfd_create("quire")
+    descriptor, name = tempfile.mkstemp(prefix="quire-")
+    Path(name).unlink()
     return descriptor
+
+
+def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
+    """Have open files closed when an owner is let go, or when what is returned is called."""
+
+    def close() -> None:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    closing = weakref.finalize(owner, close)
+    closing.atexit = False  # Threads may use them until the end.
+    return closing
