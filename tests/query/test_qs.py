@@ -133,5 +133,5 @@ def test_a_key_that_is_repeated_often_means_the_same(key: str, value: str) -> No
 
 
 def test_a_key_that_is_repeated_often_is_read_at_once() -> None:
-    with computing_less_than(0.05):
+    with computing_less_than(0.12):  # The library takes 0.2.
         qs.parse("&".join(["a=1"] * 1000))
