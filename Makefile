@@ -3,6 +3,8 @@ PYTHON ?= python3
 PORT ?= 1337
 MINUTES ?= 60
 BIN := .venv/bin
+# In CI, whose machine may stand still for seconds, a test that fails has two more tries; each failure is printed.
+TRIES := $(if $(CI),--reruns 2 --rerun-show-tracebacks -rsR)
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -11,7 +13,7 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/quire serve --site . --port $(PORT)
 
 test: .venv/.ready-dev ## Run the tests, in two processes
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal $(TRIES)
 
 test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a live server
 	$(BIN)/python -m tests.clients.run
@@ -26,7 +28,7 @@ test-machines: .venv/.ready-dev ## Three machines at random: writes from all sid
 	$(BIN)/python -m tests.machines --push after
 
 test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debian's chromium
-	$(BIN)/pytest -n 2 --dist loadfile $(if $(CI),--reruns 2 --rerun-show-tracebacks -rsR) tests/studio/browser_*.py
+	$(BIN)/pytest -n 2 --dist loadfile $(TRIES) tests/studio/browser_*.py
 
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
