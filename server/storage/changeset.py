@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from server.errors import ApiError, ConflictError, StorageError
-from server.storage.files import MISSING, Signature, signature
+from server.storage.files import MISSING, Signature, below_file, is_below_file, signature
 from server.storage.journal import Write
 from server.storage.links import LEADS_ASTRAY, open_file
 
@@ -20,6 +20,9 @@ class Files(Protocol):
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """What is in a file, and its signature at that time. Raises OSError."""
+
+    def is_below_file(self, path: str) -> bool:
+        """Whether a file is where a path has a folder."""
 
 
 class WorkingTree:
@@ -40,6 +43,10 @@ class WorkingTree:
         with open(open_file(self.root, path), "rb") as file:
             found = signature(os.fstat(file.fileno()))
             return file.read(), found
+
+    def is_below_file(self, path: str) -> bool:
+        """See `Files`."""
+        return is_below_file(self.root, path)
 
 
 class Changeset:
@@ -142,6 +149,12 @@ class Changeset:
     def paths(self) -> set[str]:
         """Every file that was looked at."""
         return set(self._signatures)
+
+    def require_folders(self) -> None:
+        """Raise ConflictError where a file is in the place of the folder of a new one."""
+        for path in (*self._sources, *(path for path, _ in self.texts())):
+            if self._signatures[path] is None and self._files.is_below_file(path):
+                raise below_file(path)
 
     def writes(self) -> list[Write]:
         """The writes that the change comes to; none for a file that holds its text already."""

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from server.errors import ConflictError
 from server.problems import Problem
 from server.storage.links import inner_path, link_problem
 
@@ -57,6 +58,22 @@ def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: li
 def signature(status: os.stat_result) -> Signature:
     """The signature of a file's stat."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def is_below_file(root: Path, path: str) -> bool:
+    """Whether a file is where a path of a site has a folder."""
+    try:
+        os.lstat(root / path)
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def below_file(path: str) -> ConflictError:
+    """The error for a file that can't be made, since another one is where its folder would be."""
+    return ConflictError(f"{path} would be in a folder, and a file is there; move it first")
 
 
 def digest_of(data: bytes) -> bytes:

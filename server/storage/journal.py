@@ -19,7 +19,7 @@ from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER, state_folder
 from server.storage.durable import SYNCS_ALL, copy, make_folders, stage, sync_folder, take
 from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
-from server.storage.files import Signature, link_signature, signature
+from server.storage.files import Signature, below_file, link_signature, signature
 from server.storage.intent import Step, write_intent
 from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
 from server.storage.recovery import RECORD, UNDONE, Recovery
@@ -350,9 +350,7 @@ def _expected(write: Write, target: Path) -> Signature | None:
     except FileNotFoundError:
         found = None
     except NotADirectoryError as error:
-        raise ConflictError(
-            f"{write.path} would be in a folder, and a file is there; move it first"
-        ) from error
+        raise below_file(write.path) from error
     _check(write.path, target, write.before, found)
     return link_signature(target) if write.deletes else found
 

@@ -417,6 +417,22 @@ def test_links_are_not_replaced(api: Api) -> None:
     assert head(api) == before
 
 
+def test_a_file_does_not_give_way_to_a_folder(api: Api) -> None:
+    git(api.root, "checkout", "-q", "next")
+    shutil.rmtree(api.root / "content/tags")
+    write(api.root, {"content/tags": "What tags are for.\n"})
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    api.site.refresh()
+    before = head(api)
+    answer = api.post("/api/tags?branch=next", {"name": "x"})
+    assert (answer.status, answer.error["message"].partition(" would be ")[2]) == (
+        409,
+        "in a folder, and a file is there; move it first",
+    )
+    assert head(api) == before
+
+
 def test_hooks_and_filters_do_not_run(api: Api) -> None:
     hook = "#!/bin/sh\ntouch ran; exit 1\n"
     for name in ("pre-commit", "reference-transaction", "post-commit", "update"):

@@ -714,6 +714,49 @@ def test_what_is_left_to_git(api: Api) -> None:
         assert (refused.status, words in refused.error["message"]) == (409, True), kind
 
 
+SHELF = "content/notes/shelf"  # a folder to one side, a file to the other
+
+
+@pytest.mark.parametrize("theirs_is_folder", [True, False], ids=["folder", "file"])
+@pytest.mark.parametrize("served", [True, False], ids=["into the served", "into another"])
+def test_a_file_and_a_folder_in_one_place_are_both_kept(
+    api: Api, theirs_is_folder: bool, served: bool
+) -> None:
+    folder, file = {f"{SHELF}/two.md": "---\ntitle: Two\n---\n"}, {SHELF: "What is on the shelf.\n"}
+    commit(api, "next", folder if theirs_is_folder else file)
+    commit(api, "main", file if theirs_is_folder else folder)
+    into = "main"
+    if not served:
+        git(api.root, "branch", "into", "main")
+        git(api.root, "checkout", "-q", "-b", "aside")
+        into = "into"
+    before = head(api, into)
+    answer = merge(api, into=into)
+    assert (answer.status, answer.error["details"]["files"]) == (409, [SHELF, f"{SHELF}/two.md"])
+    assert answer.error["message"].startswith(f"{SHELF} is a file on one side, and a folder with ")
+    assert head(api, into) == before
+    clean(api)
+
+
+@pytest.mark.parametrize(
+    "mine", [{}, {f"{SHELF}/new.md": "---\ntitle: New\n---\n"}], ids=["gone", "written to"]
+)
+def test_a_folder_gives_way_to_a_file_once_it_is_empty(api: Api, mine: dict[str, Any]) -> None:
+    old = f"{SHELF}/old.md"
+    commit(api, "main", {old: "---\ntitle: Old\n---\n"})
+    git(api.root, "branch", "-f", "next", "main")
+    git(api.root, "branch", "into", "main")
+    commit(api, "next", {old: None}, "empty")
+    commit(api, "next", {SHELF: "What is on the shelf.\n"})
+    if mine:
+        commit(api, "into", mine)
+    answer = merge(api, into="into")
+    assert answer.status == (409 if mine else 200), answer.body
+    there = git(api.root, "ls-tree", "-r", "--name-only", "into", "content/notes").split()
+    assert (SHELF in there) == (not mine)
+    assert (f"{SHELF}/new.md" in there) == bool(mine)
+
+
 # --- who may ---------------------------------------------------------------------------------------------
 
 

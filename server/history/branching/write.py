@@ -7,7 +7,7 @@ meanwhile, the write is prepared again.
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from server.config.model import Settings
@@ -56,6 +56,10 @@ class CommittedFiles:
         if data is None:
             raise ConflictError(f"{path} is not in this clone of the repository")
         return data, (0, len(data), 0)
+
+    def is_below_file(self, path: str) -> bool:
+        """Whether a file is where a path has a folder."""
+        return any(str(folder) in self.blobs for folder in PurePosixPath(path).parents)
 
 
 class BranchWriter:
@@ -121,6 +125,7 @@ class BranchWriter:
         result = prepare(request, context)
         for path, text in changeset.texts():
             refuse_unreadable(path, text)
+        changeset.require_folders()
         return changeset.writes(), result
 
     def _signed(

@@ -23,7 +23,7 @@ from server.history.merging.documents import (
     name_of,
     write_merged,
 )
-from server.history.merging.sides import File, Sides, files_of, is_plain, read_files
+from server.history.merging.sides import File, Sides, files_of, is_plain, read_files, require_places
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
 from server.schema.model import Schema
@@ -95,6 +95,8 @@ class Planner:
                 self._add_file(plan, unmerged, path, file)
         unmerged.require_known()
         unmerged.require_none(Viewer(self.actor, State(settings, schema, snapshot)))
+        ours = {path: file.ours for path, file in files.items()}
+        require_places({path for path, file in {**ours, **plan.outcomes}.items() if file is not None})
         return plan
 
     def _configuration(

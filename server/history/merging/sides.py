@@ -1,8 +1,8 @@
 """The three sides of a merge, and the files that two branches have changed since they parted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from server.errors import ConflictError, LimitError
 from server.history.merging.names import reserved
@@ -90,6 +90,15 @@ def require_writable(
     path, why = reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
         raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {why}", {"files": [path]})
+
+
+def require_places(paths: Collection[str]) -> None:
+    """Raise ConflictError where one of the files that a merge comes to would be below another one."""
+    for path in sorted(paths):
+        for above in map(str, PurePosixPath(path).parents):
+            if above in paths:
+                what = f"{above} is a file on one side, and a folder with {path} on the other"
+                raise ConflictError(f"{what}; move one of them first", {"files": [above, path]})
 
 
 def is_plain(path: str, *versions: Staged | None) -> bool:

@@ -48,6 +48,10 @@ class Chain:
             raise FileNotFoundError(path)
         return held
 
+    def is_below_file(self, path: str) -> bool:
+        """See `server.storage.changeset.Files`."""
+        return self._disk.is_below_file(path)
+
     def changes(self, path: str) -> bool:
         """Whether one of the writes changes a file."""
         return path in self._held

@@ -77,6 +77,7 @@ def prepared_on(
     result = prepare(request, context)
     for path, text in changeset.texts():
         refuse_unreadable(path, text)
+    changeset.require_folders()
     return Prepared(state, changeset, result, time.thread_time() - began > LONG_S)
 
 

@@ -7,17 +7,18 @@ the new commit until a branch is moved to it.
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from server.errors import ConflictError, StorageError
+from server.storage.files import below_file
 from server.storage.git.command import filter_names, git
 from server.storage.git.commit import Person, quoted
 from server.storage.git.repository import Staged, full_path, prefix_of
 
-_FILE = "100644"
+_FILE, _FOLDER = "100644", "040000"
 _UNFILTERED = ("unspecified", "unset", "set")  # values of the attribute that name no filter
 _LINKS = {"120000": "is a link", "160000": "is a repository of its own"}
 
@@ -38,18 +39,20 @@ def make_commit(
 
     Each is its bytes, a file that git reads them from, however many these are, or what git has already.
     Paths outside of the site begin with `../`. Everything else is as in the first parent. Raises
-    ConflictError for a file that is or is behind a link, and for one given as a file that a filter of git is
-    to change; StorageError where git can't make it.
+    ConflictError for a file that is or is behind a link, or would be below a file that stays, and for one
+    given as a file that a filter of git is to change; StorageError where git can't make it.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     odd = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINKS}
-    modes = _modes(root, parents[0], files.keys() - odd)
+    gone = {path for path, data in files.items() if data is None}
+    modes = _modes(root, parents[0], files.keys() - odd, gone)
     full = partial(full_path, prefix_of(root))
     now = f"{int(time.time())} +0000"
     lines = [b"commit refs/quire/next", b"mark :1", f"author {by.author.ident} {now}".encode()]
     lines += [f"committer {by.committer.ident} {now}".encode(), _data(by.message.encode())]
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
-    for path, data in files.items():
+    # What is gone comes first, since a folder may take the place of a file.
+    for path, data in sorted(files.items(), key=lambda item: item[1] is not None):
         name = quoted(os.fsencode(full(path)))
         mode = modes.get(path, _FILE).encode()
         if data is None:
@@ -96,10 +99,10 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
             )
 
 
-def _modes(root: Path, commit: str, files: Iterable[str]) -> dict[str, str]:
-    """The modes of those files that a commit has."""
+def _modes(root: Path, commit: str, files: Iterable[str], gone: Set[str]) -> dict[str, str]:
+    """The modes of those files that a commit has. Raises ConflictError where one can't be written."""
     files = {path for path in files if not path.startswith("../")}
-    folders = {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
+    folders, needed = _folders_of(files), _folders_of(files - gone) - gone
     printed = git(root, "ls-tree", "-z", commit, "--", *sorted(folders | files)) or ""
     found = {}
     for line in filter(None, printed.split("\0")):
@@ -107,9 +110,25 @@ def _modes(root: Path, commit: str, files: Iterable[str]) -> dict[str, str]:
         mode = about.split()[0]
         if mode in _LINKS:
             raise ConflictError(f"{path} {_LINKS[mode]}; change it in a checkout of the branch")
-        if path in files and mode.startswith("100"):
+        if mode == _FOLDER and path in files - gone:
+            _require_empty(root, commit, path, gone)
+        elif mode != _FOLDER and path in needed:
+            raise below_file(next(below for below in files - gone if below.startswith(f"{path}/")))
+        elif mode.startswith("100") and path in files:
             found[path] = mode
     return found
+
+
+def _folders_of(files: Iterable[str]) -> set[str]:
+    return {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
+
+
+def _require_empty(root: Path, commit: str, folder: str, gone: Set[str]) -> None:
+    """Raise ConflictError where not all that a commit has in a folder is gone, and a file takes its place."""
+    printed = git(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{folder}/") or ""
+    for path in filter(None, printed.split("\0")):
+        if path not in gone:
+            raise ConflictError(f"{folder} would be a file, and a folder with {path} is there; move it first")
 
 
 def _data(content: bytes) -> bytes:

@@ -12,9 +12,9 @@ from server.history.past import PastStates
 from server.history.remote.backlog import backlog
 from server.history.remote.following import Follower
 from server.history.remote.outgoing import Outgoing
-from tests.git import git
+from tests.git import commit_all, git
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines
-from tests.sites import Api
+from tests.sites import Api, write
 from tests.waiting import until
 
 ONE = "content/notes/one.md"
@@ -133,6 +133,26 @@ def test_a_conflict_is_resolved_by_a_request(two: Machines, choice: object, titl
         "reason": "",
         "files": [],
     }
+
+
+def test_a_file_of_the_remote_in_the_place_of_a_folder_waits_for_somebody(two: Machines) -> None:
+    shutil.rmtree(two["a"].root / "content/tags")
+    write(two["a"].root, {"content/tags": "What tags are for.\n"})
+    commit_all(two["a"].root)
+    two["a"].site.refresh()
+    pusher(two["a"]).push_due()
+    theirs, outgoing = two.tip, pusher(two["b"])
+    made = two["b"].post("/api/tags", {"name": "New"}).data["documentId"]
+    outgoing.push_due()
+    assert (two.tip, waiting(two["b"])) == (theirs, 1)
+    found = two["b"].get("/_health/ready").body["data"]["push"]
+    assert found["files"] == ["content/tags", f"content/tags/{made}.md"]
+    assert two["b"].get(f"/api/tags/{made}").data["name"] == "New"
+    assert two["b"].ask("DELETE", f"/api/tags/{made}").status == 204  # One of them gives way.
+    outgoing.push_due()
+    assert waiting(two["b"]) == 0
+    assert at_remote(two, "content/tags") == "What tags are for.\n"
+    assert (two["b"].root / "content/tags").read_text() == "What tags are for.\n"
 
 
 @pytest.mark.parametrize("push", ["off", "before"])

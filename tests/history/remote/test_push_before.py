@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from server.storage.git.times import read_times
-from tests.git import git
+from tests.git import commit_all, git
 from tests.history.remote.machines import Machines, at_remote, counting, head, hook
-from tests.sites import Answer, Api
+from tests.sites import Answer, Api, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -188,6 +188,20 @@ def test_edits_by_hand_of_a_file_stay_beside_what_other_machines_write(two: Mach
     assert "summary: Short" in at_remote(two, "content/notes/one.md")
     assert (note(two["b"])["title"], note(two["b"])["summary"]) == ("Uno", "By hand")
     assert status(two["b"]).strip() == "M content/notes/one.md"
+
+
+def test_a_file_does_not_give_way_to_a_folder(two: Machines) -> None:
+    shutil.rmtree(two["a"].root / "content/tags")
+    write(two["a"].root, {"content/tags": "What tags are for.\n"})
+    commit_all(two["a"].root)
+    two["a"].site.refresh()
+    assert change(two["a"], title="Uno").status == 200
+    before = two.tip
+    for name in ("a", "b"):  # The other one has not looked at the remote.
+        answer = two[name].post("/api/tags", {"name": "x"})
+        assert (answer.status, answer.error["name"]) == (409, "ConflictError"), name
+    assert two.tip == before
+    assert (two["a"].root / "content/tags").read_text() == "What tags are for.\n"
 
 
 def test_a_dry_run_asks_nobody(two: Machines) -> None:
