@@ -62,6 +62,9 @@ bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 bench-worst: .venv/.ready-dev ## Look for the costliest requests, and measure how long others wait for them
 	$(BIN)/python -m bench worst
 
+bench-studio: .venv/.ready-studio ## Measure how soon the studio's pages are there, in Debian's chromium
+	$(BIN)/python -m bench studio
+
 bench-peers: .venv/.ready-dev ## Measure Quire beside other servers, which npm installs; takes minutes
 	$(BIN)/python -m bench.peer
 
@@ -94,4 +97,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-peers peer-diff format clean
+.PHONY: tools help serve test test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean

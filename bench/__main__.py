@@ -1,6 +1,7 @@
 """`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search,
 `worst` what the costliest requests cost, `history` what git's history costs, `events` open event streams,
-`webhooks` deliveries, `machines` three that share a remote, and `large` one large site.
+`webhooks` deliveries, `machines` three that share a remote, `studio` its pages in a browser, and `large`
+one large site.
 
 Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
 so that the ratios hold on a machine that has other things to do.
@@ -31,6 +32,7 @@ from bench import (
     reading,
     search,
     starting,
+    studio,
     webhooks,
     worst,
     writing,
@@ -43,7 +45,18 @@ WORST = 10_000  # articles of the site that costly queries are sent to
 LARGE = 150_000  # articles of a large site
 GROWTH = (1000, 10_000, 50_000)
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
-CHOICES = ("quire", "servers", "search", "worst", "history", "events", "webhooks", "machines", "large")
+CHOICES = (
+    "quire",
+    "servers",
+    "search",
+    "worst",
+    "history",
+    "events",
+    "webhooks",
+    "machines",
+    "studio",
+    "large",
+)
 BEGAN = time.perf_counter()
 
 
@@ -76,6 +89,8 @@ def main() -> None:
             webhooks.measure(Path(folder), 1000)
         elif options.what == "machines":
             machines.measure()
+        elif options.what == "studio":
+            studio.measure(Path(folder))
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:
