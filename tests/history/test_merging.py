@@ -886,3 +886,49 @@ def test_edits_of_different_attributes_both_survive(api: Api, edits: Any) -> Non
     wanted = {**ours, **theirs}
     assert json.dumps({name: note[name] for name in wanted}) == json.dumps(wanted)
     assert git(api.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_an_edit_stays_that_git_is_told_not_to_see(api: Api, flag: str) -> None:
+    commit(api, "next", {"README.md": "Theirs\n"})
+    commit(api, "main", {"other.txt": "Ours\n"})
+    git(api.root, "update-index", flag, "README.md")
+    write(api.root, {"README.md": "By hand\n"})
+    before, refused = head(api), merge(api)
+    assert (refused.status, refused.error["details"]) == (409, {"paths": ["README.md"]})
+    assert (head(api), api.read("README.md")) == (before, "By hand\n")
+    git(api.root, "update-index", flag.replace("--", "--no-"), "README.md")
+    git(api.root, "checkout", "-q", "HEAD", "--", "README.md")
+    assert merges(api)
+    assert api.read("README.md") == "Theirs\n"
+    clean(api)
+
+
+def test_a_file_left_out_of_a_sparse_checkout_is_no_edit(api: Api) -> None:
+    commit(api, "next", {"README.md": "Theirs\n"})
+    commit(api, "main", {"other.txt": "Ours\n"})
+    git(api.root, "update-index", "--skip-worktree", "README.md")
+    (api.root / "README.md").unlink()
+    assert merges(api)
+    assert git(api.root, "show", "HEAD:README.md") == "Theirs\n"
+
+
+@pytest.mark.parametrize(("staged", "coming"), [("place/file.txt", "place"), ("place", "place/file.txt")])
+def test_what_is_staged_alone_is_not_pushed_out_of_the_index(api: Api, staged: str, coming: str) -> None:
+    commit(api, "next", {coming: "Theirs\n"})
+    commit(api, "main", {"other.txt": "Ours\n"})
+    write(api.root, {staged: "Staged\n"})
+    git(api.root, "add", staged)
+    (api.root / staged).unlink()
+    shutil.rmtree(api.root / "place", ignore_errors=True)
+    refused = merge(api)
+    assert (refused.status, refused.error["details"]) == (409, {"paths": [staged]})
+    assert git(api.root, "show", f":{staged}") == "Staged\n"
+
+
+def test_a_file_is_merged_into_a_folder_that_is_a_repository_here(api: Api) -> None:
+    commit(api, "next", {"extra/file.txt": "Theirs\n"})
+    commit(api, "main", {"other.txt": "Ours\n"})
+    git(api.root, "init", "-q", "extra")
+    assert merges(api)
+    assert git(api.root, "show", "HEAD:extra/file.txt") == api.read("extra/file.txt") == "Theirs\n"

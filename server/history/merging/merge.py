@@ -9,7 +9,7 @@ once, or the server is killed, it is made later. Any other branch moves to the c
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,9 +37,9 @@ from server.storage.git.branches import move_branch
 from server.storage.git.checkout import write_files
 from server.storage.git.commit import NewCommit, Person
 from server.storage.git.refs import branch_commit, head_commit
-from server.storage.git.repository import Staged
+from server.storage.git.repository import Staged, repository_of
 from server.storage.git.tree import changed_files
-from server.storage.git.uncommitted import uncommitted_paths
+from server.storage.git.uncommitted import staged_in_place_of, uncommitted_paths
 from server.storage.media import media_key
 from server.write.context import Context
 
@@ -221,7 +221,7 @@ class Merger:
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
         """Raise ConflictError where a file of a merge has changes that are in no commit."""
         try:
-            found = sorted(uncommitted_paths(self.root, list(outcomes))) if outcomes else []
+            found = sorted(_uncommitted(self.root, outcomes)) if outcomes else []
         except CommitError as error:
             raise ConflictError(f"The merge can't be made: {error}") from error
         if found:
@@ -282,6 +282,12 @@ class Merger:
                 raise _Overtaken()
         if not any(map(is_configuration, outcomes)):
             require_fit(ready.changed, context.snapshot, outcomes)
+
+
+def _uncommitted(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
+    """The files with changes in no commit that a merge would change, or push out of the index."""
+    staged = {path: None if outcome is None else Staged("", "") for path, outcome in outcomes.items()}
+    return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), staged)
 
 
 def _content(outcome: Outcome) -> bytes | Staged | None:

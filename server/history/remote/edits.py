@@ -13,17 +13,21 @@ from server.storage.git.checkout import folders_above
 from server.storage.git.command import git_as_owner
 from server.storage.git.commit import Person
 from server.storage.git.repository import Repository
-from server.storage.git.uncommitted import EVERY_EDIT
+from server.storage.git.uncommitted import EVERY_EDIT, hidden_edits
 
 _AT_ONCE = 1000  # paths on a command line
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file that differs from the last commit: in the index (`staged`), or on disk from the index."""
+    """A file that differs from the last commit: in the index (`staged`), or on disk from the index.
+
+    `hidden`: git has been told to take it for unchanged.
+    """
 
     staged: bool
     edited: bool
+    hidden: bool = False
 
     @property
     def is_both(self) -> bool:
@@ -46,7 +50,8 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
             elif name.endswith("/"):  # All of a folder is ignored.
                 inside = (one for one in some if one.startswith(name))
                 found.update((full[one], edit) for one in inside if os.path.lexists(repository.top / one))
-    return found
+    hidden = hidden_edits(repository, paths) if paths else set()
+    return found | dict.fromkeys(hidden, Edit(staged=False, edited=True, hidden=True))
 
 
 def new_files(repository: Repository, folders: Collection[str]) -> set[str]:

@@ -36,6 +36,7 @@ from server.storage.git.checkout import holds, in_place_of, write_files
 from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.repository import Repository, Staged, Tree
 from server.storage.git.tree import changed_files
+from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
@@ -207,7 +208,7 @@ class Takeover:
     ) -> Mapping[str, Outcome]:
         """What files are to be that are not so already. Raises NotTakenOverError for what is in the way."""
         coming = {**files.plain, **files.odd}
-        _require_room(repository, files.odd)
+        _require_room(repository, files.odd, coming)
         found = edits(repository, coming)
         same = {path for path in found if holds(repository, path, coming[path])}
         edited = {path: edit for path, edit in found.items() if path not in same}
@@ -282,6 +283,9 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
 
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
     """Raise NotTakenOverError for edits of what can't be merged."""
+    if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
+        said = f"{_named(hidden)}: edited, and git is told to take it for unchanged (git ls-files -v)"
+        raise NotTakenOverError(said, {"files": hidden})
     if both := sorted(path for path, edit in edited.items() if edit.is_both):
         raise NotTakenOverError(f"{_named(both)}: staged, and edited since; commit it", {"files": both})
     if found := sorted(edited.keys() & set(odd)):
@@ -290,8 +294,12 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
         )
 
 
-def _require_room(repository: Repository, odd: Tree) -> None:
+def _require_room(repository: Repository, odd: Tree, coming: Tree) -> None:
     """Raise NotTakenOverError for local files that a checkout would remove for others in their place."""
+    if staged := sorted(staged_in_place_of(repository, coming)):
+        raise NotTakenOverError(
+            f"{_named(staged)}: staged, and the remote has something else there", {"files": staged}
+        )
     if found := sorted(in_place_of(repository, odd)):
         raise NotTakenOverError(
             f"{_named(found)}: not in git, and the remote has something else there", {"files": found}

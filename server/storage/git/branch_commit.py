@@ -19,6 +19,7 @@ from server.storage.git.commit import Person, quoted
 from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE, _FOLDER = "100644", "040000"
+_MOST_ARGUMENTS = 1000  # paths on a command line
 _UNFILTERED = ("unspecified", "unset", "set")  # values of the attribute that name no filter
 _LINKS = {"120000": "is a link", "160000": "is a repository of its own"}
 
@@ -89,7 +90,9 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         index = Path(folder, "index")
         git(root, "read-tree", commit, index=index)
-        printed = git(root, "check-attr", "-z", "--cached", "filter", "--", *paths, index=index) or ""
+        given = "".join(f"{path}\0" for path in paths)
+        asked = ("check-attr", "-z", "--cached", "--stdin", "filter")
+        printed = git(root, *asked, given=given, index=index) or ""
     words = printed.split("\0")
     for path, value in zip(words[0::3], words[2::3], strict=False):
         if value not in _UNFILTERED:
@@ -103,11 +106,19 @@ def _modes(root: Path, commit: str, files: Iterable[str], gone: Set[str]) -> dic
     """The modes of those files that a commit has. Raises ConflictError where one can't be written."""
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - gone) - gone
-    printed = git(root, "ls-tree", "-z", commit, "--", *sorted(folders | files)) or ""
+    asked = folders | files
+    # A command line takes some paths; of more, git tells of all.
+    few = len(asked) <= _MOST_ARGUMENTS
+    named = (commit, "--", *sorted(asked)) if few else ("-r", commit)
+    printed = git(root, "ls-tree", "-t", "-z", *named)
+    if printed is None:
+        raise StorageError("git could not read the commit")
     found = {}
     for line in filter(None, printed.split("\0")):
         about, _, path = line.partition("\t")
         mode = about.split()[0]
+        if path not in asked:
+            continue
         if mode in _LINKS:
             raise ConflictError(f"{path} {_LINKS[mode]}; change it in a checkout of the branch")
         if mode == _FOLDER and path in files - gone:

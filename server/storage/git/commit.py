@@ -100,9 +100,10 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     """
     root, paths = repository.root, list(new.files)
     there = repository.tree(head, paths)
-    ours = {path for path in paths if not _is_nested(root, path)}
+    # What was merged is in a commit already, and without it this one would take it out again.
+    ours = {path for path in paths if new.joins or not _is_nested(root, path)}
     new_paths = [path for path in paths if path in ours and path not in there]
-    ignored = set() if new.joins else _ignored(root, new_paths)  # What was merged is no longer ignored.
+    ignored = set() if new.joins else _ignored(root, new_paths)
     changed: dict[str, Staged | None] = {}
     for path in paths:
         if path not in ours or path in ignored:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from server.errors import CommitError, GitSlowError
 from server.storage.files import signature_of
+from server.storage.git.checkout import folders_above, holds
 from server.storage.git.command import filter_names, git, git_as_owner
 from server.storage.git.log import FileChange
-from server.storage.git.repository import git_folder, prefix_of
+from server.storage.git.repository import Repository, Staged, Tree, git_folder, prefix_of, repository_of
 
 log = logging.getLogger("quire")
 
@@ -159,7 +160,46 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
     found = {line[3:].removeprefix(prefix) for line in printed.split("\0") if line}
     folders = tuple(path for path in found if path.endswith("/"))  # all of which is ignored
     inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}
-    return frozenset(inside | (found & set(paths)))
+    return frozenset(inside | (found & set(paths)) | hidden_edits(repository_of(root), paths))
+
+
+def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
+    """Those of some paths whose file is edited, and that git has been told to take for unchanged.
+
+    `git status` says nothing of them (`git update-index --assume-unchanged`, `--skip-worktree`). Raises
+    CommitError.
+    """
+    full = {repository.full(path): path for path in paths}
+    printed = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
+    found = set()
+    for line in printed.split("\0"):
+        about, _, name = line.partition("\t")
+        if name not in full or not (about[0] == "S" or about[0].islower()):
+            continue
+        _, mode, id_, _ = about.split()
+        # One that is not there is left out of a sparse checkout, and nothing is lost with it.
+        is_there = os.path.lexists(repository.top / name)
+        if is_there and not holds(repository, full[name], Staged(mode, id_)):
+            found.add(full[name])
+    return found
+
+
+def staged_in_place_of(repository: Repository, files: Tree) -> set[str]:
+    """The files that are staged alone, in no commit, and that the index can't have beside some that come.
+
+    They are below a file that comes, or are a file where it needs a folder.
+    """
+    asked = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
+    printed = os.fsdecode(git_as_owner(repository.top, *asked))
+    coming = {repository.full(path) for path, file in files.items() if file}
+    above = {folder for path in coming for folder in folders_above(path)}
+    found = (
+        path
+        for path in printed.split("\0")
+        if path not in coming and (path in above or not coming.isdisjoint(folders_above(path)))
+    )
+    prefix = repository.prefix
+    return {path.removeprefix(prefix) if path.startswith(prefix) else f"../{path}" for path in found}
 
 
 def staged_renames(root: Path) -> list[FileChange]:

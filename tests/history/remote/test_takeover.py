@@ -517,3 +517,29 @@ def test_a_file_that_git_has_not_got_is_not_removed_for_a_folder_with_a_link(pla
     places.push({})
     assert refused(places).details["files"] == ["x.tmp"]
     assert places.text("x.tmp") == "Mine\n"
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_an_edit_stays_that_git_is_told_not_to_see(places: Places, flag: str) -> None:
+    before = places.head
+    places.push({"content/notes/two.md": "---\ntitle: Theirs\n---\nText.\n"})
+    git(places.root, "update-index", flag, "content/notes/two.md")
+    places.edit({"content/notes/two.md": "---\ntitle: By hand\n---\nText.\n"})
+    with pytest.raises(NotTakenOverError, match="told to take it for unchanged") as raised:
+        places.take()
+    assert raised.value.details == {"files": ["content/notes/two.md"]}
+    assert (places.head, "By hand" in places.text("content/notes/two.md")) == (before, True)
+
+
+@pytest.mark.parametrize(("staged", "coming"), [("place/file.txt", "place"), ("place", "place/file.txt")])
+def test_what_is_staged_alone_is_not_pushed_out_of_the_index(
+    places: Places, staged: str, coming: str
+) -> None:
+    places.push({coming: "Theirs\n"})
+    places.edit({staged: "Staged\n"})
+    git(places.root, "add", staged)
+    (places.root / staged).unlink()
+    shutil.rmtree(places.root / "place", ignore_errors=True)
+    with pytest.raises(NotTakenOverError, match="staged, and the remote has something else there"):
+        places.take()
+    assert git(places.root, "show", f":{staged}") == "Staged\n"
