@@ -932,3 +932,55 @@ def test_a_file_is_merged_into_a_folder_that_is_a_repository_here(api: Api) -> N
     git(api.root, "init", "-q", "extra")
     assert merges(api)
     assert git(api.root, "show", "HEAD:extra/file.txt") == api.read("extra/file.txt") == "Theirs\n"
+
+
+U = "content/notes/u.md"
+
+
+def other_keys(api: Api, base: str, ours: str, theirs: str) -> Answer:
+    """Merge a note of which both have changed lines that touch; each is its lines below the title."""
+    text = "---\ntitle: {}\n{}---\nText.\n"
+    commit(api, "main", {U: text.format("U", base)})
+    git(api.root, "branch", "-f", "next")
+    commit(api, "next", {U: text.format("U", theirs)})
+    commit(api, "main", {U: text.format("Ours", ours)})
+    return merge(api)
+
+
+def test_a_key_that_the_type_has_not_got_is_merged(api: Api) -> None:
+    assert (
+        other_keys(api, "old: x\nkey: base\n", "old: x\nkey: base\n", "key: theirs\nmore: [a, b]\n").status
+        == 200
+    )
+    assert api.read(U) == "---\ntitle: Ours\nkey: theirs\nmore:\n  - a\n  - b\n---\nText.\n"
+    clean(api)
+
+
+@pytest.mark.parametrize(("side", "left"), [("ours", "key: mine\n"), ("theirs", "key: other\n")])
+def test_a_key_that_both_have_changed_is_a_conflict_of_the_file(api: Api, side: str, left: str) -> None:
+    refused = other_keys(api, "key: base\n", "key: mine\n", "key: other\n")
+    assert (refused.status, refused.error["details"]["files"]) == (409, [U])
+    assert merge(api, resolve={"files": {U: side}}).status == 200
+    assert api.read(U) == f"---\ntitle: Ours\n{left}---\nText.\n"
+
+
+@pytest.mark.parametrize(("deletes", "keeps"), [("main", "next"), ("next", "main")])
+def test_a_note_that_one_side_deletes_keeps_a_key_of_the_other(api: Api, deletes: str, keeps: str) -> None:
+    commit(api, keeps, {"content/notes/two.md": "---\ntitle: Two\nkey: words\n---\nText.\n"})
+    commit(api, deletes, {"content/notes/two.md": None})
+    refused = merge(api)
+    assert (refused.status, refused.error["details"]["files"]) == (409, ["content/notes/two.md"])
+    side = "ours" if keeps == "main" else "theirs"
+    assert merge(api, resolve={"files": {"content/notes/two.md": side}}).status == 200
+    assert "key: words" in api.read("content/notes/two.md")
+    clean(api)
+
+
+def test_a_note_that_both_have_made_in_other_formats_has_the_keys_of_both(api: Api) -> None:
+    commit(api, "main", {"content/tags/new.yaml": "name: New\nmine: 1\n"})
+    commit(api, "next", {"content/tags/new.json": '{"name": "New", "other": {"a": [true, "1"]}}\n'})
+    assert merge(api).status == 200
+    text = api.read("content/tags/new.yaml")
+    assert text.startswith("name: New\nmine: 1\nother:")
+    assert "true" in text
+    assert "'1'" in text

@@ -1,13 +1,15 @@
 """Which documents a branch has changed, and what each comes to when both sides have changed it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from server.documents.document import Document
 from server.documents.merge.merge import Conflict, Merged, merge
 from server.documents.values import same_values
 from server.errors import ConflictError
+from server.formats.edits import REMOVE
 from server.formats.tree import Plain
+from server.history.merging.other_keys import Version, changes_other_keys, merge_other_keys
 from server.history.merging.sides import File, read_files
 from server.schema.model import Type
 from server.storage.files import ignored, is_utf_8
@@ -17,20 +19,8 @@ from server.storage.media import upload_path
 from server.storage.store import Store
 from server.write.context import Context, Values, values_of
 
+SideOf = Callable[[str], str]  # the side that was chosen of a file in conflict, "" for none
 Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and status
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A version of a document as one side has it."""
-
-    document: Document
-    data: bytes
-
-    @property
-    def path(self) -> str:
-        """The file that it is in."""
-        return self.document.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,24 +153,41 @@ def _is_whole(conflict: Conflict) -> bool:
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
 
-def write_merged(context: Context, three: Three, values: Values | None) -> dict[str, str | None]:
+def write_merged(
+    context: Context, three: Three, values: Values | None, side_of: SideOf, *, is_chosen: bool = False
+) -> dict[str, str | None]:
     """The texts of the files that a version is in, so that it has some values: None for a file that is gone.
 
-    Comments and the like are of both sides where their lines can be merged, else of ours.
+    Comments and the like are of both sides where their lines can be merged, else of ours. `side_of` is asked
+    where both have changed a key that is no attribute. `is_chosen`: somebody has said what it is to be.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
-        return {ours.path: None} if ours else {}
+        return _text_left(three, side_of) if not is_chosen else {ours.path: None} if ours else {}
     if ours is None:
         assert theirs is not None
         return {theirs.path: theirs.data.decode()}
     moved = theirs is not None and base is not None and base.path == ours.path != theirs.path
     path = theirs.path if moved and theirs else ours.path
-    text = _text(context, three, values, path)
+    text = _text(context, three, values, path, side_of)
     return {path: text, **({ours.path: None} if moved else {})}
 
 
-def _text(context: Context, three: Three, values: Values, path: str) -> str:
+def _text_left(three: Three, side_of: SideOf) -> dict[str, str | None]:
+    """What is left of a version that one side has deleted, and the other has as it was but for other keys."""
+    base, ours, theirs = three.base, three.ours, three.theirs
+    left = ours or theirs
+    if (
+        left
+        and base
+        and changes_other_keys(base, left)
+        and side_of(left.path) == ("ours" if ours else "theirs")
+    ):
+        return {} if ours else {left.path: left.data.decode()}
+    return {ours.path: None} if ours else {}
+
+
+def _text(context: Context, three: Three, values: Values, path: str, side_of: SideOf) -> str:
     base, ours, theirs = three.base, three.ours, three.theirs
     assert ours is not None
     if theirs and base and base.data == ours.data and same_values(values, values_of(theirs.document)):
@@ -193,6 +200,13 @@ def _text(context: Context, three: Three, values: Values, path: str) -> str:
     if theirs and _suffix(path) != _suffix(ours.path):
         raise ConflictError(f"{ours.path} was renamed to {path}, and changed on both sides")
     changes = context.changes(ours.document, values)
+    if theirs:
+        others, both = merge_other_keys(base, ours, theirs)
+        if both and side_of(ours.path) == "theirs":
+            others |= both
+        removed = {key: REMOVE for key, tree in others.items() if tree is REMOVE}
+        kept = {key: tree for key, tree in others.items() if tree is not REMOVE}
+        changes = {**removed, **changes, **kept}
     if changes and "updatedAt" in context.tree(ours.document):
         changes = {**changes, "updatedAt": Plain(context.now)}
     return context.changed(ours.document, changes) if changes else current

@@ -17,12 +17,12 @@ from server.history.merging.conflicts import Resolution, Unmerged
 from server.history.merging.documents import (
     Key,
     Three,
-    Version,
     chosen,
     documents_in,
     name_of,
     write_merged,
 )
+from server.history.merging.other_keys import Version
 from server.history.merging.sides import File, Sides, files_of, is_plain, read_files, require_places
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
@@ -173,7 +173,9 @@ class Planner:
             values = self._resolved(context, three, merged, choices)
         else:
             values = merged.values
-        outcomes: dict[str, Outcome] = dict(write_merged(context, three, values))
+        side_of, is_chosen = unmerged.side_of_file, bool(merged.conflicts)
+        texts = write_merged(context, three, values, side_of, is_chosen=is_chosen)
+        outcomes: dict[str, Outcome] = dict(texts)
         if theirs and outcomes.get(theirs.path) == theirs.data.decode():
             outcomes[theirs.path] = files[theirs.path].theirs
         new = [path for path, outcome in outcomes.items() if outcome is not None and not _is_of(ours, path)]
