@@ -61,7 +61,7 @@ def test_a_commit_that_is_taken_over_takes_few_git_commands(
     theirs = places.push({"content/notes/new.md": "---\ntitle: New\n---\n", "content/notes/two.md": None})
     with counting(monkeypatch, tmp_path) as commands:
         assert asked(places, follower) == CURRENT
-    assert len(commands) <= 9, commands
+    assert len(commands) <= 11, commands
     site = places.api.site
     assert (site.state.commit, site.state.changed) == (theirs, False)
     assert places.note()["summary"] == "Then"
