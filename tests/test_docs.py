@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from docs.examples import with_answers
+from docs.tables import with_tables
 from server.config.export import TYPE_KEYS
 from server.config.model import KEYS
 from server.config.previews import PREVIEW_KEYS
@@ -103,6 +104,12 @@ def pages() -> list[Path]:
 def test_links_lead_to_files(page: Path) -> None:
     links = LINK.findall(re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS.parent).as_posix())
+def test_tables_are_those_of_the_code(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert with_tables(text) == text  # `python -m docs --write PAGE` puts in what is true.
 
 
 # The widgets of docs/editors.md for the types of attributes that its configuration has.
