@@ -10,6 +10,7 @@ from server.errors import ApiError, ConflictError, StorageError
 from server.storage.files import MISSING, Signature, below_file, is_below_file, signature
 from server.storage.journal import Write
 from server.storage.links import LEADS_ASTRAY, open_file
+from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
@@ -150,8 +151,10 @@ class Changeset:
         """Every file that was looked at."""
         return set(self._signatures)
 
-    def require_folders(self) -> None:
-        """Raise ConflictError where a file is in the place of the folder of a new one."""
+    def require_sound(self) -> None:
+        """Raise PayloadTooLargeError for a text too large to be read, ConflictError for a file below one."""
+        for path, text in self.texts():
+            refuse_unreadable(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):
             if self._signatures[path] is None and self._files.is_below_file(path):
                 raise below_file(path)

@@ -7,7 +7,7 @@ meanwhile, the write is prepared again.
 
 import threading
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypeVar
 
 from server.config.model import Settings
@@ -23,11 +23,11 @@ from server.storage.changeset import Changeset
 from server.storage.files import Signature
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import move_branch
+from server.storage.git.checkout import folders_above
 from server.storage.git.commit import Person
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_blobs
 from server.storage.journal import Write
-from server.storage.read import refuse_unreadable
 from server.storage.store import Store
 from server.write.context import Context
 
@@ -59,7 +59,7 @@ class CommittedFiles:
 
     def is_below_file(self, path: str) -> bool:
         """Whether a file is where a path has a folder."""
-        return any(str(folder) in self.blobs for folder in PurePosixPath(path).parents)
+        return any(folder in self.blobs for folder in folders_above(path))
 
 
 class BranchWriter:
@@ -123,9 +123,7 @@ class BranchWriter:
         recent = EarlierVersions(self.past, head, state).of
         context = Context(state.snapshot, state.settings, store, changeset, now(), recent)
         result = prepare(request, context)
-        for path, text in changeset.texts():
-            refuse_unreadable(path, text)
-        changeset.require_folders()
+        changeset.require_sound()
         return changeset.writes(), result
 
     def _signed(

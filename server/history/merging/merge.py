@@ -286,8 +286,8 @@ class Merger:
 
 def _uncommitted(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
     """The files with changes in no commit that a merge would change, or push out of the index."""
-    staged = {path: None if outcome is None else Staged("", "") for path, outcome in outcomes.items()}
-    return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), staged)
+    coming = [path for path, outcome in outcomes.items() if outcome is not None]
+    return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), coming)
 
 
 def _content(outcome: Outcome) -> bytes | Staged | None:

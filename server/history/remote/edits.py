@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from server.storage.git.checkout import folders_above
-from server.storage.git.command import git_as_owner
+from server.storage.git.command import MOST_ARGUMENTS, git_as_owner
 from server.storage.git.commit import Person
 from server.storage.git.repository import Repository
 from server.storage.git.uncommitted import EVERY_EDIT, hidden_edits
-
-_AT_ONCE = 1000  # paths on a command line
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +93,5 @@ def swaps(paths: Iterable[str]) -> set[str]:
 
 
 def _parts(paths: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(paths), _AT_ONCE):
-        yield paths[start : start + _AT_ONCE]
+    for start in range(0, len(paths), MOST_ARGUMENTS):
+        yield paths[start : start + MOST_ARGUMENTS]

@@ -296,7 +296,8 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
 
 def _require_room(repository: Repository, odd: Tree, coming: Tree) -> None:
     """Raise NotTakenOverError for local files that a checkout would remove for others in their place."""
-    if staged := sorted(staged_in_place_of(repository, coming)):
+    new = [path for path, file in coming.items() if file]
+    if staged := sorted(staged_in_place_of(repository, new)):
         raise NotTakenOverError(
             f"{_named(staged)}: staged, and the remote has something else there", {"files": staged}
         )

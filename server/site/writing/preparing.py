@@ -15,7 +15,6 @@ from server.site.replica import Prepared, State
 from server.site.writing.chain import Chain, Recent
 from server.storage.changeset import Changeset
 from server.storage.git.times import CommitTimes
-from server.storage.read import refuse_unreadable
 from server.storage.store import Store
 from server.write.context import Context, First
 
@@ -75,9 +74,7 @@ def prepared_on(
     context = Context(state.snapshot, state.settings, store, changeset, now(), recent, first)
     prepare, request = change
     result = prepare(request, context)
-    for path, text in changeset.texts():
-        refuse_unreadable(path, text)
-    changeset.require_folders()
+    changeset.require_sound()
     return Prepared(state, changeset, result, time.thread_time() - began > LONG_S)
 
 

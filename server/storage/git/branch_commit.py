@@ -10,16 +10,16 @@ import time
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from server.errors import ConflictError, StorageError
 from server.storage.files import below_file
-from server.storage.git.command import filter_names, git
+from server.storage.git.checkout import folders_above
+from server.storage.git.command import MOST_ARGUMENTS, filter_names, git
 from server.storage.git.commit import Person, quoted
 from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE, _FOLDER = "100644", "040000"
-_MOST_ARGUMENTS = 1000  # paths on a command line
 _UNFILTERED = ("unspecified", "unset", "set")  # values of the attribute that name no filter
 _LINKS = {"120000": "is a link", "160000": "is a repository of its own"}
 
@@ -108,7 +108,7 @@ def _modes(root: Path, commit: str, files: Iterable[str], gone: Set[str]) -> dic
     folders, needed = _folders_of(files), _folders_of(files - gone) - gone
     asked = folders | files
     # A command line takes some paths; of more, git tells of all.
-    few = len(asked) <= _MOST_ARGUMENTS
+    few = len(asked) <= MOST_ARGUMENTS
     named = (commit, "--", *sorted(asked)) if few else ("-r", commit)
     printed = git(root, "ls-tree", "-t", "-z", *named)
     if printed is None:
@@ -131,7 +131,7 @@ def _modes(root: Path, commit: str, files: Iterable[str], gone: Set[str]) -> dic
 
 
 def _folders_of(files: Iterable[str]) -> set[str]:
-    return {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
+    return {folder for path in files for folder in folders_above(path)}
 
 
 def _require_empty(root: Path, commit: str, folder: str, gone: Set[str]) -> None:

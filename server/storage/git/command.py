@@ -21,6 +21,8 @@ from server.errors import CommitError, GitSlowError
 
 log = logging.getLogger("quire")
 
+MOST_ARGUMENTS = 1000  # paths on a command line
+
 # What a repository's own configuration says otherwise is overruled by these.
 _FIXED = (
     "core.quotePath=false",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from server.errors import CommitError
 from server.storage.files import Signature, signature_of
-from server.storage.git.command import git, git_as_owner, git_bytes
+from server.storage.git.command import MOST_ARGUMENTS, git, git_as_owner, git_bytes
 
 STALE_S = 30.0  # how old the lock of a git command can be that is still at work
 # What is in the folder of a repository while something is under way that a commit would get into.
@@ -21,7 +21,6 @@ _UNDER_WAY = {
     "REVERT_HEAD": "a revert",
     "BISECT_START": "a bisect",
 }
-_MOST_ARGUMENTS = 1000  # paths on a command line
 _HOOKS = (
     "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit",
     "reference-transaction",
@@ -198,7 +197,7 @@ class Repository:
         """Those of some paths that a commit has."""
         if not commit or not paths:
             return {}
-        wanted = ("--", *map(self.full, paths)) if len(paths) <= _MOST_ARGUMENTS else ("-r",)
+        wanted = ("--", *map(self.full, paths)) if len(paths) <= MOST_ARGUMENTS else ("-r",)
         options, named = (wanted, ()) if wanted == ("-r",) else ((), wanted)
         printed = git_bytes(self.root, "ls-tree", "-z", "--full-tree", *options, commit, *named)
         if printed is None:

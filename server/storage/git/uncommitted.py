@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from server.errors import CommitError, GitSlowError
@@ -16,7 +16,7 @@ from server.storage.files import signature_of
 from server.storage.git.checkout import folders_above, holds
 from server.storage.git.command import filter_names, git, git_as_owner
 from server.storage.git.log import FileChange
-from server.storage.git.repository import Repository, Staged, Tree, git_folder, prefix_of, repository_of
+from server.storage.git.repository import Repository, Staged, git_folder, prefix_of, repository_of
 
 log = logging.getLogger("quire")
 
@@ -184,14 +184,14 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
     return found
 
 
-def staged_in_place_of(repository: Repository, files: Tree) -> set[str]:
+def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
     """The files that are staged alone, in no commit, and that the index can't have beside some that come.
 
-    They are below a file that comes, or are a file where it needs a folder.
+    `paths` are where those come. What is in place of one is below it, or is a file where it needs a folder.
     """
     asked = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     printed = os.fsdecode(git_as_owner(repository.top, *asked))
-    coming = {repository.full(path) for path, file in files.items() if file}
+    coming = set(map(repository.full, paths))
     above = {folder for path in coming for folder in folders_above(path)}
     found = (
         path
