@@ -964,6 +964,53 @@ def test_a_key_that_both_have_changed_is_a_conflict_of_the_file(api: Api, side: 
     assert api.read(U) == f"---\ntitle: Ours\n{left}---\nText.\n"
 
 
+BLOCKS = "blocks:\n  - heading: A\n    x: base\n  - heading: B\n    y: base\n"
+TURNED = "blocks:\n  - heading: B\n    y: base\n  - heading: A\n    x: base\n"
+TITLED = BLOCKS.replace("heading: A", "heading: A2")
+
+
+def test_the_keys_of_a_component_come_with_it(api: Api) -> None:
+    ours = BLOCKS.replace("blocks:", "summary: s\nblocks:")  # so that lines touch
+    theirs = BLOCKS.replace("blocks:", "number: 3\nblocks:").replace("x: base", "x: other")
+    assert other_keys(api, BLOCKS, ours, theirs).status == 200
+    text = api.read(U)
+    assert ours.replace("x: base", "x: other") in text
+    assert "number: 3" in text
+    clean(api)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (TITLED, BLOCKS.replace("x: base", "x: other")),
+        (BLOCKS.replace("x: base", "x: mine"), TITLED),
+        (BLOCKS.replace("x: base", "x: mine"), BLOCKS.replace("x: base", "x: other")),
+        (TURNED, TITLED),
+        (TITLED, TURNED),
+        (TITLED, BLOCKS.replace("blocks:", "blocks:\n  - heading: C\n    z: new")),
+    ],
+)
+def test_the_keys_of_components_are_not_given_to_others(api: Api, ours: str, theirs: str, side: str) -> None:
+    refused = other_keys(api, BLOCKS, ours, theirs)
+    assert (refused.status, refused.error["details"]["files"]) == (409, [U])
+    assert merge(api, resolve={"files": {U: side}}).status == 200
+    assert (ours if side == "ours" else theirs).removeprefix("blocks:") in api.read(U)
+    clean(api)
+
+
+def blocks(order: str) -> str:
+    return "blocks:\n" + "".join(f"  - heading: {name}\n    x: {name}{name}\n" for name in order)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_the_keys_of_components_are_of_the_side_that_is_chosen(api: Api, side: str) -> None:
+    refused = other_keys(api, blocks("ABC"), blocks("BAC"), blocks("CAB"))
+    [conflict] = refused.error["details"]["conflicts"]
+    assert merge(api, resolve={"documents": {conflict["document"]: {"blocks": side}}}).status == 200
+    assert blocks("BAC" if side == "ours" else "CAB") in api.read(U)
+
+
 @pytest.mark.parametrize(("deletes", "keeps"), [("main", "next"), ("next", "main")])
 def test_a_note_that_one_side_deletes_keeps_a_key_of_the_other(api: Api, deletes: str, keeps: str) -> None:
     commit(api, keeps, {"content/notes/two.md": "---\ntitle: Two\nkey: words\n---\nText.\n"})

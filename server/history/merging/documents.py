@@ -1,7 +1,8 @@
 """Which documents a branch has changed, and what each comes to when both sides have changed it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 from server.documents.document import Document
 from server.documents.merge.merge import Conflict, Merged, merge
@@ -9,8 +10,8 @@ from server.documents.values import same_values
 from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.formats.tree import Plain
-from server.history.merging.other_keys import Version, changes_other_keys, merge_other_keys
-from server.history.merging.sides import File, read_files
+from server.history.merging.other_keys import changes_other_keys, merge_other_keys
+from server.history.merging.sides import File, Version, read_files
 from server.schema.model import Type
 from server.storage.files import ignored, is_utf_8
 from server.storage.git.merge_file import merge_text
@@ -19,7 +20,7 @@ from server.storage.media import upload_path
 from server.storage.store import Store
 from server.write.context import Context, Values, values_of
 
-SideOf = Callable[[str], str]  # the side that was chosen of a file in conflict, "" for none
+Changes = dict[str, Any]  # the new trees of keys, or REMOVE
 Key = tuple[str, str, str, str]  # the uid of the type, documentId, locale and status
 
 
@@ -73,6 +74,18 @@ class Three:
     def type(self) -> Type:
         """Its content type."""
         return self.any.type
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What somebody has decided where both sides have changed the same.
+
+    `side_of` tells the side that a file is to be of, "" for none; it is asked where a key that is no
+    attribute is in conflict. `settled` are the attributes whose conflicts are settled, "" for all of them.
+    """
+
+    side_of: Callable[[str], str]
+    settled: Set[str]
 
 
 def name_of(key: Key, type_: Type) -> str:
@@ -154,40 +167,36 @@ def _is_whole(conflict: Conflict) -> bool:
 
 
 def write_merged(
-    context: Context, three: Three, values: Values | None, side_of: SideOf, *, is_chosen: bool = False
+    context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
     """The texts of the files that a version is in, so that it has some values: None for a file that is gone.
 
-    Comments and the like are of both sides where their lines can be merged, else of ours. `side_of` is asked
-    where both have changed a key that is no attribute. `is_chosen`: somebody has said what it is to be.
+    Comments and the like are of both sides where their lines can be merged, else of ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
-        return _text_left(three, side_of) if not is_chosen else {ours.path: None} if ours else {}
+        stays = not decisions.settled and _is_kept(three, decisions)
+        if ours:
+            return {} if stays else {ours.path: None}
+        return {theirs.path: theirs.data.decode()} if stays and theirs else {}
     if ours is None:
         assert theirs is not None
         return {theirs.path: theirs.data.decode()}
     moved = theirs is not None and base is not None and base.path == ours.path != theirs.path
     path = theirs.path if moved and theirs else ours.path
-    text = _text(context, three, values, path, side_of)
+    text = _text(context, three, values, path, decisions)
     return {path: text, **({ours.path: None} if moved else {})}
 
 
-def _text_left(three: Three, side_of: SideOf) -> dict[str, str | None]:
-    """What is left of a version that one side has deleted, and the other has as it was but for other keys."""
-    base, ours, theirs = three.base, three.ours, three.theirs
-    left = ours or theirs
-    if (
-        left
-        and base
-        and changes_other_keys(base, left)
-        and side_of(left.path) == ("ours" if ours else "theirs")
-    ):
-        return {} if ours else {left.path: left.data.decode()}
-    return {ours.path: None} if ours else {}
+def _is_kept(three: Three, decisions: Decisions) -> bool:
+    """Whether a version stays that one side has deleted, and the other has as it was but for other keys."""
+    left, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
+    if not left or not three.base or not changes_other_keys(three.base, left):
+        return False
+    return decisions.side_of(left.path) == side
 
 
-def _text(context: Context, three: Three, values: Values, path: str, side_of: SideOf) -> str:
+def _text(context: Context, three: Three, values: Values, path: str, decisions: Decisions) -> str:
     base, ours, theirs = three.base, three.ours, three.theirs
     assert ours is not None
     if theirs and base and base.data == ours.data and same_values(values, values_of(theirs.document)):
@@ -201,15 +210,27 @@ def _text(context: Context, three: Three, values: Values, path: str, side_of: Si
         raise ConflictError(f"{ours.path} was renamed to {path}, and changed on both sides")
     changes = context.changes(ours.document, values)
     if theirs:
-        others, both = merge_other_keys(base, ours, theirs)
-        if both and side_of(ours.path) == "theirs":
-            others |= both
-        removed = {key: REMOVE for key, tree in others.items() if tree is REMOVE}
-        kept = {key: tree for key, tree in others.items() if tree is not REMOVE}
-        changes = {**removed, **changes, **kept}
+        changes = _with_other_keys(changes, values, (base, ours, theirs), decisions)
     if changes and "updatedAt" in context.tree(ours.document):
         changes = {**changes, "updatedAt": Plain(context.now)}
     return context.changed(ours.document, changes) if changes else current
+
+
+def _with_other_keys(
+    changes: Changes, values: Values, sides: tuple[Version | None, Version, Version], decisions: Decisions
+) -> Changes:
+    """The changes that ours needs, with those of theirs in keys that are no attributes."""
+    base, ours, theirs = sides
+    others, both = merge_other_keys(base, ours, theirs)
+    whole, open_ = values_of(theirs.document), both.keys() - decisions.settled
+    taken = {name for name in both.keys() - open_ if same_values(values[name], whole[name])}
+    if open_ and decisions.side_of(ours.path) == "theirs":
+        taken |= open_
+    left = {key: tree for key, tree in changes.items() if key not in open_}
+    others |= {key: both[key] for key in taken}
+    removed = {key: REMOVE for key, tree in others.items() if tree is REMOVE}
+    kept = {key: tree for key, tree in others.items() if tree is not REMOVE}
+    return {**removed, **left, **kept}
 
 
 def _says(context: Context, path: str, text: str, three: Three, values: Values) -> bool:

@@ -1,31 +1,23 @@
 """The keys in the file of a document that are no attributes, and what changes of two sides come to in them.
 
-Such are keys that its type does not have, and the service's own fields.
+Such are keys that its type does not have, and the service's own fields. An attribute whose components have
+such keys is one value here: which component of one side is which of the other, they don't say.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
-from server.documents.document import Document
 from server.documents.keys import gather
+from server.documents.values import Component, components_in
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Tree
-from server.schema.model import FILE_FIELDS
+from server.history.merging.sides import Version
+from server.schema.model import FILE_FIELDS, Attribute
 from server.storage.read import parse
+from server.write.context import values_of
 
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A version of a document as one side has it."""
-
-    document: Document
-    data: bytes
-
-    @property
-    def path(self) -> str:
-        """The file that it is in."""
-        return self.document.path
+_OF_COMPONENTS = ("id", "__component")  # what a component's file may say that is no attribute of it
 
 
 def merge_other_keys(
@@ -36,8 +28,9 @@ def merge_other_keys(
     REMOVE is what is not there. Of the service's own fields that both have changed, ours are kept.
     """
     alone, both = dict[str, Any](), dict[str, Any]()
-    before, mine, other = (_other_keys(version) for version in (base, ours, theirs))
-    for key in dict.fromkeys((*before, *mine, *other)):
+    before, mine, other = trees = [_tree(version) for version in (base, ours, theirs)]
+    keys = [_other_keys(*side) for side in zip((base, ours, theirs), trees, strict=True)]
+    for key in dict.fromkeys(chain(*keys)):
         old, one, two = (side.get(key, REMOVE) for side in (before, mine, other))
         if _equal(two, old) or _equal(two, one):
             continue
@@ -54,12 +47,40 @@ def changes_other_keys(base: Version, other: Version) -> bool:
     return bool(alone.keys() - set(FILE_FIELDS))
 
 
-def _other_keys(version: Version | None) -> Mapping[str, Tree]:
+def _tree(version: Version | None) -> Mapping[str, Tree]:
     if version is None:
         return {}
-    document, type_ = version.document, version.document.type
-    tree = gather(type_, parse(document.path, version.data.decode(), type_.body))
-    return {key: tree[key] for key in tree if key not in type_.attributes and key != "updatedAt"}
+    type_ = version.document.type
+    return gather(type_, parse(version.path, version.data.decode(), type_.body))
+
+
+def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[str]:
+    if version is None:
+        return
+    attributes, values = version.document.type.attributes, values_of(version.document)
+    for key in tree:
+        if key not in attributes:
+            if key != "updatedAt":
+                yield key
+        elif _has_other_keys(attributes[key], values.get(key), tree[key]):
+            yield key
+
+
+def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
+    """Whether one of the components in an attribute's value has a key that its type does not have."""
+    if not attribute.holds_components:
+        return False
+    trees = tree if isinstance(tree, list) else [tree]
+    pairs = zip(components_in(value), trees, strict=False)
+    return any(_says_more(component, tree) for component, tree in pairs if isinstance(tree, dict))
+
+
+def _says_more(component: Component, tree: Mapping[str, Tree]) -> bool:
+    type_ = component.type
+    if type_.other_keys is None and not tree.keys() <= {*type_.attributes, *_OF_COMPONENTS}:
+        return True
+    values = zip(type_.attributes.values(), component.values, strict=True)
+    return any(_has_other_keys(attribute, value, tree.get(attribute.name)) for attribute, value in values)
 
 
 def _equal(one: Any, other: Any) -> bool:

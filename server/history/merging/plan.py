@@ -15,6 +15,7 @@ from server.history.commit_files import configuration_files, read_configuration
 from server.history.merging.check import require_merge
 from server.history.merging.conflicts import Resolution, Unmerged
 from server.history.merging.documents import (
+    Decisions,
     Key,
     Three,
     chosen,
@@ -22,8 +23,7 @@ from server.history.merging.documents import (
     name_of,
     write_merged,
 )
-from server.history.merging.other_keys import Version
-from server.history.merging.sides import File, Sides, files_of, is_plain, read_files, require_places
+from server.history.merging.sides import File, Sides, Version, files_of, is_plain, read_files, require_places
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
 from server.schema.model import Schema
@@ -173,8 +173,8 @@ class Planner:
             values = self._resolved(context, three, merged, choices)
         else:
             values = merged.values
-        side_of, is_chosen = unmerged.side_of_file, bool(merged.conflicts)
-        texts = write_merged(context, three, values, side_of, is_chosen=is_chosen)
+        settled = {str(c.path[0]) if c.path else "" for c in merged.conflicts if len(c.path) < 2}
+        texts = write_merged(context, three, values, Decisions(unmerged.side_of_file, settled))
         outcomes: dict[str, Outcome] = dict(texts)
         if theirs and outcomes.get(theirs.path) == theirs.data.decode():
             outcomes[theirs.path] = files[theirs.path].theirs

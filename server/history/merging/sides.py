@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from server.documents.document import Document
 from server.errors import ConflictError, LimitError
 from server.history.merging.names import reserved
 from server.paths import FOLDER
 from server.storage.git.branches import merge_base
+from server.storage.git.checkout import folders_above
 from server.storage.git.repository import Staged
 from server.storage.git.tree import changed_files, read_named
 from server.storage.read import MAX_BYTES
@@ -55,6 +57,19 @@ class File:
         return self.theirs in (self.base, self.ours)
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a document as one side has it."""
+
+    document: Document
+    data: bytes
+
+    @property
+    def path(self) -> str:
+        """The file that it is in."""
+        return self.document.path
+
+
 def sides_of(root: Path, ours: str, theirs: str) -> Sides:
     """The sides of a merge of one commit into another. Raises ConflictError where nothing is in both."""
     base = merge_base(root, ours, theirs)
@@ -95,7 +110,7 @@ def require_writable(
 def require_places(paths: Collection[str]) -> None:
     """Raise ConflictError where one of the files that a merge comes to would be below another one."""
     for path in sorted(paths):
-        for above in map(str, PurePosixPath(path).parents):
+        for above in folders_above(path):
             if above in paths:
                 what = f"{above} is a file on one side, and a folder with {path} on the other"
                 raise ConflictError(f"{what}; move one of them first", {"files": [above, path]})
