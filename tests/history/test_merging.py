@@ -750,6 +750,7 @@ def test_a_folder_gives_way_to_a_file_once_it_is_empty(api: Api, mine: dict[str,
     commit(api, "next", {SHELF: "What is on the shelf.\n"})
     if mine:
         commit(api, "into", mine)
+    assert (merge(api).status, merge(api).error["details"]["files"]) == (409, [SHELF])  # It is on disk.
     answer = merge(api, into="into")
     assert answer.status == (409 if mine else 200), answer.body
     there = git(api.root, "ls-tree", "-r", "--name-only", "into", "content/notes").split()

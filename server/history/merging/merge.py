@@ -25,7 +25,7 @@ from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
 from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.served import Arrival, put_in_place
-from server.history.merging.sides import Sides, sides_of
+from server.history.merging.sides import BY_HAND, Sides, sides_of
 from server.history.past import PastStates
 from server.paths import FOLDER
 from server.site.commits.message import Authorship, Joined, cleaned, with_trailers
@@ -219,7 +219,11 @@ class Merger:
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Raise ConflictError where a file of a merge has changes that are in no commit."""
+        """Raise ConflictError where a file of a merge has changes that are in no commit, or is a folder."""
+        coming = [path for path, outcome in outcomes.items() if outcome is not None]
+        if folder := next((path for path in coming if (self.root / path).is_dir()), ""):
+            what = f"{folder} is a folder here, and a file in the branch"
+            raise ConflictError(f"{what}; {BY_HAND}", {"files": [folder]})
         try:
             found = sorted(_uncommitted(self.root, outcomes)) if outcomes else []
         except CommitError as error:
