@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -104,12 +105,12 @@ class Store:
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """The entry of a path, or None where no file is there or no type claims it."""
+        """The entry of a path, or None where there is no file (a folder is none) or no type claims it."""
         try:
             if upload_path(path):
                 return self._read_media(path)
             return self.entry(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
-        except MISSING:
+        except (*MISSING, IsADirectoryError):
             return None
         except Exception as error:  # No file, whatever is in it, may stop the others from being served.
             return self.unreadable(path, _problem_of(path, error))
@@ -138,7 +139,10 @@ class Store:
     def _read_media(self, path: str) -> Entry:
         if path.endswith(DESCRIPTION) and (stored := self.entry(path, *read_bytes(self.root, path))):
             return stored
-        found, facts = signature(os.stat(self.root / path)), NO_FACTS
+        status, facts = os.stat(self.root / path), NO_FACTS
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(path)
+        found = signature(status)
         if self.image_cache:
             facts = self.image_cache.facts(upload_path(path) or "")
         sidecar = path + DESCRIPTION

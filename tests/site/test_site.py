@@ -314,3 +314,17 @@ def test_documents_are_gone_whose_folder_has_become_a_file(
         (folder / name).write_text(text)
     site.refresh(hints)
     assert titles(site) == {"one": "One", "two": "Two"}
+
+
+@pytest.mark.parametrize("hinted", [True, False])
+@pytest.mark.parametrize("path", ["content/posts/one.md", "content/uploads/a.txt"])
+def test_what_has_become_a_folder_is_gone(make_site: MakeSite, path: str, hinted: bool) -> None:
+    site = make_site({**POSTS, "content/uploads/a.txt": "A"})
+    file = site.root / path
+    file.unlink()
+    file.mkdir()
+    (file / ".gitkeep").touch()
+    site.refresh({path} if hinted else None)
+    left = {*titles(site), *site.state.snapshot.media}
+    assert left == ({"two", "a.txt"} if path.endswith(".md") else {"one", "two"})
+    assert problems(site) == []
