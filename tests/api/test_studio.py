@@ -68,15 +68,17 @@ def test_files_are_sent_as_small_as_they_get(api: Api) -> None:
     assert "Content-Encoding" not in plain.headers
 
 
-def test_the_page_names_all_modules_that_it_begins_with(api: Api) -> None:
-    page = api.get("/studio", "public").text
-    preloaded = re.findall(r'<link rel="modulepreload" href="([^"]+)">', page)
-    assert all(api.get(f"/{path}", "public").status == 200 for path in preloaded)
-    names = {path.partition("/-/")[2].partition("/")[2] for path in preloaded}
-    assert {"app.js", "vendor/preact.js", "form/document-page.js"} <= names
-    assert (
-        not {"main.js", "vendor/codemirror.js"} & names
-    )  # the script itself; and what is loaded when needed
+@pytest.mark.parametrize("path", ["/studio", "/studio/note", "/studio/note/a"])
+def test_the_page_names_the_modules_that_it_begins_with(api: Api, path: str) -> None:
+    links = re.findall(r'<link rel="(modulepreload|ahead)".* href="([^"]+)">', api.get(path, "public").text)
+    how = {name.partition("/-/")[2].partition("/")[2]: how for how, name in links}
+    assert all(api.get(f"/studio/-/x/{name}", "public").status == 200 for name in how)
+    assert {how[name] for name in ("app.js", "home.js", "vendor/preact.js")} == {"modulepreload"}
+    # Home is painted without them.
+    later = "ahead" if path == "/studio" else "modulepreload"
+    assert {how[name] for name in ("list.js", "form/document-page.js")} == {later}
+    # The script itself, and what is loaded when it is needed.
+    assert not {"main.js", "vendor/codemirror.js", "site/problems-page.js"} & how.keys()
 
 
 @pytest.mark.parametrize(("path", "up"), [("/studio/note", "../"), ("/studio/note/a", "../../")])

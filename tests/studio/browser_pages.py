@@ -85,6 +85,45 @@ def test_a_keyboard_is_enough(page: Page, studio: Studio) -> None:
     expect(page).to_have_title("Articles · Slack Water")
 
 
+def hold(page: Page, module: str) -> list[Any]:
+    """Keep a module from a page; what asks for it, to be continued."""
+    held: list[Any] = []
+    page.route(f"**/-/*/{module}", lambda route: held.append(route))
+    return held
+
+
+@pytest.mark.parametrize(
+    ("link", "part"),
+    [("Articles", "list.js"), ("Problems", "site/problems-page.js")],
+    ids=["list", "problems"],
+)
+def test_a_page_that_is_loaded_first_is_named_and_has_the_focus_then(
+    link: str, part: str, page: Page, studio: Studio
+) -> None:
+    held = hold(page, part)
+    page.goto(studio.url)
+    page.get_by_role("link", name=re.compile(f"^{link}")).click()
+    page.get_by_text("Loading…").wait_for()
+    for route in held:
+        route.continue_()
+    expect(page.get_by_role("heading", level=1, name=link)).to_be_focused()
+    expect(page).to_have_title(f"{link} · Slack Water")
+
+
+def test_a_page_that_is_loaded_leaves_the_focus_in_a_dialog(page: Page, studio: Studio) -> None:
+    held = hold(page, "list.js")
+    page.goto(studio.url)
+    page.get_by_role("link", name=re.compile("^Articles")).click()
+    page.get_by_text("Loading…").wait_for()
+    page.keyboard.press("Control+k")
+    finder = page.get_by_role("combobox", name="Find documents and commands")
+    expect(finder).to_be_focused()
+    for route in held:
+        route.continue_()
+    expect(page).to_have_title("Articles · Slack Water")
+    expect(finder).to_be_focused()
+
+
 def test_a_narrow_screen_has_the_types_behind_a_button(page: Page, studio: Studio) -> None:
     page.set_viewport_size({"width": 320, "height": 640})
     page.goto(studio.url)

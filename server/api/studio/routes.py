@@ -36,6 +36,7 @@ POLICY = (
 # first visit waits for; a quick one takes 30 ms for those, and makes them 8 % larger.
 BEST, QUICK = 11, 5
 VENDOR = "vendor/"
+PARTS = ("list.js", "form/document-page.js")  # the pages that pages.js loads, and that most people come for
 IMPORT = re.compile(r'^(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)"', re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 USED_KEY = "This key has been used, or is more than an hour old"
@@ -51,7 +52,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     def page(place: str = "") -> Response:
         if place.startswith("-/"):
             raise NotFoundError()
-        return _page(request.path, state_of(request).settings)
+        return _page(request.path, state_of(request).settings, at_home=not place)
 
     @bp.get("/-/<version>/<path:name>")
     def file(version: str, name: str) -> Response:
@@ -104,13 +105,13 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
     return bp
 
 
-def _page(path: str, settings: Settings) -> Response:
+def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
     """The page, whose files are named from where it is shown, so that a proxy may add a path before it.
 
     It frames what is previewed, and nothing else.
     """
     up = "../" * (path.count("/") - 1)
-    text = _index().replace('="./', f'="{up}studio/-/{_version()}/')
+    text = _index(at_home=at_home).replace('="./', f'="{up}studio/-/{_version()}/')
     framed = sorted({preview.origin or "'self'" for preview in settings.previews.values()})
     policy = f"{POLICY}; frame-src {' '.join(framed)}" if framed else POLICY
     # The tag is that of both: a browser that knows the page asks for it again when the policy has changed.
@@ -156,10 +157,18 @@ def _without_comments(module: bytes) -> bytes:
 
 
 @cache
-def _index() -> str:
-    """The page, with all modules that it begins with, so that a browser need not find them one by one."""
-    preloaded = "".join(f'<link rel="modulepreload" href="./{name}">\n' for name in modules_of("main.js"))
-    return _files()["index.html"].decode().replace("<script ", f"{preloaded}<script ", 1)
+def _index(*, at_home: bool) -> str:
+    """The page, with the modules that it needs, so that a browser need not find them one by one.
+
+    Home is painted without those that show lists and forms: what is `ahead`, the page loads after that
+    (ahead.js).
+    """
+    first = modules_of("main.js")
+    more = sorted({name for part in PARTS for name in (part, *modules_of(part))} - {*first})
+    links = [f'<link rel="modulepreload" href="./{name}">\n' for name in first]
+    how = 'rel="ahead" fetchpriority="low"' if at_home else 'rel="modulepreload"'
+    links += [f'<link {how} href="./{name}">\n' for name in more]
+    return _files()["index.html"].decode().replace("<script ", f"{''.join(links)}<script ", 1)
 
 
 def modules_of(first: str) -> list[str]:

@@ -3,7 +3,7 @@
 import { addressTo } from "./addresses.js";
 import { ask } from "./api.js";
 import { useReturns } from "./connection/connection.js";
-import { chooseToLook, looksFirst } from "./file/review.js";
+import { chooseToLook, looksFirst } from "./file/looks-first.js";
 import { rightsOf } from "./form/rights.js";
 import { navigate } from "./router.js";
 import { sitePages } from "./site/links.js";

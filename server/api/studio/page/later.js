@@ -2,30 +2,33 @@
 
 import { loadPart } from "./connection/parts.js";
 import { Failure, Loading } from "./states.js";
-import { html, useEffect, useState } from "./vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useState } from "./vendor/preact.js";
 
 /**
- * A component whose module is not there yet.
+ * A component whose module is not there yet. Where it had to be waited for, `onLoaded` is called when it is shown.
  * @param {() => Promise<any>} load  Gives the component.
  */
 export function later(load) {
   /** @type {any} */
   let loaded = null;
-  /** @param {object} props */
-  return function Later(props) {
-    const [{ failure }, set] = useState({ failure: /** @type {any} */ (null) });
+  /** @param {{onLoaded?: () => void}} props */
+  return function Later({ onLoaded, ...props }) {
+    const [{ failure, came }, set] = useState({ failure: /** @type {any} */ (null), came: false });
     const ask = () => {
       loadPart(load).then(
         (component) => {
           loaded = component;
-          set({ failure: null });
+          set({ failure: null, came: true });
         },
-        (error) => set({ failure: error }),
+        (error) => set({ failure: error, came: false }),
       );
     };
     useEffect(() => {
       if (!loaded) ask();
     }, []);
+    useLayoutEffect(() => {
+      if (came) onLoaded?.();
+    }, [came]);
     if (failure) return html`<${Failure} error=${failure} again=${ask} />`;
     return loaded ? html`<${loaded} ...${props} />` : html`<${Loading} />`;
   };

@@ -8,7 +8,8 @@
  * - api.js is the one place that talks to the server, by its public REST API.
  * - router.js: the address is the state. A page is shown for an address, and whatever a page wants to keep over
  *   a reload (filters, sort, locale) it keeps there, by `navigate`.
- * - pages.js is the table of addresses and pages. A new page is a module and a line in that table.
+ * - pages.js is the table of addresses and pages. A new page is a module and a line in that table. All but the first
+ *   are loaded when they are first shown; ahead.js has those come before that which most people go on to.
  * - Each page is a function component of Preact, written with `html` (htm) instead of JSX, so that there is no
  *   step between these files and the browser. What they import of Preact is in vendor/preact.js.
  * - states.js has what pages show while they wait, when there is nothing, and when something went wrong.

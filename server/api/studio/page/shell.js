@@ -1,6 +1,7 @@
 /** The frame of every page: the site, its types, who is here; where it is narrow, these are behind a button. */
 
 import { addressTo, placeAt } from "./addresses.js";
+import { loadAhead } from "./ahead.js";
 import { useStudio } from "./context.js";
 import { ConnectionNotice } from "./connection/notice.js";
 import { Icon } from "./icons.js";
@@ -18,13 +19,15 @@ export function Shell() {
   const place = usePlace();
   const [open, setOpen] = useState(false);
   const [finding, setFinding] = usePalette();
+  const [loaded, setLoaded] = useState(0);
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const path = place.parts.join("/");
   const found = placeAt(place.parts);
   const page = usePage(path, place.stays);
 
   useEffect(() => setOpen(false), [path]);
-  useTitle(main, page, path, model.siteName);
+  useEffect(loadAhead, []); // The frame is painted by then.
+  useTitle(main, page, `${path} ${loaded}`, model.siteName);
   return html`<div class="shell">
     <a class="skip" href="#main" onClick=${(/** @type {Event} */ e) => skipTo(e, main.current)}>Skip to content</a>
     <header class="bar">
@@ -41,7 +44,8 @@ export function Shell() {
         <time datetime=${model.servedAt.date} title=${model.servedAt.commit}> ${timestamp(model.servedAt.date)}</time>.
         It can be read, not changed.</p>`}
       ${found
-        ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${page} />`
+        ? html`<${PAGES[found.name]} ...${found.values} params=${place.params} key=${page}
+            onLoaded=${() => setLoaded((times) => times + 1)} />`
         : html`<${NoPage} />`}
     </main>
     <${UndoBar} />
@@ -124,20 +128,22 @@ function usePage(path, stays) {
 }
 
 /**
- * Name the browser's tab after the page, and have a screen reader begin there when another page is shown.
+ * Name the browser's tab after the page, and have a screen reader begin there when another page is shown: when its
+ * heading is there, where the page has to be loaded first. Whoever is in a dialog by then stays in it.
  * @param {{current: HTMLElement | null}} main
  * @param {number} page
- * @param {string} path
+ * @param {string} shown  Another text whenever the page may have another heading.
  * @param {string} siteName
  */
-function useTitle(main, page, path, siteName) {
+function useTitle(main, page, shown, siteName) {
   const before = useRef(page);
   useLayoutEffect(() => {
     const heading = /** @type {HTMLElement | null} */ (main.current?.querySelector("h1"));
     document.title = `${heading?.textContent ?? "Studio"} · ${siteName}`;
-    if (before.current !== page) heading?.focus({ preventScroll: true });
+    if (!heading || before.current === page) return;
     before.current = page;
-  }, [page, path, siteName]);
+    if (!document.activeElement?.closest("dialog")) heading.focus({ preventScroll: true });
+  }, [page, shown, siteName]);
 }
 
 /**

@@ -1,30 +1,11 @@
-/** To look at what a save changes before it is made, for those who want that; the browser remembers it. */
+/** To look at what a save changes before it is made, for those who want that. */
 
 import { Dialog } from "../dialog.js";
 import { Loading } from "../states.js";
 import { html, useCallback, useEffect, useState } from "../vendor/preact.js";
 import { tryToSave, wordsOf } from "./changes.js";
 import { Differences } from "./diff.js";
-
-const KEY = "quire.review";
-
-/** Whether changes are looked at before they are saved. */
-export function looksFirst() {
-  try {
-    return localStorage.getItem(KEY) === "yes";
-  } catch {
-    return false;
-  }
-}
-
-/** @param {boolean} wanted */
-export function chooseToLook(wanted) {
-  try {
-    localStorage.setItem(KEY, wanted ? "yes" : "no");
-  } catch {
-    // A browser that keeps nothing saves at once.
-  }
-}
+import { chooseToLook, looksFirst } from "./looks-first.js";
 
 /** The box by which that is chosen. */
 export function LooksFirst() {

@@ -1,0 +1,21 @@
+/** Whether changes are looked at before they are saved; the browser remembers it. */
+
+const KEY = "quire.review";
+
+/** Whether changes are looked at before they are saved. */
+export function looksFirst() {
+  try {
+    return localStorage.getItem(KEY) === "yes";
+  } catch {
+    return false;
+  }
+}
+
+/** @param {boolean} wanted */
+export function chooseToLook(wanted) {
+  try {
+    localStorage.setItem(KEY, wanted ? "yes" : "no");
+  } catch {
+    // A browser that keeps nothing saves at once.
+  }
+}
