@@ -23,6 +23,9 @@ export class ApiError extends Error {
   }
 }
 
+/** What is wrong while the server does not answer. */
+export const unreachable = () => new ApiError(0, "The server can't be reached");
+
 /** @type {Set<() => void>} */
 const onEnd = new Set();
 
@@ -100,7 +103,7 @@ async function send(url, init, parse) {
     if (error.name === "AbortError") throw error;
   }
   connectionLost();
-  throw new ApiError(0, "The server can't be reached");
+  throw unreachable();
 }
 
 /** @param {string} text @param {(text: string) => any} parse */

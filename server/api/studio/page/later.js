@@ -1,5 +1,7 @@
 /** Parts of the page that are loaded when they are first shown. */
 
+import { unreachable } from "./api.js";
+import { useReachable } from "./connection/connection.js";
 import { loadPart } from "./connection/parts.js";
 import { Failure, Loading } from "./states.js";
 import { html, useEffect, useLayoutEffect, useState } from "./vendor/preact.js";
@@ -13,6 +15,7 @@ export function later(load) {
   let loaded = null;
   /** @param {{onLoaded?: () => void}} props */
   return function Later({ onLoaded, ...props }) {
+    const reachable = useReachable();
     const [{ failure, came }, set] = useState({ failure: /** @type {any} */ (null), came: false });
     const ask = () => {
       loadPart(load).then(
@@ -29,7 +32,8 @@ export function later(load) {
     useLayoutEffect(() => {
       if (came) onLoaded?.();
     }, [came]);
+    if (loaded) return html`<${loaded} ...${props} />`;
     if (failure) return html`<${Failure} error=${failure} again=${ask} />`;
-    return loaded ? html`<${loaded} ...${props} />` : html`<${Loading} />`;
+    return reachable ? html`<${Loading} />` : html`<${Failure} error=${unreachable()} />`;
   };
 }
