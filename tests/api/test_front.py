@@ -100,7 +100,7 @@ READS = {
     "/problems": ("/problems", 200),
     "/studio": ("/studio", 200),
     "/studio/<path:place>": ("/studio/note", 200),
-    "/studio/-/<version>/<path:name>": ("/studio/-/x/studio.css", 200),
+    "/studio/-/<version>/<path:name>": ("/studio/-/x/page.css", 200),
     "/search": ("/search?q=many", 200),
     "/uploads/<path:path>": ("/uploads/a.txt", 200),
     "a list": ("/api/notes", 200),

@@ -5,9 +5,10 @@ import json
 import re
 from pathlib import Path
 
+import brotli
 import pytest
 
-from server.api.studio.routes import compressed
+from server.api.studio.routes import SHEET, compressed
 
 PAGE = Path(__file__).parent.parent.parent / "server/api/studio/page"
 VENDOR = PAGE / "vendor"
@@ -20,8 +21,20 @@ MODULES = sorted(
 
 
 def test_the_whole_page_weighs_less_than_350_kb() -> None:
-    files = [path for path in PAGE.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
-    assert sum(len(compressed(path.relative_to(PAGE).as_posix())) for path in files) < MOST_BYTES
+    files = [path for path in PAGE.rglob("*") if path.suffix in (".js", ".html", ".svg")]
+    names = [SHEET, *(path.relative_to(PAGE).as_posix() for path in files)]
+    assert sum(len(compressed(name)) for name in names) < MOST_BYTES
+
+
+def test_one_stylesheet_has_all_of_them_in_their_order() -> None:
+    names = re.findall(r'^@import "\./(.+)";$', (PAGE / SHEET).read_text(), re.MULTILINE)
+    assert sorted(names) == sorted(
+        {path.relative_to(PAGE).as_posix() for path in PAGE.rglob("*.css")} - {SHEET}
+    )
+    sent = brotli.decompress(compressed(SHEET)).decode()
+    assert sent.endswith("".join((PAGE / name).read_text() for name in names))
+    assert "@import" not in sent
+    assert re.findall(r'rel="stylesheet" href="(.+?)"', (PAGE / "index.html").read_text()) == [f"./{SHEET}"]
 
 
 def test_what_is_bundled_is_what_the_manifest_says() -> None:

@@ -38,6 +38,8 @@ BEST, QUICK = 11, 5
 VENDOR = "vendor/"
 PARTS = ("list.js", "form/document-page.js")  # the pages that pages.js loads, and that most people come for
 IMPORT = re.compile(r'^(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)"', re.MULTILINE)
+SHEET = "page.css"
+_SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
 USED_KEY = "This key has been used, or is more than an hour old"
 ELSEWHERE = "A key can only be used at the machine that the server runs on"
@@ -146,8 +148,9 @@ def compressed(name: str) -> bytes:
 
 @cache
 def _files() -> Mapping[str, bytes]:
-    """The files of the page, by their paths below it, as they are sent."""
+    """The files of the page, by their paths below it, as they are sent: its stylesheets as one."""
     files = {p.relative_to(PAGE).as_posix(): p.read_bytes() for p in sorted(PAGE.rglob("*")) if p.is_file()}
+    files |= {SHEET: _SHEETS.sub(lambda found: files[found[1].decode()], files[SHEET])}
     return {name: _without_comments(data) if name.endswith(".js") else data for name, data in files.items()}
 
 
