@@ -35,7 +35,7 @@ from server.storage.git.repository import git_lock, is_at_work
 from server.storage.git.times import CommitTimes
 from server.storage.images.cache import ImageCache
 from server.storage.journal import Journal, Write
-from server.storage.media import upload_path
+from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
 from server.storage.store import Entry
 
@@ -298,16 +298,16 @@ class Site:
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
-        """Make the formats of a picture that has none yet. Returns the state that shows them."""
-        if self.image_cache.missing(inside := upload_path(path) or "") and self.image_cache.make(inside):
+        """Make the formats of a picture that shows none yet. Returns the state that shows them."""
+        file = self.state.snapshot.media.get(media_key(path) or "")
+        if file and self.image_cache.wanting(file) and self.image_cache.make(upload_path(path) or ""):
             with self._locked():
                 self._replica.append(look_at(self._contents, {path}))
         return self.state
 
     def unscaled(self) -> list[str]:
-        """The paths of the pictures whose formats are still to be made."""
-        media = self.state.snapshot.media.values()
-        return [file.path for file in media if self.image_cache.missing(upload_path(file.path) or "")]
+        """The paths of the pictures whose formats are still to be made, or to be shown."""
+        return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""

@@ -23,7 +23,7 @@ from server.storage.images.measure import measure
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 from server.write.uploads import uploading
-from tests.sites import Api, make, schema
+from tests.sites import Api, make, schema, write
 from tests.waiting import computing_less_than, until
 
 POST = schema(
@@ -397,6 +397,20 @@ def test_a_picture_that_is_dropped_into_the_folder_appears(api: Api) -> None:
     formats = api.get("/api/upload/files", "public").body[0]["formats"]
     assert sorted(formats) == ["medium", "small", "thumbnail"]
     assert fetch(api, formats["thumbnail"]["url"]).status == 200
+
+
+def test_formats_that_another_process_made_are_shown(api: Api) -> None:
+    write(api.root, {"content/uploads/a.png": picture()})
+    api.site.refresh()
+    other = Site(api.root)
+    other.load()
+    other.scale("content/uploads/a.png")
+    assert api.get("/api/upload/files").body[0]["formats"] is None
+    for path in api.site.unscaled():
+        api.site.scale(path)
+    shown = api.get("/api/upload/files").body[0]["formats"]
+    assert shown == other.state.snapshot.media["a.png"].get("formats")
+    assert api.site.unscaled() == []
 
 
 def test_who_may_do_what(api: Api) -> None:

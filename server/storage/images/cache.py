@@ -62,12 +62,19 @@ class ImageCache:
             return image_size, None
         return image_size, kept_formats(self.folder, key, composed(inside))
 
-    def missing(self, inside: str) -> bool:
-        """Whether the formats of an image have still to be made."""
+    def wanting(self, file: Document) -> bool:
+        """Whether the formats of a media file have still to be made, or to be shown.
+
+        Those are to be shown that another process made after the file was read here.
+        """
+        inside = _inside(file)
         image_size, key = self._look(inside)
-        if not key or image_size is None or self._failed(key)[0] > len(RETRIES_S):
+        if not key or image_size is None:
             return False
-        return kept_formats(self.folder, key, inside) is None
+        made = kept_formats(self.folder, key, inside)
+        if made is None:
+            return self._failed(key)[0] <= len(RETRIES_S)
+        return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
         """Make the formats of an image; False if it can't be scaled, or not now."""
@@ -93,7 +100,7 @@ class ImageCache:
         found = format_of(inside)
         if found is None or found[1] not in images:
             return None
-        _, key = self._look(images[found[1]].path.removeprefix(f"{UPLOADS}/"))
+        _, key = self._look(_inside(images[found[1]]))
         file = format_file(self.folder, key, found[0], found[1]) if key else None
         return file if file and file.is_file() else None
 
@@ -153,6 +160,10 @@ class ImageCache:
                 self._known[inside] = ((int(at), int(length), int(inode)), image_size, str(key))
         except (OSError, ValueError, KeyError, TypeError):
             self._known = {}
+
+
+def _inside(file: Document) -> str:
+    return file.path.removeprefix(f"{UPLOADS}/")
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
