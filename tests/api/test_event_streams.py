@@ -5,9 +5,10 @@ import os
 import re
 import signal
 import socket
+import struct
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from types import TracebackType
@@ -234,6 +235,33 @@ def test_no_client_takes_them_all(root: Path) -> None:
                 return reader.answer.status == 200
 
         until(is_taken)
+
+
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+def test_clients_that_left_at_once_are_not_counted(root: Path, reset: bool) -> None:
+    """The requests arrive while the one worker is busy with those before, after their clients have left."""
+    port, output = free_port(), root.parent / "log"
+    (root / "site.yaml").write_text("roles:\n  public: {note: [find], metrics: [read]}\n")
+    asked = b"GET /events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+
+    def count() -> int:
+        connection = HTTPConnection("127.0.0.1", port, timeout=10)
+        with closing(connection):
+            connection.request("GET", "/metrics")
+            metrics = connection.getresponse().read().decode()
+        return int(float(re.findall(r"^quire_event_streams (\S+)", metrics, re.M)[0]))
+
+    with output.open("wb") as out, serving(root, port, "--workers=1", output=out), Reader(port) as reader:
+        for _ in range(600):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(asked)
+                if reset:
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        until(lambda: count() == 1)
+        save(root, "second")
+        assert [next(iter(reader))[1] for _ in range(2)] == ["welcome", "entry.update"]
+        assert count() == 1
+    assert "Traceback" not in output.read_text()
 
 
 def test_a_client_that_does_not_read_costs_little_and_is_given_up(root: Path) -> None:

@@ -30,6 +30,14 @@ class StreamClient:
 
 
 def begin(hub: Hub, stream: Stream, client: StreamClient, protocol: Any) -> None:
-    """Let a hub serve a stream until its client has left. To be called on the event loop."""
-    left = hub.open(stream, client)
-    protocol.client_disconnect().add_done_callback(lambda _: left(), context=_CONTEXT)
+    """Serve a stream through a hub until its client leaves. Call it on the event loop.
+
+    A client that has left already is not counted: granian then returns an awaitable that is done, which
+    takes no callback.
+    """
+    disconnected = protocol.client_disconnect()
+    if not hasattr(disconnected, "add_done_callback"):
+        client.end()
+        return
+    close = hub.open(stream, client)
+    disconnected.add_done_callback(lambda _: close(), context=_CONTEXT)
