@@ -5,6 +5,7 @@
     ├── Postponed                a thread that may wait has to answer the request
     ├── ClientGone               nobody waits for the answer any more
     ├── CommitError              a write can't be committed now, and is later
+    ├── UnreadableRecordError    a worker can't apply a record of another; it reads the site anew
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   ├── KeyNameError     400  a query names a key that it may not use
@@ -118,6 +119,10 @@ def of_operation(number: int) -> Iterator[None]:
     except ApiError as error:
         error.details["operation"] = number
         raise
+
+
+class UnreadableRecordError(QuireError):
+    """A record in the change log can't be decoded or applied."""
 
 
 class ApiError(QuireError):

@@ -18,7 +18,7 @@ TREES = {
     for path in sorted((ROOT / "server").rglob("*.py"))
 }
 NAMES = sorted(name for name in TREES if not name.endswith("__init__") and name != "__main__")
-MOST_ENTRIES, MOST_MODULES, MOST_LINES = 22, 15, 400
+MOST_ENTRIES, MOST_MODULES, MOST_LINES = 22, 15, 600
 
 
 @cache

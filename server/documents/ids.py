@@ -13,8 +13,8 @@ _last = (0, 0)
 
 
 def composed(text: str) -> str:
-    """A name with each accent in one character, as most write it; macOS keeps some names in two (NFD)."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    """Return a name in NFC, as a plain `str`; macOS keeps some names in NFD."""
+    return str(text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
 def id_of_name(name: str) -> str:

@@ -7,11 +7,13 @@ the state. So all workers show the same states in the same order, and differ onl
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from server.config.model import Settings
 from server.documents.document import Document
+from server.errors import UnreadableRecordError
 from server.index.snapshot import Snapshot, apply, build, empty
 from server.schema.model import Schema
 from server.site.change import IN_FILES, Change, Observe, Origin
@@ -115,7 +117,10 @@ class Replica:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """The state, with every record in it that some process may have answered from."""
+        """The state, with every record in it that some process may have answered from.
+
+        Raises UnreadableRecordError; see `catch_up`.
+        """
         log = self._log
         if log is not None and log.demanded > self._position and not log.may_lag(self._position):
             self.catch_up()
@@ -127,18 +132,37 @@ class Replica:
         return self._log is not None and self._log.may_lag(self._position, PATIENCE_NS)
 
     def catch_up(self) -> None:
-        """Apply the records that other processes have appended."""
+        """Apply the records that other processes have appended.
+
+        Raises UnreadableRecordError for one that can't be applied: `begin_anew` helps.
+        """
         log = self._log
         if log is None or log.end == self._position:
             return
         with self._lock:
             position, data = log.since(self._position)
-            if sum(map(len, data)) > SMALL:
-                with uncollected():
-                    self._apply(self._decoded(data))
-            elif data:
-                self._apply(self._decoded(data))
+            try:
+                with uncollected() if sum(map(len, data)) > SMALL else nullcontext():
+                    if data:
+                        self._apply(self._decoded(data))
+            except Exception as error:  # Whatever it is, the files have everything that the record has.
+                raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
             self._position = position  # Set last: other threads wait for this position.
+
+    def begin_anew(self, contents: Contents) -> None:
+        """Let contents that were read anew be the next record, in the place of records that can't be applied.
+
+        Call it under the site's write lock. Every worker begins from this record.
+        """
+        log = self._log
+        assert log is not None
+        record = replace(contents.whole(), number=log.newest + 1)
+        with self._lock:
+            position = log.begin_anew(encode(record), lag=False)
+            log.newest = record.number
+            self._apply([record])
+            self._position = position
+        self.record()
 
     def append(self, record: Record, origin: Origin = IN_FILES) -> list[Document]:
         """Append a record and apply it; call it under the site's write lock, having caught up.
@@ -167,16 +191,27 @@ class Replica:
         return position
 
     def _decoded(self, data: Iterable[bytes]) -> list[Record]:
-        """Records from their bytes; each may bring the schema of those that follow."""
+        """Decode records; each may bring the schema of those that follow.
+
+        A whole record replaces those before it, even one that can't be decoded. Raises what decoding raises.
+        """
         schema = self.contents.configuration.schema
         records: list[Record] = []
+        failure: Exception | None = None
         for one in data:
-            record = decode(one, schema)
+            try:
+                record = decode(one, schema)
+            except Exception as error:
+                failure = failure or error
+                continue
             if record.whole:
+                failure = None
                 records.clear()
             if record.configuration:
                 schema = record.configuration.schema
             records.append(record)
+        if failure:
+            raise failure
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:

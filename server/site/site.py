@@ -5,6 +5,7 @@ finds out what, and `write` knows; either makes one record of it, under the site
 `replica` appends that to the log of all workers and shows the state that it comes to.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,7 +14,15 @@ from pathlib import Path
 
 from server.config.remote import BEFORE
 from server.documents.document import Document
-from server.errors import BusyError, ConflictError, GitBusyError, StorageError
+from server.errors import (
+    BusyError,
+    ConflictError,
+    GitBusyError,
+    SetupError,
+    StorageError,
+    UnavailableError,
+    UnreadableRecordError,
+)
 from server.paths import FOLDER, state_folder
 from server.problems import Problem
 from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
@@ -41,10 +50,13 @@ from server.storage.store import Entry
 
 __all__ = ["Change", "Site", "State"]
 
+log = logging.getLogger("quire")
+
 TRIES = 4  # how often a write is prepared again because somebody changed a file meanwhile
 GIT_S = 30.0  # how long a look waits for git commands that are at work
 WRITE_GIT_S = 15.0  # how long a write does
 PAUSE_S = 0.01
+REREAD_PAUSE_S = 30.0  # between two times that the whole site is read since a record can't be applied
 LARGE = 5000  # files: a site of so many is read anew by another process, not by one that answers
 _OVERTAKEN = "Others changed the site each time that this write was ready; try again"
 
@@ -62,6 +74,7 @@ class Site:
         self.report: Report | None = None  # is told of the writes of this process
         self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
         self._loaded = False
+        self._reread_at = -REREAD_PAUSE_S
         self.replaced: Mapping[str, Document] = {}  # what files held that had changed when this was loaded
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
@@ -174,7 +187,7 @@ class Site:
         """Whether `refresh` would find something, as far as can be told without the write lock."""
         if self._replica.is_replaced:
             return False
-        self._replica.catch_up()
+        self.catch_up()
         contents = self._contents
         return self._journal.lock.number != contents.writes or seems_changed(contents, hints)
 
@@ -252,7 +265,7 @@ class Site:
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
             try:
-                self._replica.catch_up()
+                self.catch_up()
                 return attempt(changeset)
             except GitBusyError:
                 self._wait_for_git(deadline)
@@ -336,16 +349,55 @@ class Site:
 
     def current(self) -> State:
         """The state, with everything in it that any process has answered to have written."""
-        return self._replica.current()
+        try:
+            return self._replica.current()
+        except UnreadableRecordError:
+            self.catch_up()
+            return self.state
 
     def catch_up(self) -> None:
-        """Take over what other processes found or wrote."""
-        self._replica.catch_up()
+        """Take over what other processes found or wrote.
+
+        Where a record of theirs can't be applied, read the site anew, and let that be the next record. Raises
+        BusyError when the write lock is not free for that.
+        """
+        try:
+            self._replica.catch_up()
+        except UnreadableRecordError:
+            with self._journal.writing():
+                self._catch_up_locked()
+
+    def _catch_up_locked(self) -> None:
+        """`catch_up` for the holder of the write lock."""
+        try:
+            self._replica.catch_up()
+        except UnreadableRecordError as error:
+            self._read_anew(error)
+
+    def _read_anew(self, error: UnreadableRecordError) -> None:
+        """Read all files again after a record that can't be applied. Call it under the write lock.
+
+        Raises UnavailableError when the same happened less than REREAD_PAUSE_S ago: a large site would be
+        read on and on.
+        """
+        if time.monotonic() - self._reread_at < REREAD_PAUSE_S:
+            raise UnavailableError("A change from another process can't be read; try again") from error
+        log.warning(
+            "a change from another process can't be applied (%s); reading the whole site again", error
+        )
+        try:
+            configuration = configure(self.root)
+        except SetupError:
+            configuration = self._contents.configuration
+        contents = load_contents(self.root, self.image_cache, configuration, alone=False)
+        contents.writes = self._journal.lock.number
+        self._reread_at = time.monotonic()
+        self._replica.begin_anew(contents)
 
     def follow(self) -> None:
         """Do the same, unless another process is about to take the place of this one."""
         if not self._replica.is_replaced:
-            self._replica.catch_up()
+            self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
         """Share a log with processes that this one replaces: what it has loaded is the next record there.
@@ -379,7 +431,7 @@ class Site:
     def _locked(self) -> Iterator[None]:
         """Hold the write lock, up to date, with nothing left over of a write whose process was killed."""
         with self._journal.writing():
-            self._replica.catch_up()
+            self._catch_up_locked()
             with suppress(OSError):  # a site that can't be written to keeps what is left over
                 self._journal.recover()
                 if self.committer.settle():

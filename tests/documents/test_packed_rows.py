@@ -5,13 +5,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.documents.document import DRAFT, PUBLISHED, Document, column_of, make, packed_runs, rows_of
-from server.documents.packed_rows import PackedRows, load, pack_rows
+from server.documents.packed_rows import PackedRows, dump, load, pack_rows
+from server.documents.readers import READERS, Unreadable
 from server.documents.values import Component
-from server.schema.model import Attribute, Type
+from server.formats.tree import Plain, Tree
+from server.schema.model import MORPH, Attribute, Type
 
 PART = Type("shared.part", "component", "part", "parts", "Part", {"name": Attribute("name", "string")})
 KINDS = {
@@ -108,3 +110,54 @@ def test_only_values_are_read_from_bytes() -> None:
     for data in (pickle.dumps(print), b"", b"\x80\x05x"):
         with pytest.raises(ValueError, match="damaged"):
             load(data, TYPES)
+
+
+TEMPORAL = {
+    "date": "2024-02-29",
+    "time": "12:30",
+    "datetime": "2024-02-29T10:20:30Z",
+    "timestamp": "2024-02-29",
+}
+SCALARS = st.sampled_from(
+    ["", "a", "é", "e\u0301", "null", "true", "no", "1", "-7", "2.50", "1e3", *TEMPORAL.values()]
+) | st.text("aé漢𝄞\0", max_size=4)
+LEAVES = st.none() | st.booleans() | st.integers() | SCALARS | st.builds(Plain, SCALARS)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(SCALARS, inner, max_size=3)
+        | st.fixed_dictionaries({"__type": LEAVES, "documentId": LEAVES})
+        | st.fixed_dictionaries({"type": LEAVES, "children": st.lists(inner, max_size=2)})
+    ),
+    max_leaves=6,
+)
+ATTRIBUTES = [
+    *(Attribute("value", kind, enum=("a", "1", "no")) for kind in READERS if kind != "relation"),
+    *(Attribute("value", "media", multiple=True),),
+    *(
+        Attribute("value", "relation", relation=relation, target="api::note.note")
+        for relation in sorted(MORPH)
+    ),
+    Attribute("value", "relation", relation="manyToMany", target="api::note.note"),
+]
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda a: a.relation or a.type)
+def test_what_is_read_under_any_attribute_is_packed_and_unpacked(attribute: Attribute) -> None:
+    """Another process has to read what this one packs: it knows no class of the syntax trees of files."""
+    read = 0
+
+    @settings(derandomize=True, max_examples=300, deadline=None, database=None)
+    @given(TREES | st.builds(Plain, st.just(TEMPORAL.get(attribute.type, "a"))))
+    def check(tree: Tree) -> None:
+        nonlocal read
+        try:
+            value = READERS[attribute.type](tree, attribute)
+        except Unreadable:
+            return
+        read += 1
+        assert repr(load(dump([value])[0], TYPES)) == repr(value)
+
+    check()
+    assert read
