@@ -324,6 +324,7 @@ class Site:
 
     def recover(self) -> int:
         """Finish or drop what a crash left of a write; returns how many files that changed."""
+        self._journal.sweep()
         if self._journal.empty:
             return 0
         with self._journal.writing():
@@ -395,7 +396,8 @@ class Site:
         self._replica.begin_anew(contents)
 
     def follow(self) -> None:
-        """Do the same, unless another process is about to take the place of this one."""
+        """Do the same, unless another process is about to take the place of this one. Sweeps the journal."""
+        self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
 

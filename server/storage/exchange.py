@@ -84,16 +84,20 @@ class Reader:
         """Its signature now."""
         return signature(os.fstat(self.file.fileno()))
 
+    def read(self) -> bytes:
+        """All of its bytes."""
+        self.file.seek(0)
+        return self.file.read()
+
     def says(self, data: bytes | None) -> bool:
         """Whether it has some bytes; True for None, where they are not known."""
-        self.file.seek(0)
-        return data is None or self.file.read() == data
+        return data is None or self.read() == data
 
-    def hold(self) -> bool:
-        """Hold it, if the system can; False where a program has it open for writing, and keeps it so."""
-        deadline = time.monotonic() + WRITER_S
+    def hold(self, wait_s: float = WRITER_S) -> bool:
+        """Hold it, if the system can; False if a program has it open for writing for longer than `wait_s`."""
+        deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
-            if time.monotonic() > deadline:
+            if time.monotonic() >= deadline:
                 return False
             time.sleep(_PAUSE_S)
         self._held = not refused
@@ -137,13 +141,17 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
     return Reader(file) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
 
 
-def is_unchanged(path: Path, before: Signature) -> bool:
-    """Whether a file, or link itself, has a signature, and no program is about to change it in place."""
+def is_unchanged(path: Path, before: Signature, data: bytes | None) -> bool:
+    """Whether a file, or link itself, has a signature and bytes, and no program is about to change it.
+
+    The bytes are compared, unless they are None: a program can save as many within one tick of the clock.
+    """
     with ExitStack() as held:
         reader = open_reader(path, held)
-        if reader:
-            return reader.hold() and reader.signature == before
-        return link_signature(path) == before
+        if reader is None:
+            return link_signature(path) == before
+        is_same = reader.hold() and reader.signature == before and reader.says(data)
+        return is_same and not reader.is_awaited
 
 
 def _renamed(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:

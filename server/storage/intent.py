@@ -13,13 +13,20 @@ from server.storage.files import Signature
 class Step:
     """One file of an intent: what is there (`before`) and is to be (`after`), None for no file.
 
-    `aside` is the name in the journal of the new file and, once that is in place, of the one before.
+    `aside` is the name in the journal of the new file and, once that is in place, of the one before. The
+    digests are those of their bytes, in hexadecimal, "" where the bytes are not known.
     """
 
     target: str
     aside: str
     before: Signature | None
     after: Signature | None
+    before_digest: str = ""
+    after_digest: str = ""
+
+    def reversed(self) -> "Step":
+        """The step that takes this one back."""
+        return Step(self.target, self.aside, self.after, self.before, self.after_digest, self.before_digest)
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
@@ -39,8 +46,8 @@ def read_intent(path: Path) -> list[Step] | None:
         if _digest(body.encode()) != digest:
             return None
         return [
-            Step(target, str(aside), _signature(before), _signature(after))
-            for target, aside, before, after in json.loads(body)
+            Step(target, str(aside), _signature(before), _signature(after), *digests)
+            for target, aside, before, after, *digests in json.loads(body)
         ]
     except (OSError, ValueError, TypeError):
         return None

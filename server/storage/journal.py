@@ -9,6 +9,7 @@ whatever it finds left over is therefore from a writer that was killed.
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,7 +20,7 @@ from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER, state_folder
 from server.storage.durable import SYNCS_ALL, copy, make_folders, stage, sync_folder, take
 from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
-from server.storage.files import Signature, below_file, link_signature, signature
+from server.storage.files import Signature, below_file, digest_of, link_signature, signature
 from server.storage.intent import Step, write_intent
 from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
 from server.storage.recovery import RECORD, UNDONE, Recovery
@@ -66,6 +67,15 @@ class _Staged:
         """Raise ConflictError where the target is not as it was, OSError where it may not be written."""
         _check(self.write.path, self.target, self.before, link_signature(self.target))
 
+    def is_unedited(self) -> bool:
+        """Whether what is aside is the file that this step made, as it made it."""
+        return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
+
+    def intended(self, root: Path) -> Step:
+        """The step of a record of intent for it, of the site at `root`."""
+        digests = (_digest(self.write.read), _digest(self.write.data))
+        return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
+
 
 @dataclass(frozen=True, slots=True)
 class _Done:
@@ -97,6 +107,8 @@ class Journal:
         self.folder = folder / "journal"
         self.lock = WriteLock(folder / "write.lock", self.root)
         self.left = Recovery(self.root, self.folder)
+        # Replaced files outlast the process that has replaced them, and its number may come again.
+        self._run = secrets.token_hex(4)
         self._count = 0
         self._umask = _umask()
 
@@ -122,6 +134,10 @@ class Journal:
         self.lock.count(self.lock.number + 1)
         return done
 
+    def sweep(self) -> None:
+        """Unlink files that were replaced some seconds ago, and put edits of them aside. It needs no lock."""
+        self.left.replaced.sweep_if_due()
+
     def check(self, writes: list[Write]) -> None:
         """Raise ConflictError where `commit` would, since a link in the path of a write leads astray."""
         for write in writes:
@@ -139,6 +155,7 @@ class Journal:
         try:
             state_folder(self.root)
             self.folder.mkdir(mode=0o700, exist_ok=True)
+            self.sweep()
             together = len(writes) > _EACH and SYNCS_ALL
             for write in writes:
                 staged.append(self._stage(write, self._target(write), synced=not together))
@@ -166,8 +183,13 @@ class Journal:
         except ApiError:
             self._clean(staged, made)
             raise
-        for path in (*(step.aside for step in staged), record):
-            _discard(path)
+        with suppress(OSError):  # The next writer does it.
+            self.left.replaced.keep(record, [step.aside.name for step in staged])
+
+    def _name(self) -> str:
+        """A name for a file of the journal that no other file has had, of this process or another."""
+        self._count += 1
+        return f"{os.getpid()}-{self._run}-{self._count}"
 
     def _target(self, write: Write) -> Path:
         """The file to write: where a path has a link in it, what that leads to; a link itself to delete."""
@@ -182,8 +204,7 @@ class Journal:
     def _stage(self, write: Write, target: Path, *, synced: bool) -> _Staged:
         """A write with its staged file, with the mode that its target has or a new file gets."""
         before = _expected(write, target)
-        self._count += 1
-        aside = self.folder / f"{os.getpid()}-{self._count}.staged"
+        aside = self.folder / f"{self._name()}.staged"
         if write.deletes:
             return _Staged(write, target, aside, before, None)
         mode = stat.S_IMODE(_mode(write.path, target)) if write.before else 0o666 & ~self._umask
@@ -195,12 +216,8 @@ class Journal:
 
     def _record(self, staged: list[_Staged]) -> Path:
         """Write the record of intent, synced where it has to outlast the machine: there are several files."""
-        steps = [
-            Step(str(step.target.relative_to(self.root)), step.aside.name, step.before, step.after)
-            for step in staged
-        ]
-        self._count += 1
-        path = self.folder / f"{os.getpid()}-{self._count}{RECORD}"
+        steps = [step.intended(self.root) for step in staged]
+        path = self.folder / f"{self._name()}{RECORD}"
         write_intent(path, steps, synced=len(steps) > 1)
         if len(steps) > 1:
             sync_folder(self.folder)
@@ -230,6 +247,10 @@ class Journal:
                     _confirm(one)
             except (OSError, ConflictError) as error:
                 self._undo(done, record, error)
+                if done:  # Programs may have opened files that were in their places for a moment.
+                    with suppress(OSError):
+                        undone, names = record.with_suffix(UNDONE), [step.aside.name for step in staged]
+                        self.left.replaced.keep(undone, names)
                 raise
 
     def _undo(self, done: list[_Done], record: Path, error: Exception) -> None:
@@ -251,7 +272,7 @@ class Journal:
     def _clean(self, staged: list[_Staged], made: list[Path]) -> None:
         """Remove what a change that failed has staged and made."""
         for suffix in (RECORD, UNDONE):
-            for record in self.folder.glob(f"{os.getpid()}-*{suffix}"):
+            for record in self.folder.glob(f"{os.getpid()}-{self._run}-*{suffix}"):
                 record.unlink(missing_ok=True)
         for step in staged:
             step.aside.unlink(missing_ok=True)
@@ -293,7 +314,7 @@ def _confirm(done: _Done) -> None:
     step = done.step
     if not (done.exact and step.before and os.path.lexists(step.aside)):
         return
-    if not is_unchanged(step.aside, step.before):
+    if not is_unchanged(step.aside, step.before, step.write.read):
         raise _conflict(step.write.path, "was changed")
 
 
@@ -316,7 +337,7 @@ def _take_back(done: _Done, left: Recovery) -> None:
     step, target = done.step, done.step.target
     if link_signature(target) != step.after:
         if done.holds_an_edit:
-            left.put_aside(step.aside, step.write.path)
+            left.replaced.put_aside(step.aside, step.write.path)
         return
     with opened_folder(target.parent) as folder:
         if not step.aside.parent.is_dir() or (step.before and not os.path.lexists(step.aside)):
@@ -325,10 +346,10 @@ def _take_back(done: _Done, left: Recovery) -> None:
             with suppress(FileExistsError):
                 put_new(step.aside, target, folder)
         elif step.before is None:
-            if take_away(target, folder, step.aside) and not is_unchanged(step.aside, step.after):
-                left.put_aside(step.aside, step.write.path)
-        elif exchange(step.aside, target, folder) and not is_unchanged(step.aside, step.after):
-            left.put_aside(step.aside, step.write.path)
+            if take_away(target, folder, step.aside) and not step.is_unedited():
+                left.replaced.put_aside(step.aside, step.write.path)
+        elif exchange(step.aside, target, folder) and not step.is_unedited():
+            left.replaced.put_aside(step.aside, step.write.path)
 
 
 def _take_back_without(done: _Done, folder: int) -> None:
@@ -375,10 +396,8 @@ def _conflict(path: str, what: str) -> ConflictError:
     return ConflictError(f"{path} {what} while this was being written; nothing was changed, try again")
 
 
-def _discard(path: Path) -> None:
-    """Remove what a change that is done has left; where that fails, the next one does it."""
-    with suppress(OSError):
-        path.unlink()
+def _digest(data: bytes | None) -> str:
+    return "" if data is None else digest_of(data).hex()
 
 
 def _umask() -> int:

