@@ -106,7 +106,7 @@ def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
         client.ask("GET", LIST)
         rows = [_row("the first history of a document, after a cold start", [client.seconds(other)])]
         rows += _past(client, ids)
-        later = {
+        later: dict[str, Callable[[int], str]] = {
             "the history of a document": lambda i: f"/history/articles/{article_id(i)}",
             f"of one with {count(len(ids) / OFTEN)} versions": lambda i: f"{often}?page={i + 1}",
             "diff with an earlier commit": lambda i: f"{other}/diff?from={ids[len(ids) // 2 + i]}",

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from bench.tables import show
 from server.documents.document import PUBLISHED
+from server.schema.naming import title_of
 from server.search.catalog import catalog, versions
 from server.search.find import Scope, Search
 from server.search.question import read_question
 from server.search.sync import Sync
-from server.search.texts import texts, title_of
+from server.search.texts import texts
 from server.search.words import split
 from server.site.site import Site
 

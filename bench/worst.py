@@ -6,9 +6,10 @@ eight at once send the worst to a server, and everybody else's requests are time
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import quantiles
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from werkzeug.test import create_environ
 
@@ -19,6 +20,9 @@ from bench.tables import count, show, size
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.site.site import Site
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse
 
 BEST = 20  # queries that are changed further, of each round
 RANDOM = 150  # to begin with
@@ -47,15 +51,25 @@ class Costs:
 
     def of(self, query: Query) -> Cost:
         """What it costs to answer a query; what others have left in caches does not count."""
-        snapshot, statuses = self.site.state.snapshot, []
+        snapshot, statuses = self.site.state.snapshot, list[str]()
         for cache in (snapshot.shown.cache, snapshot.orders.cache, snapshot.fragments.cache):
             cache.clear()
         environ = create_environ(query.path, query_string=f"{query.string}&n={time.monotonic_ns()}")
         RESET.write_text("5")  # the highest memory so far begins anew
         before, began = _memory("VmRSS"), time.thread_time()
-        body = b"".join(self.app.wsgi_app(environ, lambda status, headers: statuses.append(status)))
+        body = b"".join(self.app.wsgi_app(environ, _told(statuses)))
         seconds = time.thread_time() - began
         return Cost(seconds, max(0, _memory("VmHWM") - before), statuses[0][:3], len(body))
+
+
+def _told(statuses: list[str]) -> "StartResponse":
+    """Return a WSGI callback that adds the status to a list."""
+
+    def start(status: str, headers: object, failure: object = None) -> Callable[[bytes], None]:
+        statuses.append(status)
+        return lambda _: None
+
+    return start
 
 
 def measure(root: Path, articles: int, *, queries: int) -> None:
@@ -78,7 +92,7 @@ def measure(root: Path, articles: int, *, queries: int) -> None:
 
 def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
     """The queries that cost most, those of time and of memory in turn."""
-    chance, known = Chance(1), {}
+    chance, known = Chance(1), dict[Query, Cost]()
     while len(known) < queries:
         query = chance.query() if len(known) < RANDOM else chance.changed(chance.pick(_worst(known))[0])
         if query not in known:

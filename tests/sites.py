@@ -80,8 +80,8 @@ def write(root: Path, files: Files) -> None:
 
 def with_accounts(files: Files, accounts: str) -> Files:
     """Files of a site, whose accounts and events are somewhere, "" for beside them."""
-    settings = f"accounts: {accounts}\n" if accounts else ""
-    return {**files, "site.yaml": settings + files.get("site.yaml", "")}
+    settings, more = f"accounts: {accounts}\n" if accounts else "", files.get("site.yaml", "")
+    return {**files, "site.yaml": settings + (more.decode() if isinstance(more, bytes) else more)}
 
 
 def load(root: Path, files: Files) -> Site:

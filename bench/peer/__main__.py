@@ -26,7 +26,6 @@ from bench.peer.strapi import make_project, strapi, token
 from bench.serving import Serving, quire
 from bench.sites import make_site
 from server.api.wsgi_server import worker_count
-from server.config.model import Settings
 
 BEGAN = time.perf_counter()
 
@@ -38,7 +37,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how many turns each of them gets")
     parser.add_argument("--seconds", type=int, default=2, help="how long a turn is")
     parser.add_argument(
-        "--workers", type=int, default=worker_count(None, Settings()), help="of Quire and of the empty app"
+        "--workers", type=int, default=worker_count(None), help="of Quire and of the empty app"
     )
     parser.add_argument("--json", type=Path, default=Path("build/bench-peers.json"), help="where to write")
     options = parser.parse_args()
