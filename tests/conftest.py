@@ -6,19 +6,17 @@ from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
-from hypothesis import settings
 
 from server.auth import passwords
 from server.events.database import EventDatabase
 from server.site.site import Site
 from tests.buckets import KEYS, S3, s3_server
 from tests.ci import IN_CI
+from tests.examples import load_profile
 from tests.postgres import Postgres, postgres
 from tests.sites import Api, Files, load
 
-# A busy machine is no failure.
-settings.register_profile("quire", deadline=None)
-settings.load_profile("quire")
+load_profile()
 
 REAL = {name: getattr(passwords, name) for name in ("_HASHER", "_NOBODY")}
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from server.auth.accounts import Accounts
 from tests.conftest import MakeApi
+from tests.examples import examples
 from tests.servers import free_port, serving
 from tests.sites import STRING, Answer, Api, collection, documents, load, relation, translated, write
 
@@ -352,7 +353,7 @@ def without_timestamps(found: dict[str, str]) -> dict[str, str]:
     return {name: re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text) for name, text in found.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(operations, min_size=1, max_size=6))
 def test_a_batch_comes_to_what_its_operations_come_to(wanted: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:

@@ -17,6 +17,7 @@ from server.query.fields import target_of, targets_of
 from server.schema.cache_tags import SITE
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from tests.conftest import MakeApi
+from tests.examples import examples
 from tests.sites import Answer, Api, bracketed, collection, component, make, relation, schema, translated
 
 STRING = {"type": "string"}
@@ -348,7 +349,7 @@ def changing(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_change_has_a_tag_of_every_answer_that_it_changes(changing: Api, seed: int) -> None:
     """Every answer that differs after a change has a tag of an event."""
     api, chance = changing, Chance(seed)

@@ -5,7 +5,11 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from inspect import Signature, signature
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import brotli
 import pytest
@@ -16,6 +20,7 @@ from werkzeug.test import TestResponse
 from server.api.front import content_at
 from server.api.request import state_of
 from tests.conftest import MakeApi
+from tests.failures import require_all
 from tests.sites import STRING, Api, collection, component, documents, load
 
 ORIGIN, OTHER = "https://mine.org", "https://other.org"
@@ -122,7 +127,6 @@ FILE, EVERYBODYS = (
         "/studio/-/<version>/<path:name>",
     ),
 )
-ASKED = [(site, name) for site in SITES for name in READS]
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +161,18 @@ def ask(apis: dict[str, Api]) -> Ask:
     return ask
 
 
+def of_every_read(check: Callable[..., None]) -> Callable[..., None]:
+    """Make one test of a check of a site and a read, `check(ask, site, name, …)`: it names all that fail."""
+
+    @wraps(check)
+    def test(ask: Ask, **more: Any) -> None:
+        require_all(partial(check, ask, **more), product(SITES, READS))
+
+    kept = [p for p in signature(check).parameters.values() if p.name not in ("site", "name")]
+    test.__signature__ = Signature(kept)  # type: ignore[attr-defined]
+    return test
+
+
 def only(headers: Headers, name: str) -> str:
     """The one value of a header."""
     (value,) = headers.getlist(name)
@@ -174,7 +190,7 @@ def test_there_is_a_read_of_every_route(apis: dict[str, Api]) -> None:
     assert routed == {name for name in READS if name.startswith("/")}
 
 
-@pytest.mark.parametrize(("site", "name"), ASKED)
+@of_every_read
 def test_every_answer_has_the_headers_that_all_have(ask: Ask, site: str, name: str) -> None:
     answer = ask(site, name)
     assert answer.status_code == READS[name][1]
@@ -203,13 +219,13 @@ def test_every_answer_has_the_headers_that_all_have(ask: Ask, site: str, name: s
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize(("site", "name"), ASKED)
+@of_every_read
 def test_another_origin_is_told_nothing_where_origins_are_named(ask: Ask, site: str, name: str) -> None:
     headers = ask(site, name, Origin=OTHER).headers
     assert headers.get("Access-Control-Allow-Origin") == (None if site in ("origins", "both") else "*")
 
 
-@pytest.mark.parametrize(("site", "name"), ASKED)
+@of_every_read
 def test_what_has_not_changed_is_not_sent_again(ask: Ask, site: str, name: str) -> None:
     answer = ask(site, name)
     if answer.status_code != 200:
@@ -224,8 +240,8 @@ def test_what_has_not_changed_is_not_sent_again(ask: Ask, site: str, name: str) 
     assert ask(site, name, If_None_Match='"another"').status_code == 200
 
 
-@pytest.mark.parametrize(("site", "name"), ASKED)
 @pytest.mark.parametrize(("accepted", "decode"), [("gzip", gzip.decompress), ("br, gzip", brotli.decompress)])
+@of_every_read
 def test_long_texts_are_compressed_for_who_takes_it(
     ask: Ask, site: str, name: str, accepted: str, decode: Callable[[bytes], bytes]
 ) -> None:
@@ -245,8 +261,8 @@ def test_long_texts_are_compressed_for_who_takes_it(
     assert without(answer.headers, *different) == without(plain.headers, *different)
 
 
-@pytest.mark.parametrize(("site", "name"), ASKED)
 @pytest.mark.parametrize("accepted", ["", "br"])
+@of_every_read
 def test_a_head_has_the_headers_of_a_get(ask: Ask, site: str, name: str, accepted: str) -> None:
     got, head = (ask(site, name, method, Accept_Encoding=accepted) for method in ("GET", "HEAD"))
     assert head.data == b""
@@ -254,7 +270,7 @@ def test_a_head_has_the_headers_of_a_get(ask: Ask, site: str, name: str, accepte
     assert without(head.headers) == without(got.headers)
 
 
-@pytest.mark.parametrize(("site", "name"), ASKED)
+@of_every_read
 def test_an_error_is_the_envelope(ask: Ask, site: str, name: str) -> None:
     answer = ask(site, name)
     if answer.status_code >= 400:
@@ -264,7 +280,7 @@ def test_an_error_is_the_envelope(ask: Ask, site: str, name: str) -> None:
         assert answer.json["error"]["status"] == answer.status_code
 
 
-@pytest.mark.parametrize(("site", "name"), ASKED)
+@of_every_read
 def test_a_browser_is_told_what_it_may_send(ask: Ask, site: str, name: str) -> None:
     asked = {
         "Access_Control_Request_Method": "PUT",

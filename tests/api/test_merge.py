@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from server.api.app import create_app
 from server.site.site import Site
 from server.write.version import use_key
+from tests.examples import examples
 from tests.git import commit_all, git
 from tests.sites import STRING, Answer, Api, collection, component, documents, make, relation, translated
 
@@ -559,7 +560,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Api:
     return make(tmp_path_factory.mktemp("site"), FILES)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(two_edits(), st.tuples(st.booleans(), st.booleans()), st.booleans())
 def test_two_edits_of_different_attributes_are_both_there(
     lasting: Api, edits: tuple[dict[str, Any], dict[str, Any]], by_hand: tuple[bool, bool], swapped: bool

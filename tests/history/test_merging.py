@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from server.history.merging import merge as merging
 from server.site.commits import committing
 from server.storage.git import command
+from tests.examples import examples
 from tests.git import commit_all, git
 from tests.killing import DONE, KILLED, killed_at
 from tests.sites import STRING, Answer, Api, collection, component, make, relation, write
@@ -873,7 +874,9 @@ def two_edits(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @given(edits=two_edits())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_edits_of_different_attributes_both_survive(api: Api, edits: Any) -> None:
     ours, theirs = edits
     git(api.root, "branch", "-f", "next", "main")

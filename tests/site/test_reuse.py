@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from server.site import loading
 from server.site.site import Site
+from tests.examples import examples
 from tests.sites import component, schema, write
 
 ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
@@ -125,7 +126,7 @@ def age(root: Path) -> None:
         os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), types(), DOCUMENTS)
 def test_what_is_used_again_is_what_would_be_read(
     data: st.DataObject, first: dict[str, str | bytes], documents: dict[tuple[str, str], tuple[Any, str]]

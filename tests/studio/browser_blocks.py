@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.servers import stop
 from tests.studio.browser_form import lines_that_changed, open_form, told
 from tests.studio.conftest import HELD_FRAMES, Page, Studio, answer_to, expect, is_save
@@ -578,7 +579,7 @@ THROUGH = """async ([value, root]) => {
 def test_blocks_go_through_the_editor_without_a_loss(form: Page) -> None:
     root = form.evaluate("new URL('.', document.querySelector('script[src]').src).href")
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
     @given(BLOCKS)
     def hold(value: list[Any]) -> None:
         through = form.evaluate(THROUGH, [value, root])

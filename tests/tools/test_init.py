@@ -29,6 +29,7 @@ from server.site.site import Site
 from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import attributes_of
 from server.tools.init.scan import MarkdownPage
+from tests.examples import examples
 from tests.git import git
 from tests.sites import STRING, Api, Files, collection, load, write
 from tests.tools.trees import (
@@ -840,7 +841,7 @@ ANY_TREE = st.dictionaries(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ANY_TREE)
 def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
     tree: dict[str, dict[str, str]],

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sites import Api, collection, make
 
 ATTRIBUTES = {
@@ -77,7 +78,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     made.accounts.close()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(file=written(), data=st.data())
 def test_one_attribute_changes_its_own_lines(
     api: Api, file: tuple[str, str, dict[str, list[str]]], data: st.DataObject

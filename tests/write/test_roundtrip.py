@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from server.site.site import Site
+from tests.examples import examples
 from tests.sites import Api, make, schema
 
 ATTRIBUTES = {
@@ -130,7 +131,7 @@ class Number(float):
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(first=documents, second=documents)
 @example(first={"data": {"\n": None}}, second={"data": {"\n": False}})  # a key that needs a line of its own
 def test_what_is_written_reads_back(api: Api, format_: str, first: Any, second: Any) -> None:

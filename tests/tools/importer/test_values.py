@@ -13,6 +13,7 @@ from server.errors import SetupError
 from server.site.site import Site
 from server.tools.importer.importing import ImportOptions, run
 from server.tools.importer.readers.archive import Archive
+from tests.examples import examples
 from tests.tools.importer.archives import TIMESTAMPS, link, small
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -60,7 +61,9 @@ row = st.fixed_dictionaries(
         "zone": st.lists(part.map(lambda p: {**p, "__component": "a.part"}), max_size=3),
     }
 )
-slowly = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slowly = settings(
+    max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 @slowly
@@ -95,7 +98,7 @@ anything = st.none() | st.booleans() | st.integers(-3, 3) | text | odd | st.list
 anything |= st.dictionaries(st.sampled_from(["id", "type", "documentId", "ref", "x"]), text, max_size=2)
 
 
-@settings(slowly, max_examples=60)
+@settings(slowly, max_examples=examples(60))
 @given(st.data())
 def test_an_archive_that_says_anything_is_refused_or_read(data: st.DataObject) -> None:
     said: dict[str, Any] = {
