@@ -30,6 +30,10 @@ test-machines: .venv/.ready-dev ## Three machines at random: writes from all sid
 test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debian's chromium
 	$(BIN)/pytest -n 2 --dist loadfile $(TRIES) tests/studio/browser_*.py
 
+test-bench: .venv/.ready-dev ## Run every benchmark at its smallest size, to see that it runs
+	for kind in worst history events webhooks machines large search quire; do \
+	    BENCH_SHARE=0.005 $(BIN)/python -m bench $$kind > /dev/null || exit 1; done
+
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
@@ -97,4 +101,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean
+.PHONY: tools help serve test test-bench test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean

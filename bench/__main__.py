@@ -37,13 +37,14 @@ from bench import (
     worst,
     writing,
 )
+from bench.effort import scaled
 from bench.load import generator
 from bench.sites import Sizes, make_site
 
-SIZES = (0, 1000, 10_000, 50_000)
-WORST = 10_000  # articles of the site that costly queries are sent to
-LARGE = 150_000  # articles of a large site
-GROWTH = (1000, 10_000, 50_000)
+SIZES = (0, *(scaled(size, least) for size, least in ((1000, 50), (10_000, 60), (50_000, 70))))
+WORST = scaled(10_000, 50)  # articles of the site that costly queries are sent to
+LARGE = scaled(150_000, 50)  # articles of a large site
+SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
 KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
 CHOICES = (
     "quire",
@@ -72,21 +73,21 @@ def main() -> None:
     print(_machine())
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
         if options.what == "servers":
-            compare.measure(Path(folder), rounds=5 if options.full else 3)
+            compare.measure(Path(folder), rounds=scaled(5 if options.full else 3, 1))
         elif options.what == "search":
             search.measure(Path(folder), options.docs, full=options.full)
         elif options.what == "worst":
             make_site(Path(folder), WORST)
-            worst.measure(Path(folder), WORST, queries=5000 if options.full else 500)
+            worst.measure(Path(folder), WORST, queries=scaled(5000 if options.full else 500))
         elif options.what == "large":
             articles = options.articles or LARGE
             make_site(Path(folder), articles)
             large.measure(Path(folder), articles)
         elif options.what == "events":
-            make_site(Path(folder), 1000)
-            events.measure(Path(folder), 1000, rounds=5 if options.full else 3)
+            make_site(Path(folder), SMALL)
+            events.measure(Path(folder), SMALL, rounds=5 if options.full else 3)
         elif options.what == "webhooks":
-            webhooks.measure(Path(folder), 1000)
+            webhooks.measure(Path(folder), SMALL)
         elif options.what == "machines":
             machines.measure()
         elif options.what == "studio":
@@ -104,16 +105,16 @@ def _measure(folder: Path, *, full: bool) -> None:
         _say(f"making {articles:,} articles")
         root.mkdir()
         make_site(root, articles)
-    some = {n: sites[n] for n in (1000, 10_000)}
+    some = {n: sites[n] for n in (SMALL, MEDIUM)}
     _say("loading")
     loading.print_table({n: loading.measure(root) for n, root in some.items()})
     _say("starting")
     starting.measure(some)
-    for articles in some if full else (1000,):
+    for articles in some if full else (SMALL,):
         _say(f"reading, {articles:,} articles")
         reading.measure(sites[articles], Sizes(articles), rounds=5 if full else 2)
     _say("what each part buys")
-    parts.measure(sites[1000], 1000)
+    parts.measure(sites[SMALL], SMALL)
     _say("growth")
     grown = growth.measure({n: sites[n] for n in GROWTH})
     KEPT.parent.mkdir(exist_ok=True)
@@ -122,7 +123,7 @@ def _measure(folder: Path, *, full: bool) -> None:
     exporting.measure(some)
     _say("memory")
     memory.measure(sites)
-    memory.measure_flood(sites[1000], 1000)
+    memory.measure_flood(sites[SMALL], SMALL)
     _say("changing files")
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")
@@ -130,7 +131,7 @@ def _measure(folder: Path, *, full: bool) -> None:
     _say("history")
     history.measure(folder / "history", history.ARTICLES, history.COMMITS)
     _say("what is rendered for the first time")
-    cold.measure(sites[10_000], Sizes(10_000))
+    cold.measure(sites[MEDIUM], Sizes(MEDIUM))
 
 
 def _say(what: str) -> None:

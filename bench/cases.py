@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from itertools import islice, product
 from urllib.parse import quote
 
+from bench.effort import scaled
 from bench.sites import WORDS, Sizes, article_id
 
-DIFFERENT = 200  # so many different requests of a case
+DIFFERENT = scaled(200)  # so many different requests of a case
 PAGE = 25
 NESTED = {
     "populate[author][fields][0]": "name",

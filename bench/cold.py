@@ -11,12 +11,13 @@ from pathlib import Path
 from statistics import median
 
 from bench.cases import cases
+from bench.effort import scaled
 from bench.serving import Serving, fetch, quire
 from bench.sites import Sizes, article_id
 from bench.tables import ratio, show
 from bench.writing import send, writing_token
 
-REQUESTS = 60  # of each kind, all of other documents, which together fit into the bound of what is kept
+REQUESTS = scaled(60)  # of each kind, all of other documents, which together fit into the caches
 KINDS = ("one document", "list of 25", "list of 25, populate=*", "list of 25, nested populate")
 _numbers = counting()
 

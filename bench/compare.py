@@ -9,13 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
+from bench.effort import scaled_seconds
 from bench.host import SERVERS
 from bench.load import CONNECTIONS, Requests, Result, run
 from bench.serving import Serving, hosted
 from bench.sites import make_site
 from bench.tables import count, ratio, show, size
 
-SECONDS = 2
+SECONDS = scaled_seconds(2)
 FIRST = "granian"
 _REQUESTS = {
     "a document": "/api/articles/2007--article-00007?",

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.cases import cases
+from bench.effort import scaled, scaled_seconds
 from bench.host import HOST
 from bench.load import Requests, Result, run
 from bench.serving import Serving, quire
@@ -16,10 +17,10 @@ from bench.sites import Sizes, article_path
 from bench.tables import count, ratio, show, size
 from server.api.serving.http_server import most_connections
 
-STREAMS, WORKERS = 2000, 2
+STREAMS, WORKERS = scaled(2000), 2
 BATCH = 100  # clients that connect at once
-EDITS = 21
-SECONDS = 5  # of reads, in each turn
+EDITS = scaled(21)
+SECONDS = scaled_seconds(5)  # of reads, in each turn
 _REQUEST = f"GET /events HTTP/1.1\r\nHost: {HOST}\r\nAccept: text/event-stream\r\n\r\n".encode()
 _EDITED = ", an edit each second"
 _KINDS = ("no streams", f"{STREAMS:,} streams", f"no streams{_EDITED}", f"{STREAMS:,} streams{_EDITED}")

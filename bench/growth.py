@@ -8,11 +8,12 @@ from statistics import median
 from urllib.parse import quote
 
 from bench.cases import NESTED
+from bench.effort import scaled
 from bench.serving import Serving, fetch, quire
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
-REQUESTS = 60  # of each kind, after one that makes whatever is made on first use
+REQUESTS = scaled(60)  # of each kind, after one that makes whatever is made on first use
 _OFTEN = 7919  # a prime: the requests go all over the site
 
 Ask = Callable[[Sizes, int], Mapping[str, str] | str]

@@ -15,16 +15,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.effort import scaled
 from bench.serving import Serving, quire
 from bench.sites import WORDS, article_id, article_path, git, make_site
 from bench.tables import count, ratio, show
 from bench.writing import writing_token
 
-ARTICLES, COMMITS = 2500, 5000
+ARTICLES, COMMITS = scaled(2500, 50), scaled(5000, 60)
 OFTEN = 10  # every so many commits change the first article as well
 AUTHORS = ("Ada", "Brahim", "Chiara", "Dmitri", "Eun-ji")
 FIRST = 1_710_000_000  # seconds: when the first of these commits was made, each an hour after the last
-WRITES, READS = 40, 12
+WRITES, READS = scaled(40), scaled(12)
 BRANCH = "next"
 LIST = "/api/articles?fields=title,publishedOn&populate=author&sort=publishedOn"
 MODES = {"off": "", "each": "git: {commit: each}", "2 s": "git: {commit: 2s}"}

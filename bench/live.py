@@ -8,12 +8,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.effort import scaled
 from bench.serving import Serving, fetch, quire
 from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
-EDITS = 41
-CHECKOUT = 4000
+EDITS = scaled(41)
+CHECKOUT = scaled(4000, 10)
 WAIT_S = 60.0
 _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageSize]=1&fields[0]=slug"
 

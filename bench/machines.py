@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 
+from bench.effort import scaled, scaled_seconds
 from bench.host import HOST
 from bench.load import Requests, Result, run
 from bench.serving import Serving, free_port, running
@@ -24,13 +25,13 @@ from tests.machines.cluster import Cluster, Machine
 from tests.postgres import Postgres, postgres
 
 NOTES = 1000
-WRITING_S = 5.0
+WRITING_S = scaled_seconds(5)
 # Who writes, at how many machines, and how many clients each has.
 WRITERS = (("one client", 1, 1), ("8 clients of one machine", 1, 8), ("6 clients of three machines", 3, 2))
-SHOWN = 60  # writes that are waited for
+SHOWN = scaled(60)  # writes that are waited for
 WAIT_S = 30.0
-READING_S = 4
-ROUNDS = 3
+READING_S = scaled_seconds(4)
+ROUNDS = scaled(3, 1)
 NGINX = Path(__file__).parent.parent / "deploy/nginx.conf"
 _MAIN = """
 daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log;

@@ -5,13 +5,14 @@ from itertools import permutations
 from pathlib import Path
 
 from bench.cases import cases
+from bench.effort import scaled
 from bench.serving import fetch, quire
 from bench.sites import Sizes, content_bytes
 from bench.tables import count, ratio, show, size
 from server.api.caching import answers
 from server.index import fragments, orders
 
-FLOOD = 20_000  # different queries
+FLOOD = scaled(20_000, 20)  # different queries
 LONG = 32_000  # characters of each, of the 32,768 that are read
 _ORDERS = [",".join(names) for names in permutations(("title", "slug", "summary", "publishedOn", "featured"))]
 

@@ -18,6 +18,7 @@ from unittest.mock import patch as patching
 from flask import Flask, Response, request
 
 from bench.cases import Case, cases
+from bench.effort import scaled
 from bench.sites import Sizes
 from bench.tables import count, ratio, show
 from server.api import front
@@ -33,8 +34,8 @@ from server.index.planner import Plan
 from server.site.site import Site
 
 _out = patching.object
-ROUNDS = 5
-REQUESTS = 60  # of each kind in a round
+ROUNDS = scaled(5, 1)
+REQUESTS = scaled(60)  # of each kind in a round
 _numbers = counting()
 
 

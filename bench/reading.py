@@ -8,12 +8,13 @@ from pathlib import Path
 from statistics import median
 
 from bench.cases import Case, cases
+from bench.effort import scaled_seconds
 from bench.load import CONNECTIONS, Requests, Result, run
 from bench.serving import Serving, hosted, quire
 from bench.sites import Sizes
 from bench.tables import count, ratio, show, size
 
-SECONDS = 1  # of one turn; the servers take turns
+SECONDS = scaled_seconds(1)  # of one turn; the servers take turns
 
 
 @dataclass(frozen=True)

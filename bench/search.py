@@ -20,6 +20,7 @@ from pathlib import Path
 from flask.testing import FlaskClient
 
 from bench import quality
+from bench.effort import scaled
 from bench.tables import count, ratio, show, size
 from server.api.app import create_app
 from server.auth.accounts import Accounts
@@ -29,11 +30,11 @@ from server.search.question import read_question
 from server.search.sync import Sync
 from server.site.site import Site
 
-SIZES = (1000, 10_000)
-LARGEST = 50_000  # by --full
-WORDS = 300
-TURNS = 15
-EDITS = 20
+SIZES = (scaled(1000, 50), scaled(10_000, 60))
+LARGEST = scaled(50_000, 70)  # by --full
+WORDS = scaled(300, 20)
+TURNS = scaled(15)
+EDITS = scaled(20)
 DOCS = "QUIRE_ASTRO_DOCS"
 _TYPE = {
     "kind": "collectionType",

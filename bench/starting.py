@@ -6,11 +6,12 @@ import time
 from pathlib import Path
 from statistics import median
 
+from bench.effort import scaled
 from bench.serving import fetch, free_port, running
 from bench.sites import Sizes, article_id
 from bench.tables import count, show
 
-STARTS = 3
+STARTS = scaled(3, 1)
 
 
 def measure(sites: dict[int, Path]) -> None:

@@ -10,14 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median, quantiles
 
+from bench.effort import scaled
 from bench.host import HOST
 from bench.serving import fetch, quire
 from bench.sites import article_path, make_site
 from bench.tables import count, show
 
 WORKERS = 2
-EDITS = 100  # one after the other
-AT_ONCE = 900  # documents that change together: fewer than are told of as one
+EDITS = scaled(100)  # one after the other
+AT_ONCE = scaled(900)  # documents that change together: fewer than are told of as one
 WAIT_S = 60.0
 
 

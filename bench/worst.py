@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from werkzeug.test import create_environ
 
+from bench.effort import scaled, scaled_seconds
 from bench.queries import Chance, Query
 from bench.serving import Serving, quire
 from bench.sites import Sizes, article_id
@@ -24,9 +25,9 @@ from server.site.site import Site
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
-BEST = 20  # queries that are changed further, of each round
-RANDOM = 150  # to begin with
-ATTACKERS, CROWD_S = 8, 10.0
+BEST = scaled(20)  # queries that are changed further, of each round
+RANDOM = scaled(150)  # to begin with
+ATTACKERS, CROWD_S = 8, scaled_seconds(10)
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from bench.effort import scaled, scaled_seconds
 from bench.serving import Serving, fetch, quire
 from bench.sites import Sizes, article_id
 from bench.tables import count, ratio, show
 from server.auth.accounts import Accounts
 
-WRITES = 60
-READ_S = 3.0
+WRITES = scaled(60)
+READ_S = scaled_seconds(3)
 WRITES_PER_S = 20
 
 
