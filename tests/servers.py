@@ -110,8 +110,19 @@ def children(pid: int) -> set[int]:
 
 
 def workers(pid: int) -> set[int]:
-    """The processes that answer for a server that runs as one process and those below it."""
-    return {worker for generation in children(pid) for worker in children(generation)}
+    """The processes that answer for a server that runs as one process and those below it.
+
+    Programs that a server runs, such as git, are not among them.
+    """
+    forked = {child for generation in children(pid) for child in children(generation)}
+    return {child for child in forked if _command(child) == _command(pid)}
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def is_alive(pid: int) -> bool:

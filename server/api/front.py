@@ -92,7 +92,8 @@ OF_TODAY = (*OF_USERS, "/api/i18n")  # how the paths begin whose answers do not 
 BATCH = "/batch"
 HOOK = "/git/hook"  # where the host of a git repository tells of a push, by a signature
 READ_ONLY = "The site is served as it was at commit {}, so that nothing can be written"
-WITH_AT = ("/api/", "/uploads/")  # how the paths begin that take `at`, beside that of search
+OF_FILES = "/uploads/"  # how the paths of files begin
+WITH_AT = ("/api/", OF_FILES)  # how the paths begin that take `at`, beside that of search
 AT = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)  # in a query string, as it was sent
 # The permission to send a body of MEDIUM bytes, by how paths begin.
 LONGER = {
@@ -264,9 +265,11 @@ class Front:
         commit = self._resolve(name, actor, state.schema)
         if not self.past.is_kept(commit):
             environ[BUDGET].take_turn()
+        complete = path.startswith(OF_FILES) or not self.past.at(commit).lacking
         past = self.past.answered(commit, state.settings)
         of_today = path.startswith(OF_TODAY) or past.schema.knows_users
-        environ[COMMIT] = AnsweredCommit(commit, lasting=name == commit and not of_today)
+        lasting = name == commit and not of_today
+        environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
         asked = (part for part in environ["QUERY_STRING"].split("&") if not AT.match(part))
         environ["QUERY_STRING"] = "&".join(asked)
         return past
@@ -276,7 +279,7 @@ class Front:
         held = self.past.held
         if held is None or environ["PATH_INFO"].startswith(OF_REPOSITORY):
             return state
-        environ[COMMIT] = AnsweredCommit(held.commit, lasting=False)
+        environ[COMMIT] = AnsweredCommit(held.commit, lasting=False, complete=not held.lacking)
         return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
@@ -295,7 +298,8 @@ class Front:
             users = _postpone
         actor = self._identify(environ, state)
         v4 = is_v4(environ, state.settings)
-        commit = environ[COMMIT].id if COMMIT in environ else ""
+        at = environ.get(COMMIT)
+        commit = at.id if at else ""
         key = key_of(environ, actor, commit, v4=v4)
         cache = self.past_cache if commit else self.cache.of(state)
         marked = _wants_marks(environ, v4=v4) and actor.may(type_.singular, "readDraft")
@@ -317,7 +321,7 @@ class Front:
         # Caches need no tags of a past state: no change that is told of changes it.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
-        if shown.body and len(read.body) <= LARGEST:
+        if shown.body and len(read.body) <= LARGEST and (at is None or at.complete):
             cache.put(key, CachedAnswer(shown, read.users))
         return shown
 

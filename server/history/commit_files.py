@@ -2,27 +2,25 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
-from posixpath import splitext
+from typing import IO
 
-from server.documents.document import Document
-from server.errors import StorageError
+from server.errors import NotFoundError, StorageError
 from server.site.configure import Configuration, configure, is_configuration
 from server.site.contents import equal
 from server.storage.files import ignored, is_utf_8
-from server.storage.git.tree import Blob, read_blobs
-from server.storage.images.cache import size_of_image
-from server.storage.images.kinds import ImageSize
+from server.storage.git.tree import Blob, copy_blob, read_blobs
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import MAX_BYTES
-from server.storage.store import NO_FACTS, Entry, ImageFacts, Store
+from server.storage.store import Entry, ImageFacts, Store
 
 AT_ONCE = 32_000_000  # bytes of files that are in memory while they are read
 
 Blobs = Mapping[str, Blob]
+Facts = Callable[[str, Blob], ImageFacts]  # of the media file at a path, which holds a blob
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,27 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
         raise StorageError(f"A past state can't be read: {os.strerror(error.errno or 0)}") from error
 
 
-def read_entries(store: Store, blobs: Blobs, known: Known, on_disk: Blobs) -> tuple[dict[str, Entry], int]:
-    """The entries of a commit's files, and how many bytes were read for them.
+def open_blob(root: Path, blob: Blob) -> IO[bytes]:
+    """Open a file without a name that holds what is in a blob.
 
-    Those that are known of the same file under the same timestamps are taken over. `on_disk` are the files
-    that are on disk as well.
+    Raises NotFoundError where the clone does not have it, StorageError where the disk is full.
+    """
+    try:
+        with ExitStack() as opened:
+            file = opened.enter_context(tempfile.TemporaryFile(prefix="quire-"))
+            if not copy_blob(root, blob.id, file):
+                raise NotFoundError()
+            file.seek(0)
+            opened.pop_all()
+            return file
+    except OSError as error:
+        raise StorageError(f"The file can't be read: {os.strerror(error.errno or 0)}") from error
+
+
+def read_entries(store: Store, blobs: Blobs, known: Known, facts: Facts) -> tuple[dict[str, Entry], int]:
+    """Read the entries of a commit's files; return them, and how many bytes were read.
+
+    Those that are known of the same file under the same timestamps are taken over.
     """
     entries: dict[str, Entry] = {}
     left: list[str] = []
@@ -80,7 +94,7 @@ def read_entries(store: Store, blobs: Blobs, known: Known, on_disk: Blobs) -> tu
                 entries[path] = _kept(entry, known.entries.get(path))
     for path in [path for path in blobs if upload_path(path) and path not in entries]:
         if _is_content(path) and store.owner(path, blobs.__contains__) == path:
-            media = _media_entry(store, path, blobs, known, on_disk)
+            media = _media_entry(store, path, blobs, facts(path, blobs[path]))
             entries[path] = _kept(media, known.entries.get(path))
     return entries, size
 
@@ -128,32 +142,9 @@ def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
         yield part
 
 
-def _media_entry(store: Store, path: str, blobs: Blobs, known: Known, on_disk: Blobs) -> Entry:
-    blob, beside, before = blobs[path], blobs.get(path + DESCRIPTION), known.entries.get(path)
-    facts = NO_FACTS
-    if store.image_cache and on_disk.get(path) == blob:
-        facts = store.image_cache.facts(upload_path(path) or "")
-    elif before and before.document and known.blobs.get(path) == blob:
-        facts = _facts_of(before.document)
-    elif blob.size <= MAX_BYTES:
-        facts = _facts(store.root, path, blob)
+def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> Entry:
+    blob, beside = blobs[path], blobs.get(path + DESCRIPTION)
     if beside is None or beside.size > MAX_BYTES:
         return store.media_entry(path, (0, blob.size, 0), facts)
     described = next(read_blobs(store.root, [beside.id])) or b""
     return store.media_entry(path, (0, blob.size, 0), facts, described, (0, beside.size, 0))
-
-
-def _facts_of(picture: Document) -> ImageFacts:
-    """The size of a picture that is known."""
-    width, height = picture.get("width"), picture.get("height")
-    return (ImageSize(width, height), None) if width and height else NO_FACTS
-
-
-def _facts(root: Path, path: str, blob: Blob) -> ImageFacts:
-    """The size of a picture that is not there any more. Its formats are not made anew."""
-    ending = splitext(path)[1]
-    data = next(read_blobs(root, [blob.id]))
-    try:
-        return (size_of_image(BytesIO(data), ending), None) if data else NO_FACTS
-    except (OSError, ValueError):
-        return NO_FACTS

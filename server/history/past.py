@@ -3,15 +3,19 @@
 A state is made from what differs to one that is known: the current state, or one that was asked for before.
 """
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from server.bounded import Cache
 from server.config.model import Settings
 from server.errors import ConflictError, SetupError
 from server.history.commit_files import Blobs, Known, configuration_files, read_configuration, read_entries
 from server.history.names import find_named, no_repository, require_head
+from server.history.pictures import Pictures
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot, apply, build
 from server.index.text_search import Found
@@ -29,13 +33,17 @@ from server.storage.git.refs import (
 )
 from server.storage.git.times import CommitTimes, with_commits
 from server.storage.git.tree import Blob, read_tree
-from server.storage.store import Entry, Store
+from server.storage.media import with_formats
+from server.storage.store import Entry, ImageFacts, Store
+
+log = logging.getLogger("quire")
 
 MOST_BYTES = 128 * 1024 * 1024  # of states that are kept in a process, beside the current and a larger one
 SMALL_CACHE = 2 * 1024 * 1024  # of what is rendered with all that it populates, in each state
 _PER_FILE = 600  # bytes that a file takes in a state, beside its text
 _CANDIDATES = 4  # of the states that are kept, the last ones, among which the nearest is looked for
 _NAMES = 256  # names whose commit is remembered
+_PAUSE_S = 1.0  # until formats are tried again of which none could be made
 # What decides how content is read and answered. All else, such as roles and limits, is as it is today.
 OF_THEN = (
     "name", "default_locale", "locales", "page_size", "max_page_size", "populate_with_pagination", "populate",
@@ -45,13 +53,19 @@ OF_THEN = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """The state of the site at a commit, what it was made of, and how many bytes it takes, about."""
+    """The state of the site at a commit, what it was made of, and how many bytes it takes, about.
+
+    `lacking` are the paths of pictures whose formats are not made yet; `mark` is that of `Pictures` when they
+    were looked for.
+    """
 
     commit: str
     state: State
     configuration: Configuration
     known: Known
     size: int
+    lacking: frozenset[str] = frozenset()
+    mark: int = 0
 
 
 class PastStates:
@@ -71,6 +85,8 @@ class PastStates:
         self._fragments = Fragments()  # of documents that are in no current state
         self._head: tuple[str, Blobs] = ("", {})  # the commit that is checked out, and its files
         self._lock = threading.Lock()
+        self.pictures = Pictures(site.root, site.image_cache)
+        self._scaling: threading.Thread | None = None
         self.held: PastState | None = None  # the state that all requests are answered from, where one is
 
     def resolve(self, name: str) -> str:
@@ -129,8 +145,9 @@ class PastStates:
         return self.held
 
     def is_kept(self, commit: str) -> bool:
-        """Whether the state at a commit is there, without having to be made."""
-        return self._known(commit) is not None
+        """Return whether the state at a commit is there, with nothing to be done for it."""
+        past = self._known(commit)
+        return past is not None and not self._is_outdated(past)
 
     def _known(self, commit: str) -> PastState | None:
         alone = (past for past in (self.held, self._large) if past and past.commit == commit)
@@ -143,21 +160,31 @@ class PastStates:
     def at(self, commit: str) -> PastState:
         """The state at a commit. Raises ConflictError where the configuration at that commit is broken."""
         past = self._known(commit)
-        if past is not None:
+        if past is not None and not self._is_outdated(past):
             return past
         with self._lock:
             past = self._known(commit)
             if past is None:
                 past = self._make(commit)
-                if past.size > self._kept.most:
-                    self._large = past
-                else:
-                    self._kept.put(commit, past)
+                self._keep(past)
+            elif self._is_outdated(past):
+                past = self._with_new_formats(past)
+                self._keep(past)
             return past
+
+    def _keep(self, past: PastState) -> None:
+        if self.held and self.held.commit == past.commit:
+            self.held = past
+        if past.size > self._kept.most:
+            self._large = past
+        else:
+            self._kept.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
         """The state at a commit as requests see it: who may do what, and how much, is as it is today."""
         past, known = self.at(commit), self._answered.get(commit)
+        if past.lacking:
+            self._begin_scaling()
         if known is None or known[0] is not past or known[1] is not today:
             then = {name: getattr(past.state.settings, name) for name in OF_THEN}
             state = replace(past.state, settings=replace(today, **then))
@@ -184,11 +211,70 @@ class PastStates:
         store = Store(
             root, configuration.schema, configuration.settings, times.timestamps, self.site.image_cache
         )
-        entries, size = read_entries(store, blobs, known, current.known.blobs)
+        mark, lacking = self.pictures.mark(), set[str]()
+
+        def facts(path: str, blob: Blob) -> ImageFacts:
+            entry = current.known.entries.get(path) if current.known.blobs.get(path) == blob else None
+            picture = self.pictures.of(path, blob, entry.signature if entry else None)
+            formats = self.pictures.formats(path, picture)
+            if formats is None and picture.key:
+                lacking.add(path)
+            return picture.size, formats
+
+        entries, size = read_entries(store, blobs, known, facts)
         snapshot = self._snapshot(configuration.schema, base, entries)
         state = State(configuration.settings, configuration.schema, snapshot)
         size += SMALL_CACHE + _PER_FILE * len(entries)
-        return PastState(commit, state, configuration, Known(blobs, entries), size)
+        known = Known(blobs, entries)
+        return PastState(commit, state, configuration, known, size, frozenset(lacking), mark)
+
+    # --- formats of pictures -------------------------------------------------------------------
+
+    def _is_outdated(self, past: PastState) -> bool:
+        """Whether formats may have been made that a state lacks."""
+        return bool(past.lacking) and past.mark != self.pictures.mark()
+
+    def _with_new_formats(self, past: PastState) -> PastState:
+        """The state with the formats that have been made since; call it under the lock."""
+        mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
+        lacking = set(past.lacking)
+        for path in past.lacking:
+            picture = self.pictures.of(path, blobs[path])
+            formats, entry = self.pictures.formats(path, picture), entries[path]
+            if formats and entry.document:
+                entries[path] = replace(entry, document=with_formats(entry.document, formats))
+            if formats is not None or not picture.key:
+                lacking.discard(path)
+        if len(lacking) == len(past.lacking):
+            return replace(past, mark=mark)
+        state = replace(past.state, snapshot=self._snapshot(past.state.schema, past, entries))
+        return replace(past, state=state, known=Known(blobs, entries), lacking=frozenset(lacking), mark=mark)
+
+    def _begin_scaling(self) -> None:
+        """Make the formats that states lack, in a thread of this process."""
+        if self._scaling is not None and self._scaling.is_alive():
+            return
+        with self._lock:
+            if self._scaling is None or not self._scaling.is_alive():
+                self._scaling = threading.Thread(target=self._scale, name="past pictures", daemon=True)
+                self._scaling.start()
+
+    def _scale(self) -> None:
+        try:
+            while wanted := self._wanting():
+                done = [self.pictures.make(path, blob) for path, blob in wanted]
+                if not any(done):
+                    time.sleep(_PAUSE_S)
+                with self._lock:
+                    for past in filter(attrgetter("lacking"), self._all_known()):
+                        self._keep(self._with_new_formats(past))
+        except Exception:
+            log.exception("the pictures of past commits can't be scaled; the next request tries again")
+
+    def _wanting(self) -> list[tuple[str, Blob]]:
+        """The pictures whose formats are to be made, with what they hold."""
+        found = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
+        return [one for one in found if self.pictures.is_wanting(*one)]
 
     def is_as_today(self, path: str, blob: Blob) -> bool:
         """Whether a file of the site holds today what is in a blob."""

@@ -132,12 +132,20 @@ def read_media(
             values[name] = values.get(name) if value is None else value
     values["name"] = composed(values["name"])
     if values["formats"]:
-        named = {key: {**one, "name": f"{key}_{values['name']}"} for key, one in values["formats"].items()}
-        values["formats"] = named
+        values["formats"] = _named(values["formats"], values["name"])
     document_id = read_own_id(description, id_of_name(inside), reading)
     row = [values.get(name) for name in type_.attributes]
     published = read_own_timestamp(description, "publishedAt", timestamps[1], reading)
     return make(type_, document_id, row, (*timestamps, published), locale, path)
+
+
+def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
+    """Return the document of a media file with the formats that were made of it."""
+    return file.with_values({"formats": _named(formats, file.get("name"))})
+
+
+def _named(formats: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: {**one, "name": f"{key}_{name}"} for key, one in formats.items()}
 
 
 def stored_media(

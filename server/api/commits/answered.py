@@ -11,15 +11,19 @@ OF_FILES = ("200", "206", "304")  # of an answer that has an entity tag of its o
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
-    """The commit that a request is answered from; `lasting`, where it will always be answered the same."""
+    """The commit that a request is answered from; `lasting`, where it will always be answered the same.
+
+    It is not `complete` while formats of pictures are still to be made.
+    """
 
     id: str
     lasting: bool
+    complete: bool = True
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
     """A representation of what is the same whenever it is asked for again, if it is."""
-    if not commit.lasting or not (shown.etag or shown.status.startswith(OF_FILES)):
+    if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(OF_FILES)):
         return shown
     if ("Cache-Control", NOBODY) in shown.headers:
         return shown

@@ -12,8 +12,9 @@ from server.api.caching.tags import tags_of_file
 from server.api.request import commit_of, state_of, tagged
 from server.documents.ids import composed
 from server.errors import NotFoundError
+from server.history.commit_files import open_blob
 from server.history.past import PastStates
-from server.history.uploads import open_blob, replaced_file
+from server.history.uploads import replaced_file
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.bucket.stored import StoredObject
@@ -67,10 +68,17 @@ def blueprint(site: Site, past: PastStates, bucket: SiteBucket) -> Blueprint:
             blob = replaced_file(past, commit, media[key].path)
             name = posixpath.basename(media[key].path)
             return _sent(open_blob(site.root, blob), name, mime_type(key), blob.id) if blob else None
-        picture = media.get(of_picture[1]) if of_picture else None
-        if picture is None or replaced_file(past, commit, picture.path):
+        if of_picture is None or of_picture[1] not in media:
             raise NotFoundError()
-        return None
+        picture = media[of_picture[1]].path
+        blob = replaced_file(past, commit, picture)
+        if blob is None:
+            return None
+        file = past.pictures.file(picture, blob, of_picture[0])
+        if file is None:
+            raise NotFoundError()
+        opened = _opened(site, file)
+        return _sent(opened, file.name, mime_type(key), tag_of_file(opened))
 
     return bp
 

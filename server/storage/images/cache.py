@@ -5,17 +5,18 @@ makes the formats of an image: an upload calls it at once, and a thread in the b
 for images that were dropped into the folder.
 """
 
-import hashlib
 import json
 import os
 import posixpath
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from server.documents.document import Document
 from server.documents.ids import composed
@@ -28,6 +29,7 @@ from server.storage.images.formats import (
     format_file,
     format_of,
     kept_formats,
+    key_of,
     make_formats,
     needs_formats,
 )
@@ -37,6 +39,19 @@ from server.storage.links import open_ordinary
 _VERSION = 4
 # Seconds to wait after each failure that is not for the picture; after one more, the next start tries again.
 RETRIES_S = (1.0, 10.0, 60.0, 300.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The size of a picture, None for a file that is not one; `key` is the hash that its formats are kept
+    under, "" if it needs no formats or none can be made.
+    """
+
+    size: ImageSize | None
+    key: str
+
+
+NO_PICTURE = Picture(None, "")
 
 # The signature of a file, its size as an image, and the hash that its formats are kept under ("": none).
 _Known = tuple[Signature, ImageSize | None, str]
@@ -62,6 +77,12 @@ class ImageCache:
             return image_size, None
         return image_size, kept_formats(self.folder, key, composed(inside))
 
+    def picture(self, inside: str, found: Signature) -> Picture | None:
+        """Return what is known of an image with a signature, or None if the file has another one now."""
+        self._look(inside)
+        known = self._known.get(inside)
+        return Picture(known[1], known[2]) if known and known[0] == found else None
+
     def wanting(self, file: Document) -> bool:
         """Whether the formats of a media file have still to be made, or to be shown.
 
@@ -73,27 +94,41 @@ class ImageCache:
             return False
         made = kept_formats(self.folder, key, inside)
         if made is None:
-            return self._failed(key)[0] <= len(RETRIES_S)
+            return self.may_make(key)
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
         """Make the formats of an image; False if it can't be scaled, or not now."""
         _, key = self._look(inside)
+        try:
+            done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
+        except UnscalableError:
+            self._forget_key(inside, key)
+            return False
+        if done:
+            self.save()
+        return done
+
+    def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
+        """Make the formats of a picture that is kept under a key; False if that can't be done now.
+
+        Raises UnscalableError for a picture of which none can be made.
+        """
         if not key or time.monotonic() < self._failed(key)[1]:
             return False
         try:
-            with self._open(inside) as file:
-                make_formats(self.folder, key, file, posixpath.splitext(inside)[1])
+            with open_file() as file:
+                make_formats(self.folder, key, file, ending)
         except BusyError:
             return False
-        except UnscalableError:
-            self._forget_key(inside)
-            return False
-        except OSError:  # The process was killed, or the disk is full: that may be otherwise later.
+        except OSError:  # The process was killed, the disk is full or the file was replaced: later, perhaps.
             self._count_failure(key)
             return False
-        self.save()
         return True
+
+    def may_make(self, key: str) -> bool:
+        """Whether making the formats of a key has not failed too often."""
+        return self._failed(key)[0] <= len(RETRIES_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
         """The file of a format (`small_a.png`) of one of some images, which are by key, if it is made."""
@@ -123,7 +158,9 @@ class ImageCache:
             known = self._known.get(inside)
             if known is None or known[0] != found:
                 with self._open(inside) as file:
-                    known = _read(file, posixpath.splitext(inside)[1])
+                    found = signature(os.fstat(file.fileno()))  # before it is read: it may change meanwhile
+                    picture = read_picture(file, posixpath.splitext(inside)[1])
+                known = found, picture.size, picture.key
                 with self._lock:
                     self._known[inside] = known
         except (OSError, ValueError):
@@ -143,11 +180,12 @@ class ImageCache:
         pause = RETRIES_S[min(count, len(RETRIES_S) - 1)]
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
-    def _forget_key(self, inside: str) -> None:
-        """Note that an image can't be scaled, so that it is not tried again until it changes."""
+    def _forget_key(self, inside: str, key: str) -> None:
+        """Note that the image with a key can't be scaled, so it is not tried again until it changes."""
         with self._lock:
-            found, image_size, _ = self._known[inside]
-            self._known[inside] = (found, image_size, "")
+            found, image_size, known = self._known[inside]
+            if known == key:
+                self._known[inside] = (found, image_size, "")
 
     def _load(self) -> None:
         try:
@@ -174,11 +212,10 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
     return cast(ImageSize | None, measure(file, ending))
 
 
-def _read(file: BufferedReader, ending: str) -> _Known:
-    """What there is to know of an opened file."""
-    found, key = signature(os.fstat(file.fileno())), ""
-    image_size = size_of_image(file, ending)
-    if needs_formats(image_size, ending):
-        file.seek(0)
-        key = hashlib.file_digest(file, "sha256").hexdigest()[:32]
-    return found, image_size, key
+def read_picture(file: IO[bytes], ending: str) -> Picture:
+    """Read the size of a picture, and the hash of its bytes if it needs formats.
+
+    Raises OSError and ValueError.
+    """
+    image_size = size_of_image(cast(BinaryIO, file), ending)
+    return Picture(image_size, key_of(file) if needs_formats(image_size, ending) else "")

@@ -4,6 +4,7 @@ They are kept in .quire/formats/ under the hash of the picture, and can be delet
 picture of a site is scaled at a time, by a process of its own (`scale`).
 """
 
+import hashlib
 import json
 import os
 import posixpath
@@ -12,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 from urllib.parse import quote
 
 from server.storage.images.kinds import ImageSize, kilobytes
@@ -54,6 +56,12 @@ def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
     return image_size.width > width or image_size.height > height
 
 
+def key_of(file: IO[bytes]) -> str:
+    """Return the hash of a picture's bytes that its formats are kept under."""
+    file.seek(0)
+    return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
+
+
 def kept_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
     """The formats of the image at the upload path `inside`, whose content has the hash `key`, if made."""
     try:
@@ -79,8 +87,8 @@ def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> d
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     """Make the formats of an image, unless somebody just did.
 
-    Raises UnscalableError for a picture of which none can be made, OSError where the system does not let
-    it be made now, and BusyError where others are scaled for long.
+    Raises UnscalableError for a picture of which none can be made, OSError if the system does not let it be
+    made now or the file no longer has the bytes of the key, and BusyError if others are scaled for long.
     """
     target = folder / key
     target.mkdir(parents=True, exist_ok=True)
@@ -88,7 +96,11 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         if (target / _RECORD).is_file():
             return
         record = Path(made, _RECORD)
-        record.write_bytes(_scaled(file, made, ending.lower()))
+        try:
+            record.write_bytes(_scaled(file, made, ending.lower()))
+        finally:
+            if key_of(file) != key:  # Somebody has saved another picture since the key was computed.
+                raise OSError("the picture was replaced")
         for path in sorted(Path(made).iterdir(), key=record.__eq__):  # the record last
             path.replace(target / path.name)
 
