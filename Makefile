@@ -3,8 +3,6 @@ PYTHON ?= python3
 PORT ?= 1337
 MINUTES ?= 60
 BIN := .venv/bin
-# In CI, whose machine may stand still for seconds, a test that fails has two more tries; each failure is printed.
-TRIES := $(if $(CI),--reruns 2 --rerun-show-tracebacks -rsR)
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -13,7 +11,7 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/quire serve --site . --port $(PORT)
 
 test: .venv/.ready-dev ## Run the tests, in two processes
-	$(BIN)/pytest -n 2 --dist worksteal $(TRIES)
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a live server
 	$(BIN)/python -m tests.clients.run
@@ -28,7 +26,7 @@ test-machines: .venv/.ready-dev ## Three machines at random: writes from all sid
 	$(BIN)/python -m tests.machines --push after
 
 test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debian's chromium
-	$(BIN)/pytest -n 2 --dist loadfile $(TRIES) tests/studio/browser_*.py
+	$(BIN)/pytest -n 2 --dist loadfile tests/studio/browser_*.py
 
 test-bench: .venv/.ready-dev ## Run every benchmark at its smallest size, to see that it runs
 	for kind in worst history events webhooks machines large search quire; do \
