@@ -57,12 +57,19 @@ def test_a_search_follows_the_typing_and_survives_reload_and_back(page: Page, st
 def test_an_answer_that_is_late_does_not_replace_a_later_one(page: Page, studio: Studio) -> None:
     page.goto(f"{studio.url}/tag")
     titles(page)
-    page.route(re.compile(r"_q=fo&"), lambda route: page.wait_for_timeout(700) or route.continue_())
+    early = re.compile(r"_q=fo&")
+    held: list[Any] = []
+    ended: list[Any] = []
+    page.on("requestfinished", lambda request: ended.append(request) if early.search(request.url) else None)
+    page.on("requestfailed", lambda request: ended.append(request) if early.search(request.url) else None)
+    page.route(early, lambda route: held.append(route))
     field = page.get_by_role("searchbox")
     field.fill("fo")
-    page.wait_for_timeout(250)
+    until(lambda: page.evaluate("1") == 1 and bool(held))  # which lets playwright hear of the request
     field.fill("harbour")
-    page.wait_for_timeout(900)
+    shows(page, ["Harbours"])
+    held.pop().continue_()
+    until(lambda: page.evaluate("1") == 1 and bool(ended))
     shows(page, ["Harbours"])
 
 
@@ -209,9 +216,9 @@ def test_a_panel_is_closed_by_escape_and_leads_back(page: Page, studio: Studio) 
     is_shown(page)
     page.get_by_role("button", name="Filter", exact=True).focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.ariaLabel === 'Attribute'")
+    expect(page.get_by_label("Attribute")).to_be_focused()
     page.keyboard.press("Escape")
-    page.wait_for_function("document.activeElement.textContent === 'Filter'")
+    expect(page.get_by_role("button", name="Filter", exact=True)).to_be_focused()
 
 
 def test_everybody_can_use_the_panels(

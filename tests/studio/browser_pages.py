@@ -74,14 +74,14 @@ def test_a_keyboard_is_enough(page: Page, studio: Studio) -> None:
     page.goto(studio.url)
     is_shown(page)
     page.keyboard.press("Tab")
-    page.wait_for_function("document.activeElement.textContent === 'Skip to content'")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.id === 'main'")
+    expect(page.locator("#main")).to_be_focused()
     page.get_by_role("link", name=re.compile("^Articles")).focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="Articles").wait_for()
     # What a screen reader reads next; it has the focus a moment after it is shown.
-    page.wait_for_function("document.activeElement.textContent === 'Articles'")
+    expect(page.get_by_role("heading", level=1, name="Articles")).to_be_focused()
     expect(page).to_have_title("Articles · Slack Water")
 
 

@@ -115,9 +115,9 @@ def test_the_menu_is_used_by_keys_and_the_bar_has_two_rows_on_a_phone(
     page.get_by_role("button", name="More", exact=True).focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    page.wait_for_function("document.activeElement.textContent === 'Unpublish'")
+    expect(page.get_by_role("button", name="Unpublish")).to_be_focused()
     page.keyboard.press("Escape")
-    page.wait_for_function("document.activeElement.textContent === 'More'")
+    expect(page.get_by_role("button", name="More", exact=True)).to_be_focused()
     expect(page.get_by_role("button", name="Unpublish")).to_be_hidden()
     page.get_by_label("Title").first.fill("Typed")
     tops = "[...document.querySelectorAll('.actions .button, .actions .status')].filter(e => e.offsetParent)"
