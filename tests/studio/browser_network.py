@@ -39,6 +39,10 @@ def open_page(own: Studio, entered: Any, new_page: Callable[..., Page]) -> Calla
     return opened
 
 
+# Another version of the page's files, by which the server calls them.
+OTHER_VERSION = "0123456789abcdef"
+BROKEN = "The server answers, but the browser could not load a file of the page."
+UPDATED = f"from server.api.studio import routes; routes._version = lambda: {OTHER_VERSION!r}"
 # How far the words of a note are from the frame of the input that it is about.
 FROM_FRAME_PX = """(note) => {
   const words = document.createRange();
@@ -151,7 +155,7 @@ def test_an_editor_that_does_not_fit_the_page_leaves_the_plain_input(
 ) -> None:
     page = new_page(storage_state=entered)
     newer = 'import { added } from "../api.js"; export const makeSourceView = added;'
-    parts = "**/editor/source-view.js"
+    parts = "**/editor/source-view.js*"
     page.route(parts, lambda route: route.fulfill(body=newer, content_type="text/javascript"))
     page.goto(f"{own.url}/author/nell-trevanion")
     page.get_by_text("The editor could not be loaded").wait_for()
@@ -164,3 +168,112 @@ def test_an_editor_that_does_not_fit_the_page_leaves_the_plain_input(
     page.get_by_role("button", name="Reload the page").click()
     page.locator("#field-bio.cm-content").wait_for()
     page.get_by_text("There is work that was not saved").wait_for()
+
+
+def test_a_page_whose_import_broke_off_is_shown_when_the_server_is_back(
+    own: Studio, open_page: Callable[[str], Page]
+) -> None:
+    page = open_page("")
+    page.evaluate("document.body.dataset.loaded = 'before'")
+    held: list[Any] = []
+    page.route("**/site/changes-page.js", lambda route: held.append(route))
+    go_to(page, "Changes")
+    until(lambda: page.evaluate("1") == 1 and bool(held))  # which lets playwright hear of the request
+    stop(own.process)
+    try:
+        held.pop().abort()
+        page.unroute_all()
+        page.locator(".state").get_by_text("The server can't be reached").wait_for()
+    finally:
+        own.start()
+    page.get_by_role("heading", level=1, name="Changes").wait_for()
+    assert page.evaluate("document.body.dataset.loaded") == "before"
+
+
+def test_a_page_that_an_import_of_an_import_has_broken_reloads_itself(
+    open_page: Callable[[str], Page],
+) -> None:
+    page = open_page("")
+    page.evaluate("document.body.dataset.loaded = 'before'")
+    page.route("**/site/difference.js", lambda route: route.abort())
+    go_to(page, "Changes")
+    page.get_by_text(BROKEN).wait_for()  # as it is after the reload, which is not repeated
+    expect(page.locator("body[data-loaded]")).to_have_count(0)
+    page.unroute_all()
+    page.get_by_role("button", name="Reload the page").click()
+    page.get_by_role("heading", level=1, name="Changes").wait_for()
+
+
+def test_a_part_that_is_broken_leaves_what_was_typed(open_page: Callable[[str], Page]) -> None:
+    page = open_page("/page/about")
+    title = page.get_by_label("Title").first
+    title.fill("Typed")
+    page.route("**/preview/framed.js", lambda route: route.abort())
+    page.get_by_role("button", name="Preview", exact=True).click()
+    page.get_by_text(BROKEN).wait_for()
+    expect(page.get_by_role("button", name="Reload the page")).to_have_count(1)
+    expect(title).to_have_value("Typed")
+
+
+def files_of(page: Page, version: str) -> Any:
+    """The script of a page, if it is of a version."""
+    return page.locator(f"script[src*='/-/{version}/']")
+
+
+@pytest.fixture
+def update(own: Studio) -> Iterator[Callable[[Page], None]]:
+    """Replaces the server by one of another version, when a page has noticed that it was stopped."""
+
+    def updated(page: Page) -> None:
+        expect(files_of(page, OTHER_VERSION)).to_have_count(0)
+        stop(own.process)
+        notice(page).wait_for()
+        own.start(UPDATED)
+
+    yield updated
+    stop(own.process)
+    own.start()
+
+
+def test_an_updated_studio_is_loaded_when_nothing_is_unsaved(
+    open_page: Callable[[str], Page], update: Callable[[Page], None]
+) -> None:
+    page = open_page("/page/about")
+    update(page)
+    expect(files_of(page, OTHER_VERSION)).to_have_count(1)
+    page.locator("main h1").wait_for()
+    expect(page.get_by_text("The studio was updated")).to_have_count(0)
+
+
+def test_an_updated_studio_says_so_beside_unsaved_work(
+    open_page: Callable[[str], Page],
+    update: Callable[[Page], None],
+    check_access: Callable[[Page], None],
+) -> None:
+    page = open_page("/page/about")
+    title = page.get_by_label("Title").first
+    title.fill("Typed")
+    update(page)
+    told = page.get_by_role("status").filter(has_text="The studio was updated. Save your work, then reload.")
+    told.wait_for()
+    expect(title).to_have_value("Typed")
+    expect(files_of(page, OTHER_VERSION)).to_have_count(0)
+    check_access(page)
+    page.on("dialog", lambda dialog: dialog.accept())
+    told.get_by_role("button", name="Reload the page").click()
+    page.get_by_role("region", name="Unsaved work").get_by_text("Typed").wait_for()
+    expect(files_of(page, OTHER_VERSION)).to_have_count(1)
+
+
+def test_an_updated_studio_is_loaded_when_unsaved_work_is_left(
+    open_page: Callable[[str], Page], update: Callable[[Page], None]
+) -> None:
+    page = open_page("/page/about")
+    page.get_by_label("Title").first.fill("Typed")
+    update(page)
+    page.get_by_text("The studio was updated").wait_for()
+    page.get_by_role("button", name="Save draft").click()
+    page.get_by_text("Saved as a draft").wait_for()
+    go_to(page, "Tags")
+    expect(files_of(page, OTHER_VERSION)).to_have_count(1)
+    page.get_by_role("heading", level=1, name="Tags").wait_for()

@@ -62,10 +62,10 @@ class Studio:
             os.utime(path, (time.time() - 3600 * hours,) * 2)
         self.options = options
 
-    def start(self) -> None:
-        """Start the server; it prints a new key."""
+    def start(self, first: str = "") -> None:
+        """Start the server; it prints a new key. `first` is Python that it runs before."""
         with self.log.open("wb") as out:
-            self.process = start(self.root, self.port, "--workers=1", *self.options, output=out)
+            self.process = start(self.root, self.port, "--workers=1", *self.options, output=out, first=first)
         wait(self.process, self.port)
         until(lambda: "Ctrl-C stops it" in self.log.read_text())
 

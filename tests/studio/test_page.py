@@ -61,6 +61,17 @@ def test_each_module_is_small_says_what_it_is_for_and_imports_files_alone(name: 
     assert not re.search(r"\b(window|globalThis)\.\w+ =|innerHTML|\beval\(|new Function", text)
 
 
+def test_modules_that_are_loaded_late_are_there_with_what_is_taken_from_them() -> None:
+    text = "\n".join((PAGE / name).read_text() for name in MODULES)
+    loaded = re.findall(r'\blater\("([^"]+)", "(\w+)"\)', text)
+    assert len(loaded) > 8
+    for path, name in loaded:
+        assert re.search(rf"^export function {name}\b", (PAGE / path).read_text(), re.MULTILINE), path
+    parts = re.findall(r'\bloadPart\("([^"]+)"\)', text)
+    assert len(parts) > 2
+    assert all((PAGE / path).is_file() for path in parts)
+
+
 def test_no_two_modules_need_each_other() -> None:
     needs = {name: needed_by(PAGE / name) & set(MODULES) for name in MODULES}
     done: set[str] = set()

@@ -7,10 +7,11 @@ import { Failure, Loading } from "./states.js";
 import { html, useEffect, useLayoutEffect, useState } from "./vendor/preact.js";
 
 /**
- * A component whose module is not there yet. Where it had to be waited for, `onLoaded` is called when it is shown.
- * @param {() => Promise<any>} load  Gives the component.
+ * Return a component whose module is loaded when it is first shown. `onLoaded` is called then, unless it was there.
+ * @param {string} path  The module's path below the page's folder.
+ * @param {string} name  The component's name in the module.
  */
-export function later(load) {
+export function later(path, name) {
   /** @type {any} */
   let loaded = null;
   /** @param {{onLoaded?: () => void}} props */
@@ -18,9 +19,9 @@ export function later(load) {
     const reachable = useReachable();
     const [{ failure, came }, set] = useState({ failure: /** @type {any} */ (null), came: false });
     const ask = () => {
-      loadPart(load).then(
-        (component) => {
-          loaded = component;
+      loadPart(path).then(
+        (module) => {
+          loaded = module[name];
           set({ failure: null, came: true });
         },
         (error) => set({ failure: error, came: false }),

@@ -7,15 +7,15 @@ import { Home } from "./home.js";
 import { later } from "./later.js";
 
 // The page of a new document becomes that of the document, so both are one.
-const DocumentPage = later(() => import("./form/document-page.js").then((module) => module.DocumentPage));
+const DocumentPage = later("form/document-page.js", "DocumentPage");
 
 /** @type {Record<string, any>} */
 export const PAGES = {
   home: Home,
-  problems: later(() => import("./site/problems-page.js").then((module) => module.ProblemsPage)),
-  changes: later(() => import("./site/changes-page.js").then((module) => module.ChangesPage)),
-  list: later(() => import("./list.js").then((module) => module.List)),
+  problems: later("site/problems-page.js", "ProblemsPage"),
+  changes: later("site/changes-page.js", "ChangesPage"),
+  list: later("list.js", "List"),
   create: DocumentPage,
-  deleted: later(() => import("./deleted/deleted-page.js").then((module) => module.DeletedPage)),
+  deleted: later("deleted/deleted-page.js", "DeletedPage"),
   document: DocumentPage,
 };

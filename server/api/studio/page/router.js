@@ -77,6 +77,9 @@ export function guardLeaving(guard) {
   };
 }
 
+/** Whether the page that is shown holds unsaved work. */
+export const hasUnsavedWork = () => guards.size > 0;
+
 /** @param {() => void} go */
 const mayLeave = (go) => [...guards].every((guard) => guard(go));
 

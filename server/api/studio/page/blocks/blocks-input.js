@@ -17,7 +17,7 @@ export function Blocks(props) {
   const [source, setSource] = useState(false);
   useEffect(() => {
     if (loaded) return;
-    loadPart(() => import("./editor.js")).then(
+    loadPart("blocks/editor.js").then(
       (module) => set(() => (loaded = module.Editor)),
       () => fail(true),
     );

@@ -19,6 +19,9 @@ function setReachable(now) {
   for (const listener of [...changes]) listener();
 }
 
+/** Whether the last request was answered. */
+export const isReachable = () => reachable;
+
 /** Note that a request was not answered: the server is asked until it answers. */
 export const connectionLost = () => setReachable(false);
 

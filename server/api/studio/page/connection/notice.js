@@ -1,11 +1,17 @@
-/** The sentence below every page that says that the server does not answer. */
+/** The sentence below every page that says that the server can't be reached, or was updated. */
 
 import { html } from "../vendor/preact.js";
 import { useReachable } from "./connection.js";
+import { Reload } from "./parts.js";
+import { useUpdated } from "./version.js";
 
 export function ConnectionNotice() {
   const reachable = useReachable();
-  return html`<p class=${`connection ${reachable ? "" : "is-lost"}`} role="status">
+  const updated = useUpdated();
+  const shown = reachable ? updated && "is-updated" : "is-lost";
+  return html`<p class=${`connection ${shown || ""}`} role="status">
     ${!reachable && "No connection: what you see and type stays, and all goes on when the server is back."}
+    ${reachable && updated && html`The studio was updated. Save your work, then reload.
+      ${" "}<${Reload} class="text-button" />`}
   </p>`;
 }

@@ -13,7 +13,7 @@ export function Preview({ id, label, text }) {
   useEffect(() => {
     let wanted = true;
     const show = async () => {
-      const { rendered } = await loadPart(() => import("./rendering.js"));
+      const { rendered } = await loadPart("editor/rendering.js");
       if (wanted) place.current?.replaceChildren(rendered(text));
     };
     const timer = setTimeout(() => show().catch(() => fail(true)), first.current ? 0 : REST_MS);

@@ -115,7 +115,7 @@ function useLoading(host) {
     area.addEventListener("compositionstart", () => (composing = true));
     area.addEventListener("compositionend", () => (composing = false));
     const load = async () => {
-      const { makeSourceView: make } = await loadPart(() => import("./source-view.js"));
+      const { makeSourceView: make } = await loadPart("editor/source-view.js");
       // A character that is only half composed would be lost.
       if (composing) await new Promise((done) => area.addEventListener("compositionend", done, { once: true }));
       const focused = document.activeElement === area;

@@ -1,0 +1,71 @@
+/** Notices that the server was updated since the page was loaded, and reloads the page when nothing typed is lost. */
+
+import { hasUnsavedWork } from "../router.js";
+import { useEffect, useState } from "../vendor/preact.js";
+import { whenBack } from "./connection.js";
+
+const STUDIO = new URL("../../../", import.meta.url); // such as /studio/
+const OWN_FILES = new URL("../", import.meta.url).pathname.slice(STUDIO.pathname.length); // such as -/0123abcd/
+const RELOADED_AT = "quire-reloaded-at";
+const RELOAD_PAUSE_MS = 60_000; // between two reloads that nobody asked for: a reload that does not help ends there
+
+let updated = false;
+/** @type {Set<() => void>} */
+const listeners = new Set();
+/** @type {Set<HTMLInputElement>} */
+const typedInto = new Set();
+
+/** Ask the server which files its page has now; resolves to whether they are newer or older than those of this page. */
+export async function checkVersion() {
+  const page = await fetch(STUDIO, { cache: "no-store" }).then((answer) => (answer.ok ? answer.text() : ""), () => "");
+  if (!page.includes("/-/") || page.includes(OWN_FILES) || updated) return updated;
+  updated = true;
+  for (const listener of [...listeners]) listener();
+  return true;
+}
+
+/** Reload the page unless something typed would be lost, or a reload has just not helped; returns whether it does. */
+export function reloadSafely() {
+  if (hasUnsavedWork() || [...typedInto].some(holdsText) || !mayReloadAgain()) return false;
+  location.reload();
+  return true;
+}
+
+/** Whether there is text in a field that no form saves, such as one of a dialog. @param {HTMLInputElement} field */
+function holdsText(field) {
+  const isOfDocument = field.closest("form.fields") && !field.closest("dialog");
+  return field.isConnected && !isOfDocument && Boolean(field.value ?? field.textContent);
+}
+
+function mayReloadAgain() {
+  try {
+    if (Date.now() - Number(sessionStorage.getItem(RELOADED_AT)) < RELOAD_PAUSE_MS) return false;
+    sessionStorage.setItem(RELOADED_AT, String(Date.now()));
+    return true;
+  } catch {
+    return false; // The browser keeps nothing, and would reload for ever.
+  }
+}
+
+/** Whether the server was updated since the page was loaded, as far as the page knows. */
+export function useUpdated() {
+  const [now, set] = useState(updated);
+  useEffect(() => {
+    const changed = () => set(updated);
+    listeners.add(changed);
+    changed();
+    return () => {
+      listeners.delete(changed);
+    };
+  }, []);
+  return now;
+}
+
+whenBack(async () => {
+  if (await checkVersion()) reloadSafely();
+});
+addEventListener("input", ({ target }) => {
+  for (const field of typedInto) if (!field.isConnected) typedInto.delete(field);
+  typedInto.add(/** @type {HTMLInputElement} */ (target));
+}, true);
+addEventListener("popstate", () => updated && reloadSafely());
