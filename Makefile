@@ -11,7 +11,10 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/quire serve --site . --port $(PORT)
 
 test: .venv/.ready-dev ## Run the tests, in two processes
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal --durations 20 --durations-min 1
+
+test-quick: .venv/.ready-dev ## Run the tests of one package that start no processes: make test-quick P=index
+	QUIRE_EXAMPLES=ci $(BIN)/pytest -n 2 --dist worksteal -m "not process" tests/$(P) tests/test_architecture.py
 
 test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a live server
 	$(BIN)/python -m tests.clients.run
@@ -99,4 +102,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-bench test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean
+.PHONY: tools help serve test test-quick test-bench test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean

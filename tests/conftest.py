@@ -1,8 +1,11 @@
 """Fixtures: a site of real files in a temporary folder, and the app that serves it."""
 
 import gc
+import subprocess
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from argon2 import PasswordHasher
@@ -36,6 +39,22 @@ def real_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash passwords as a site does."""
     for name, value in REAL.items():
         monkeypatch.setattr(passwords, name, value)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of modules that start processes, which `make test-quick` leaves out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _starts_processes(item.module):
+            item.add_marker("process")
+
+
+@cache
+def _starts_processes(module: ModuleType) -> bool:
+    imported = vars(module).values()
+    return any(
+        value is subprocess or getattr(value, "__module__", "") in ("subprocess", "tests.servers")
+        for value in imported
+    )
 
 
 def pytest_collection_finish() -> None:
