@@ -17,9 +17,11 @@ from tests.buckets import KEYS, S3, s3_server
 from tests.ci import IN_CI
 from tests.examples import load_profile
 from tests.postgres import Postgres, postgres
+from tests.signals import restore_in_children
 from tests.sites import Api, Files, load
 
 load_profile()
+restore_in_children()
 
 REAL = {name: getattr(passwords, name) for name in ("_HASHER", "_NOBODY")}
 

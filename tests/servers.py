@@ -1,17 +1,22 @@
 """Real servers of sites: each a process of its own, on a port of 127.0.0.1 that nobody else has."""
 
+import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO
+
+from tests.waiting import until
+from tests.zygote import zygote
 
 ROOT = Path(__file__).parent.parent
 START_S = 30.0
@@ -36,27 +41,27 @@ def start(
     output: IO[bytes] | int = subprocess.PIPE,
     first: str = "",
     inside: Sequence[str] = (),
+    real: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
-    """The process of `quire serve`, in a session of its own; it may not have begun to listen.
+    """Run `quire serve` in a session of its own; it may not yet listen when this returns.
 
-    `first` is Python that it runs before, to wait less long for something, say; `inside` the beginning of
-    a command that runs it.
+    The process is forked from the zygote. If `real`, or if the command `inside` is to run it, the command
+    itself is started. `first` is Python that runs before, to shorten a pause, for example.
     """
+    arguments = ["serve", "--site", str(root), "--port", str(port), *options]
+    environment = os.environ if environment is None else environment
+    if not real and not inside:
+        return zygote().fork(arguments, environment, first, output)
     code = f"{first}\nfrom server.commands.cli import main\nmain()"
-    command = [
-        *inside,
-        sys.executable,
-        "-c",
-        code,
-        "serve",
-        "--site",
-        str(root),
-        "--port",
-        str(port),
-        *options,
-    ]
     return subprocess.Popen(
-        command, cwd=ROOT, stdout=output, stderr=output, text=True, start_new_session=True
+        [*inside, sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=output,
+        stderr=output,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -103,19 +108,35 @@ def serving(
         stop(process)
 
 
+def kill_all(process: subprocess.Popen[str]) -> None:
+    """Kill a server with its workers, as a power cut does.
+
+    Returns when all have ended: a worker that is still ending keeps the port.
+    """
+    members = {process.pid, *children(process.pid)}
+    members |= {forked for generation in members for forked in children(generation)}
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)
+    until(lambda: not any(map(is_alive, members)))
+
+
 def children(pid: int) -> set[int]:
-    """The processes that a process has started and that are alive; it asks /proc."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """Return the living processes that a process has started, by /proc; none if it has ended itself."""
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
     return {int(child) for child in listed if is_alive(int(child))}
 
 
 def workers(pid: int) -> set[int]:
-    """The processes that answer for a server that runs as one process and those below it.
+    """Return the processes that answer requests for a server.
 
-    Programs that a server runs, such as git, are not among them.
+    What else a generation starts differs: git has another command line, and the forks that read files or
+    report the start have one thread.
     """
-    forked = {child for generation in children(pid) for child in children(generation)}
-    return {child for child in forked if _command(child) == _command(pid)}
+    forked = {process for generation in children(pid) for process in children(generation)}
+    return {one for one in forked if _command(one) == _command(pid) and _count_threads(one) > 1}
 
 
 def _command(pid: int) -> bytes:
@@ -125,9 +146,16 @@ def _command(pid: int) -> bytes:
         return b""
 
 
+def _count_threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs, by /proc."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False

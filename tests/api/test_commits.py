@@ -4,7 +4,6 @@ import errno
 import io
 import json
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -23,7 +22,7 @@ from server.site.commits import committing, grouping
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.killing import DONE, KILLED, killed_at
-from tests.servers import free_port, serving, start, wait
+from tests.servers import free_port, kill_all, serving, start, wait
 from tests.sites import Answer, Api, collection, documents, make, write
 from tests.waiting import until
 
@@ -554,7 +553,7 @@ def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None
             with suppress(subprocess.CalledProcessError):  # the branch may have moved, or the index be locked
                 git(root, "commit", "-qm", "by hand", "notes.txt")
             time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
+        kill_all(process)
         process.communicate()
         for thread in threads:
             thread.join()

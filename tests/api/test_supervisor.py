@@ -100,6 +100,22 @@ def test_a_signal_ends_all(server: Server, number: signal.Signals) -> None:
     assert not server.deaths
 
 
+def test_a_server_under_nohup_ignores_sighup_and_ends_by_sigterm(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    port = free_port()
+    process = start(tmp_path, port, "--workers=1", output=subprocess.DEVNULL, inside=("nohup",))
+    try:
+        wait(process, port)
+        for pid in (process.pid, *workers(process.pid)):
+            os.kill(pid, signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        assert get(port, "/api/notes")[0] == 200
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+
+
 def test_a_client_that_stops_in_the_middle_does_not_keep_it_from_ending(server: Server) -> None:
     with server.send_half():
         time.sleep(0.2)

@@ -207,7 +207,7 @@ def test_a_site_that_is_not_checked_out_is_no_reason_to_make_one(tmp_path: Path)
 @pytest.fixture
 def served(root: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     port = free_port()
-    process = start(root, port)
+    process = start(root, port, real=True)
     try:
         wait(process, port)
         yield process, port
@@ -254,7 +254,7 @@ def test_a_request_that_is_under_way_is_finished(
 
 def refused(root: Path, port: int) -> str:
     """The one line of a server that does not start."""
-    process = start(root, port)
+    process = start(root, port, real=True)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (1, ""), err
     assert err.count("\n") == 1

@@ -17,7 +17,7 @@ from server.auth.accounts import Accounts
 from tests.buckets import KEYS, S3
 from tests.git import commit_all, git
 from tests.postgres import Postgres
-from tests.servers import ROOT, children, free_port, wait, workers
+from tests.servers import ROOT, children, free_port, kill_all, wait, workers
 from tests.sites import collection, schema, write
 from tests.waiting import until
 
@@ -100,9 +100,8 @@ class Machine:
     def kill(self) -> None:
         """Kill the server and all its processes at once, as a power cut does."""
         assert self.process
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+        if self.process.poll() is None:
+            kill_all(self.process)
 
     def kill_worker(self) -> None:
         """Kill one of the processes that answer."""

@@ -20,7 +20,7 @@ from server.auth.session_key import session_key
 from server.auth.sessions import Sessions
 from server.auth.users import Users
 from tests.git import git
-from tests.servers import free_port, start, stop, wait, workers
+from tests.servers import free_port, kill_all, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import until
 
@@ -287,8 +287,7 @@ def test_every_worker_knows_the_versions_that_others_replaced_also_after_a_kill(
     for _ in range(2 * WORKERS):
         status, body, _ = server.send("PUT", "/api/notes/a", {"count": 5}, **merging)
         assert (status, body["data"]["title"], body["data"]["count"]) == (200, "new", 5)
-    os.killpg(server.process.pid, signal.SIGKILL)
-    server.process.wait()
+    kill_all(server.process)
     server.process = start(server.root, server.port, "--workers=1")
     wait(server.process, server.port)
     try:

@@ -20,7 +20,7 @@ import pytest
 
 from tests.git import git
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines
-from tests.servers import free_port, start, stop, wait
+from tests.servers import free_port, kill_all, start, stop, wait
 from tests.torture import SEED
 from tests.waiting import until
 
@@ -47,8 +47,7 @@ class Server:
     def kill(self) -> None:
         """End the server and all that it has started, as the loss of power does."""
         assert self.process
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        kill_all(self.process)
         for name in os.listdir("/proc"):  # git commands are in sessions of their own.
             with suppress(OSError, ValueError):
                 if name.isdigit() and f"\0{self.root}\0" in Path(f"/proc/{name}/cmdline").read_text():

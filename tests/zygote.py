@@ -1,0 +1,243 @@
+"""A zygote for servers: one process that has imported the server, and is forked for each server of a test.
+
+The tests start some 450 servers. Of the 0.8 s from starting the command to its first response, importing
+the server takes 0.6 s; a fork of the zygote responds after 0.1 s. Each pytest process has one zygote,
+started with its first server.
+
+A fork gets the arguments, environment, umask, output and a session of its own as the command would. Two
+things differ: modules were imported before the environment was set, and all forks of one zygote have one
+hash seed. `servers.start(..., real=True)` starts the command itself.
+
+The zygote has no threads. It ends when its pytest process ends, and kills the servers that still run.
+"""
+
+import atexit
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+ROOT = Path(__file__).parent.parent
+MAX_MESSAGE_BYTES = 200_000
+MAX_WAIT_S = 86_400.0
+MODULES = (  # what a server imports to start, for its first response and for its background work
+    "server.commands.cli",
+    "server.commands.serve",
+    "server.api.app",
+    "server.api.limiting.limiter",
+    "server.api.webhooks.delivery",
+    "server.auth.directory",
+    "server.documents.email",
+    "server.history.remote.following",
+    "server.history.remote.outgoing",
+    "server.schema.patterns",
+)
+PROGRAM = """
+import sys
+from tests.zygote import become_server
+exec(become_server(int(sys.argv[1])))
+from server.commands.cli import main
+main()
+"""
+
+
+class ForkedServer(subprocess.Popen[str]):
+    """A process that was forked from a zygote; it is used as any Popen with text pipes."""
+
+    def __init__(
+        self, zygote: "Zygote", pid: int, args: Sequence[str], pipes: Sequence[IO[str] | None]
+    ) -> None:
+        # Popen.__init__ would execute a program; all that reads what it sets is overridden here.
+        self.args, self.pid, self.returncode = args, pid, None
+        self.stdin = None
+        self.stdout, self.stderr = pipes
+        self._zygote, self._pidfd = zygote, os.pidfd_open(pid)
+        self._read: dict[IO[str], bytes] = {pipe: b"" for pipe in pipes if pipe}
+
+    def poll(self) -> int | None:
+        """Return the exit status as Popen does, or None while the process runs."""
+        if self.returncode is None and (status := self._zygote.reap(self.pid)) is not None:
+            self.returncode = os.waitstatus_to_exitcode(status)
+            os.close(self._pidfd)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit status. Raises TimeoutExpired after `timeout` seconds."""
+        if self.poll() is None:
+            ended = select.poll()
+            ended.register(self._pidfd, select.POLLIN)
+            if not ended.poll(None if timeout is None else timeout * 1000):
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.poll()
+        return self.returncode
+
+    def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[str, str]:
+        """Read both pipes to their ends, then wait. Raises TimeoutExpired after `timeout` seconds."""
+        deadline = time.monotonic() + (timeout or MAX_WAIT_S)
+        with selectors.DefaultSelector() as selector:
+            for pipe in self._read:
+                if not pipe.closed:
+                    selector.register(pipe, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select(max(0, deadline - time.monotonic())):
+                    self._receive(selector, key.fileobj)
+                if time.monotonic() > deadline:
+                    raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        self.wait(max(0, deadline - time.monotonic()))
+        out, err = (pipe and self._read[pipe].decode() for pipe in (self.stdout, self.stderr))
+        return out, err  # type: ignore[return-value]  # None without a pipe, as of Popen
+
+    def _receive(self, selector: selectors.BaseSelector, pipe: Any) -> None:
+        if part := os.read(pipe.fileno(), 65_536):
+            self._read[pipe] += part
+        else:
+            selector.unregister(pipe)
+            pipe.close()
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if the process still runs."""
+        if self.poll() is None:
+            signal.pidfd_send_signal(self._pidfd, number)
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in self._read:
+            pipe.close()
+        self.wait()
+
+    def __del__(self) -> None:
+        """Leave a process that still runs to the zygote, which kills it at its own end."""
+
+
+class Zygote:
+    """The zygote of this process, and the requests to it: to fork, and to reap a fork that has ended."""
+
+    def __init__(self) -> None:
+        self.owner, self._lock = os.getpid(), threading.Lock()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, str(theirs.fileno())],
+                cwd=ROOT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End the zygote and the servers that still run."""
+        if os.getpid() == self.owner:
+            self._socket.close()
+            self._process.wait()
+
+    def fork(
+        self, arguments: Sequence[str], environment: Mapping[str, str], first: str, output: IO[bytes] | int
+    ) -> ForkedServer:
+        """Run `quire` with some arguments in a fork, after the Python code `first`."""
+        streams = [_stream(output), _stream(output)]
+        told = {"arguments": arguments, "environment": dict(environment), "first": first, "umask": _umask()}
+        try:
+            pid = self._request(told, [theirs for theirs, _ in streams])
+        finally:
+            for theirs, _ in streams:
+                os.close(theirs)
+        return ForkedServer(self, pid, ["quire", *arguments], [pipe for _, pipe in streams])
+
+    def reap(self, pid: int) -> int | None:
+        """Return the wait status of a fork that has ended, None while it runs."""
+        status: int | None = self._request({"reap": pid}, [])
+        return status
+
+    def _request(self, told: Mapping[str, Any], descriptors: list[int]) -> Any:
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(told).encode()], descriptors)
+            answer = self._socket.recv(MAX_MESSAGE_BYTES)
+        assert answer, "the zygote has ended"
+        return json.loads(answer)
+
+
+def _stream(output: IO[bytes] | int) -> tuple[int, IO[str] | None]:
+    """A descriptor for a fork to write to, and for `subprocess.PIPE` the other end."""
+    if output == subprocess.PIPE:
+        reader, writer = os.pipe()
+        return writer, open(reader, encoding="utf-8")
+    if output == subprocess.DEVNULL:
+        return os.open(os.devnull, os.O_RDWR), None
+    return os.dup(output if isinstance(output, int) else output.fileno()), None
+
+
+def _umask() -> int:
+    """The umask of this process, read without setting it, since other threads may create files."""
+    return int(Path("/proc/self/status").read_text().partition("Umask:")[2].split()[0], 8)
+
+
+_made: list[Zygote] = []
+
+
+def zygote() -> Zygote:
+    """Return the zygote of this process; the first call starts it."""
+    if not _made or _made[0].owner != os.getpid():
+        _made[:] = [Zygote()]
+    return _made[0]
+
+
+# --- in the zygote itself ------------------------------------------------------------------------
+
+
+def become_server(descriptor: int) -> str:
+    """Serve requests on a socket. Returns in each fork, as its server, with the Python code to run first.
+
+    The zygote itself ends here when the other side has closed.
+    """
+    for module in MODULES:
+        import_module(module)
+    assert len(os.listdir("/proc/self/task")) == 1, "a process with threads can't be forked"
+    running: set[int] = set()
+    with socket.socket(fileno=descriptor) as asked:
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(asked, MAX_MESSAGE_BYTES, 2)
+            if not message:
+                break
+            told = json.loads(message)
+            if "reap" in told:
+                pid, status = os.waitpid(told["reap"], os.WNOHANG)
+                running.discard(pid)
+                asked.send(json.dumps(status if pid else None).encode())
+                continue
+            pid = os.fork()
+            if not pid:
+                _take_on(told, descriptors)
+                asked.send(json.dumps(os.getpid()).encode())
+                return str(told["first"])
+            running.add(pid)
+            for one in descriptors:
+                os.close(one)
+    for pid in running:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+    sys.exit()
+
+
+def _take_on(told: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+    """Make a fork what the command would find itself to be."""
+    os.setsid()
+    os.umask(told["umask"])
+    for number, descriptor in enumerate(descriptors, 1):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    sys.argv[1:] = told["arguments"]
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    time.tzset()
