@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import click
 
+from server.documents.document import PUBLISHED
 from server.problems import Problem
 from server.site.change import Change
 from server.site.site import State
@@ -92,15 +93,22 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    counts = []
+    """Count the documents of each type once, whatever locales they are in and whether they are published."""
+    counts, drafts = [], False
     for type_ in state.schema.content_types:
-        count = len({document_id for document_id, _, _ in state.snapshot.tables[type_.uid].versions})
-        if count:
-            counts.append(f"{count} {type_.plural if count != 1 else type_.singular}")
+        versions = state.snapshot.tables[type_.uid].versions
+        found = {document_id for document_id, _, _ in versions}
+        drafts |= found != {document_id for document_id, _, status in versions if status == PUBLISHED}
+        if found:
+            counts.append(f"{len(found)} {type_.plural if len(found) != 1 else type_.singular}")
     files, types = len(state.snapshot.media), len(state.schema.content_types)
+    locales = len(state.settings.locales) > 1 and any(t.localized for t in state.schema.content_types)
+    counted = [*["all locales"] * locales, *["with drafts"] * drafts]
     yield f"{state.settings.name}: {types} content type{'s' * (types != 1)}, read in {seconds:.2f} s"
-    yield f"  {', '.join(counts) or 'no documents yet'}" + (
-        f", {files} upload{'s' * (files != 1)}" if files else ""
+    yield (
+        f"  {', '.join(counts) or 'no documents yet'}"
+        + (f", {files} upload{'s' * (files != 1)}" if files else "")
+        + (f" ({', '.join(counted)})" if counts and counted else "")
     )
 
 

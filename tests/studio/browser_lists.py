@@ -172,8 +172,13 @@ def test_a_filter_that_was_written_by_hand_does_no_harm(page: Page, studio: Stud
 def test_locale_and_status_are_chosen(page: Page, studio: Studio) -> None:
     page.goto(f"{studio.url}/article")
     is_shown(page)
+    expect(page.get_by_text("23 documents in English (en)")).to_be_visible()
+    expect(page.get_by_role("link", name="Articles").get_by_title("Documents in English (en)")).to_have_text(
+        "23"
+    )
     page.get_by_label("Language").select_option("fr")
     page.get_by_role("rowheader", name="Occultations et isophase").wait_for()
+    expect(page.get_by_text("documents in French (fr)")).to_be_visible()
     page.get_by_label("Language").select_option("en")
     page.get_by_label("Status").select_option("draft")
     until(lambda: set(titles(page)) == {"Oyster lease", "Ice in the harbour"})

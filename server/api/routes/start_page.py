@@ -19,6 +19,7 @@ from server.api.render import dumps
 from server.api.request import answer, state_of
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED, Document
+from server.documents.locales import name_of
 from server.errors import NotFoundError
 from server.schema.model import Attribute, Type
 from server.site.site import State
@@ -139,6 +140,7 @@ def _page(state: State, readable: list[Type], actor: Actor) -> Response:
     locale = state.settings.default_locale
     listed = {t.uid: state.snapshot.list(t, locale, PUBLISHED) for t in readable}
     shown = {t.uid: list(islice(listed[t.uid], EXAMPLES)) for t in readable}
+    in_locale = f" in {name_of(locale)}" if len(state.settings.locales) > 1 else ""
     words = (_word(t, shown[t.uid]) for t in readable)
     page = render_template(
         "start.html",
@@ -149,7 +151,7 @@ def _page(state: State, readable: list[Type], actor: Actor) -> Response:
             (
                 t.display,
                 _path(t),
-                len(listed[t.uid]),
+                f"{len(listed[t.uid]):,} published{in_locale if t.localized else ''}",
                 t.kind == "collectionType",
                 _queries(t, shown[t.uid], actor),
             )

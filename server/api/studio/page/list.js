@@ -40,6 +40,7 @@ function Documents({ type, params }) {
   const rights = rightsOf(model, type, false);
   const selection = useSelection(rows, asked);
   const selected = rows?.filter((row) => selection.ids.includes(row.document.documentId)) ?? [];
+  const locale = model.localeOf(type, state.locale);
   const narrowed = Boolean(state.q || state.conditions.length || state.status);
 
   /**
@@ -75,7 +76,7 @@ function Documents({ type, params }) {
         : html`<${Table} ...${{ type, rows, columns: shown, state, change, loading }}
             selection=${selects ? selection : undefined} />`}
     ${rows && !error && html`<${Pages} type=${type} params=${params} pages=${pages}>
-      <span role="status">${counted(total)} ${total === 1 ? "document" : "documents"}</span>
+      <span role="status">${counted(total)} ${total === 1 ? "document" : "documents"}${locale && ` in ${locale}`}</span>
       ${!type.single && mayRestore(model, type) && html`<${Link} class="paging-deleted"
         to=${addressTo("deleted", { type: type.name })}>Deleted documents<//>`}
     <//>`}

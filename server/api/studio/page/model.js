@@ -112,6 +112,17 @@ export class Model {
   get defaultLocale() {
     return this.locales.find((locale) => locale.isDefault)?.code ?? this.locales[0].code;
   }
+
+  /**
+   * The name of the locale that a list of a type shows, "" if all documents are in one.
+   * @param {Type} type
+   * @param {string} [code]  That of the locale; "" for the default one.
+   */
+  localeOf(type, code = "") {
+    if (!type.localized || this.locales.length < 2) return "";
+    const shown = code || this.defaultLocale;
+    return this.locales.find((locale) => locale.code === shown)?.name ?? shown;
+  }
 }
 
 /** @param {any} described @returns {Type} */

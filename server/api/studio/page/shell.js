@@ -89,13 +89,15 @@ function Side({ open, current, page, close, find }) {
 
 /** @param {{types: any[], label: string, current?: string, overview: any}} props */
 function Types({ types, label, current, overview }) {
+  const { model } = useStudio();
   return html`<h2 class="side-label">${label}</h2>
     <ul class="side-list">
       ${types.map((type) => html`<li key=${type.name}>
         <${Link} class="side-link" to=${addressTo("list", { type: type.name })}
           aria-current=${current === type.name ? "page" : undefined}>
           <span class="side-text">${type.plural}</span>
-          ${!type.single && html`<span class="side-count">${countOf(overview[type.name])}</span>`}
+          ${!type.single && html`<span class="side-count" title=${countedIn(model.localeOf(type))}>
+            ${countOf(overview[type.name])}</span>`}
         <//>
       </li>`)}
     </ul>`;
@@ -105,6 +107,9 @@ function Types({ types, label, current, overview }) {
 function countOf(overview) {
   return overview && !overview.error ? counted(overview.count) : "";
 }
+
+/** @param {string} locale */
+const countedIn = (locale) => (locale ? `Documents in ${locale}` : undefined);
 
 function NoPage() {
   return html`<div class="page">
