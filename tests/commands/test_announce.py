@@ -1,5 +1,6 @@
 """The numbers of documents: what the terminal, the studio and the start page count, and what they call it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,8 +57,9 @@ def test_each_number_says_what_it_counts(
 
 
 def test_the_pages_have_the_numbers_of_this_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("content", "content-types", "site.yaml"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("content", "content-types"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "site.yaml", tmp_path)
     api = Api.of(load(tmp_path, {}))
     assert f"\n  {told(api, capsys)}\n" in (ROOT / "README.md").read_text()
     total = api.get("/api/articles?status=draft").body["meta"]["pagination"]["total"]
