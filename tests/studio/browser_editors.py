@@ -127,17 +127,17 @@ ODD = (
 )
 
 
-@pytest.mark.parametrize("at", [b"One", b"middle", b"Unix", b"before", b"no end"])
-def test_of_a_text_only_what_was_typed_is_written(form: Page, site: Studio, at: bytes) -> None:
-    path = write(form, site, "odd.md", ODD)
-    open_form(form, site, "note/odd")
-    if at == b"One":
-        form.get_by_label("Title").fill("One!")
-    else:
-        editor(form, "body").locator(".cm-line", has_text=at.decode()).click()
-        form.keyboard.press("End")
-        form.keyboard.type("!")
-    assert saved(form, path) == ODD.replace(at, at + b"!")
+def test_of_a_text_only_what_was_typed_is_written(form: Page, site: Studio) -> None:
+    for number, at in enumerate((b"One", b"middle", b"Unix", b"before", b"no end")):
+        path = write(form, site, f"odd-{number}.md", ODD)
+        open_form(form, site, f"note/odd-{number}")
+        if at == b"One":
+            form.get_by_label("Title").fill("One!")
+        else:
+            editor(form, "body").locator(".cm-line", has_text=at.decode()).click()
+            form.keyboard.press("End")
+            form.keyboard.type("!")
+        assert saved(form, path) == ODD.replace(at, at + b"!")
 
 
 def test_new_lines_end_as_the_others(form: Page, site: Studio) -> None:
@@ -236,9 +236,13 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("label", FORMATS)
-def test_a_button_and_its_keys_change_what_is_selected(form: Page, site: Studio, label: str) -> None:
-    keys, wanted = FORMATS[label]
+def test_buttons_and_keys_change_what_is_selected(form: Page, site: Studio) -> None:
+    for label, (keys, wanted) in FORMATS.items():
+        check_format(form, site, label, keys, wanted)
+
+
+def check_format(form: Page, site: Studio, label: str, keys: str, wanted: bytes) -> None:
+    """Check a button of the toolbar, and its keys, in a note of its own."""
     content = b"---\ntitle: One\n---\nOne word here.\nAnother line.\n"
     path = write(form, site, f"{label.lower()}.md", content)
     open_form(form, site, f"note/{path.stem}")

@@ -226,21 +226,18 @@ def test_what_is_edited_is_outlined(form: Page) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("clicked", "field"),
-    [
+def test_a_double_click_opens_the_field(form: Page) -> None:
+    frame = shown(form)
+    for clicked, field in [
         ("h1", "field-title"),
         ("#summary", "field-summary"),
         ("#seo", "field-seo--metaTitle"),
         (".part >> nth=0", "field-parts--0--body"),
         (".part >> nth=1", "field-parts--1--heading"),
-    ],
-)
-def test_a_double_click_opens_the_field(form: Page, clicked: str, field: str) -> None:
-    frame = shown(form)
-    frame.locator(clicked).dblclick()
-    expect(form.locator(f"#{field}")).to_be_focused()
-    expect(form.locator(f"#{field}")).to_be_visible()
+    ]:
+        frame.locator(clicked).dblclick()
+        expect(form.locator(f"#{field}")).to_be_focused()
+        expect(form.locator(f"#{field}")).to_be_visible()
 
 
 def test_a_double_click_opens_the_field_in_a_page_that_is_made_smaller(form: Page) -> None:

@@ -101,14 +101,16 @@ def sessions(site: Studio, browser: Any) -> dict[str, Any]:
 def enter(
     site: Studio, sessions: dict[str, Any], new_page: Callable[..., Page]
 ) -> Callable[[str, str], Page]:
-    """A page of the studio, for somebody of a role; the files are as they were."""
+    """A page of the studio, the same for all that somebody of a role opens; the files are as they were."""
     for path in (site.root / "content").rglob("*.*"):
         if path.relative_to(site.root).as_posix() not in FILES:
             path.unlink()
     write(site.root, {name: text for name, text in FILES.items() if name.startswith("content/")})
 
+    pages: dict[str, Page] = {}
+
     def enter(role: str, path: str) -> Page:
-        page = new_page(storage_state=sessions[role])
+        page = pages[role] = pages.get(role) or new_page(storage_state=sessions[role])
         page.goto(f"{site.url}/{path}".rstrip("/"))
         page.locator("main h1").wait_for()
         page.locator("[aria-busy=true]").wait_for(state="detached")
