@@ -176,6 +176,7 @@ def test_a_page_whose_import_broke_off_is_shown_when_the_server_is_back(
     page = open_page("")
     page.evaluate("document.body.dataset.loaded = 'before'")
     held: list[Any] = []
+    requested: list[str] = []
     page.route("**/site/changes-page.js", lambda route: held.append(route))
     go_to(page, "Changes")
     until(lambda: page.evaluate("1") == 1 and bool(held))  # which lets playwright hear of the request
@@ -183,11 +184,13 @@ def test_a_page_whose_import_broke_off_is_shown_when_the_server_is_back(
     try:
         held.pop().abort()
         page.unroute_all()
+        page.on("request", lambda request: requested.append(request.url.rpartition("/")[2]))
         page.locator(".state").get_by_text("The server can't be reached").wait_for()
     finally:
         own.start()
     page.get_by_role("heading", level=1, name="Changes").wait_for()
     assert page.evaluate("document.body.dataset.loaded") == "before"
+    assert "changes-page.js?again=1" in requested  # Not every browser would request the first address again.
 
 
 def test_a_page_that_an_import_of_an_import_has_broken_reloads_itself(

@@ -9,7 +9,7 @@ const UPDATED = "The studio was updated. Reload the page to use the new version.
 const BROKEN = "The server answers, but the browser could not load a file of the page.";
 
 /**
- * How often each module has failed, by its path. Browsers keep a failed import for as long as the page lives
+ * How often each module has failed, by its path. Some browsers keep a failed import for as long as the page lives
  * (https://github.com/whatwg/html/issues/6768), and ask again only at another address.
  * @type {Map<string, number>}
  */
