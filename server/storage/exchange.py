@@ -37,6 +37,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
     if _renamed((target.name, folder), (str(aside), _HERE), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
+    former.unlink(missing_ok=True)  # of a writer that was killed here
     back_up(target, former)
     move(aside, target.name, folder)
     os.replace(former, aside)

@@ -367,13 +367,14 @@ def _expected(write: Write, target: Path) -> Signature | None:
     It is that of a link itself where a link is to be deleted: what it leads to stays, and may change.
     """
     try:
-        found = signature(os.stat(target))
+        itself = os.lstat(target)
+        found = signature(os.stat(target) if stat.S_ISLNK(itself.st_mode) else itself)
     except FileNotFoundError:
-        found = None
+        itself, found = None, None
     except NotADirectoryError as error:
         raise below_file(write.path) from error
     _check(write.path, target, write.before, found)
-    return link_signature(target) if write.deletes else found
+    return signature(itself) if write.deletes and itself else found
 
 
 def _check(path: str, target: Path, before: Signature | None, found: Signature | None) -> None:

@@ -85,7 +85,7 @@ class Recovery:
             return 0
         # It is still to be done, or an edit was taken away to be compared, and is put back.
         done = self._swap(step, there)
-        if found != step.after and there == step.after and there:
+        if found != step.after and there == step.after and there and os.path.lexists(aside):
             self.replaced.put_aside(aside, step.target)
         return done
 
