@@ -120,6 +120,17 @@ def kill_all(process: subprocess.Popen[str]) -> None:
     until(lambda: not any(map(is_alive, members)))
 
 
+def is_free(port: int) -> bool:
+    """Whether a server can listen on a port: processes that were killed keep it until they have ended."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 def children(pid: int) -> set[int]:
     """Return the living processes that a process has started, by /proc; none if it has ended itself."""
     try:

@@ -132,7 +132,7 @@ def test_a_branch_is_merged_and_served_at_once(api: Api) -> None:
     note = api.get("/api/notes/one").data
     assert (note["title"], note["summary"]) == ("Ours", "Theirs")
     assert "# A comment" in api.read("content/notes/one.md")
-    assert not api.site.seems_changed()
+    assert not api.site.refresh()
     clean(api)
 
 
@@ -418,7 +418,7 @@ def test_a_schema_comes_with_its_documents(api: Api) -> None:
     sea = api.get("/api/tags/sea").data
     assert (sea["name"], sea["label"]) == ("Ocean", "Salt")
     assert api.get("/api/tags/sky").data["label"] is None
-    assert not api.site.seems_changed()
+    assert not api.site.refresh()
     clean(api)
 
 

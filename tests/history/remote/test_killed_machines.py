@@ -20,7 +20,7 @@ import pytest
 
 from tests.git import git
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines
-from tests.servers import free_port, kill_all, start, stop, wait
+from tests.servers import free_port, is_free, kill_all, start, stop, wait
 from tests.torture import SEED
 from tests.waiting import until
 
@@ -41,6 +41,7 @@ class Server:
     process: "subprocess.Popen[str] | None" = None
 
     def start(self) -> None:
+        until(lambda: is_free(self.port))
         self.process = start(self.root, self.port, "--workers", "1", output=subprocess.DEVNULL)
         wait(self.process, self.port)
 
@@ -123,7 +124,8 @@ def test_what_was_answered_is_at_the_remote(tmp_path: Path, push: str) -> None:
                 count += 1
                 # After a write is answered here, only one machine may change a field: else it is a conflict.
                 name = own.choice(FIELDS) if push == "before" else FIELDS[number]
-                value = count if name == "number" else f"{name}-{number}-{count}"
+                # A value that is there already is no change, and has no commit.
+                value = 1000 * number + count if name == "number" else f"{name}-{number}-{count}"
                 try:
                     status, commit = server.put(own.randrange(4), {name: value})
                 except (OSError, HTTPException):
