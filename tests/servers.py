@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from tests.waiting import until
 from tests.zygote import zygote
@@ -111,13 +111,17 @@ def serving(
 def kill_all(process: subprocess.Popen[str]) -> None:
     """Kill a server with its workers, as a power cut does.
 
-    Returns when all have ended: a worker that is still ending keeps the port.
+    Returns when all have ended, and have let go of the port: the threads of a killed worker may have it for
+    longer than /proc shows the worker.
     """
     members = {process.pid, *children(process.pid)}
     members |= {forked for generation in members for forked in children(generation)}
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(10)
     until(lambda: not any(map(is_alive, members)))
+    arguments = [str(one) for one in cast("list[str]", process.args)]
+    port = int(arguments[arguments.index("--port") + 1])
+    until(lambda: is_free(port))
 
 
 def is_free(port: int) -> bool:
