@@ -42,11 +42,13 @@ def same(old: Tree, new: Any) -> bool:
         return is_null(new) and is_null(old)
     if isinstance(new, str):
         return isinstance(old, str) and str(old) == str(new)
-    if type(old) is Plain:
-        try:
-            return Decimal(str(old)) == new if isinstance(new, Decimal) else _equal(typed(old), new)
-        except (ValueError, ArithmeticError):
-            return False
+    try:
+        if isinstance(new, Decimal) and (type(old) is Plain or type(old) is int):
+            return Decimal(old) == new
+        if type(old) is Plain:
+            return _equal(typed(old), new)
+    except (ValueError, ArithmeticError):
+        return False
     return _equal(old, new)
 
 
