@@ -5,7 +5,7 @@
     ├── Postponed                a thread that may wait has to answer the request
     ├── ClientGone               nobody waits for the answer any more
     ├── CommitError              a write can't be committed now, and is later
-    ├── UnreadableRecordError    a worker can't apply a record of another; it reads the site anew
+    ├── UnreadableRecordError    a worker can't apply a record of another; it looks at the files
     └── ApiError                 becomes an HTTP response with an error envelope
         ├── ValidationError      400
         │   ├── KeyNameError     400  a query names a key that it may not use

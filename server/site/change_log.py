@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
 
+from xxhash import xxh3_64_intdigest
+
 SEGMENT = 32 * 1024 * 1024  # bytes of records after which the next segment begins
 PAUSE_S = 0.1
 LAGGARDS_S = 0.01  # between two looks whether any may lag
@@ -29,7 +31,8 @@ PATIENCE_NS = 30_000_000_000  # after that, until they no longer expect to be re
 # Numbers in the shared memory.
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBERS = 11
-_FRAME = struct.Struct("=Q?")  # how long a record is, and whether it is a checkpoint
+# How long a record is, its checksum, and whether it is a checkpoint.
+_FRAME = struct.Struct("=QQ?")
 _NOWHERE = 2**64 - 1
 _LEAD, _START = 0, 1  # the bytes of a file that are locked
 
@@ -135,7 +138,8 @@ class ChangeLog:
     def since(self, position: int) -> tuple[int, list[bytes]]:
         """The position now, and the records since another one.
 
-        Where those are no longer there, the newest checkpoint stands for all before it.
+        Where those are no longer there, the newest checkpoint stands for all before it. Raises ValueError and
+        struct.error for damaged ones.
         """
         end, at, lost = self.end, position, False
         records: list[bytes] = []
@@ -200,7 +204,7 @@ class ChangeLog:
     def _put(self, segment: int, at: int, record: bytes, *, checkpoint: bool, base: int | None = None) -> int:
         """Write a record into a segment; returns the position behind it."""
         base = self._numbers[_BASES + segment] if base is None else base
-        data = _FRAME.pack(len(record), checkpoint) + record
+        data = _FRAME.pack(len(record), xxh3_64_intdigest(record), checkpoint) + record
         written = 0
         while written < len(data):
             offset = at - base + written
@@ -221,9 +225,12 @@ class ChangeLog:
 def _frames(data: bytes) -> Iterator[tuple[bool, bytes]]:
     at = 0
     while at < len(data):
-        length, checkpoint = _FRAME.unpack_from(data, at)
+        length, checksum, checkpoint = _FRAME.unpack_from(data, at)
         at += _FRAME.size
-        yield checkpoint, data[at : at + length]
+        record = data[at : at + length]
+        if xxh3_64_intdigest(record) != checksum:
+            raise ValueError("a record is damaged")
+        yield checkpoint, record
         at += length
 
 

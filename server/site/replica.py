@@ -76,6 +76,7 @@ class Replica:
         self._lock = threading.RLock()  # held while records are applied
         self._log: ChangeLog | None = None
         self._position = 0  # in the log, up to which all records are applied
+        self._torn = False  # whether the contents may have a part of a record that failed, and the state not
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
@@ -134,42 +135,47 @@ class Replica:
     def catch_up(self) -> None:
         """Apply the records that other processes have appended.
 
-        Raises UnreadableRecordError for one that can't be applied: `begin_anew` helps.
+        Raises UnreadableRecordError for one that can't be applied.
         """
         log = self._log
         if log is None or log.end == self._position:
             return
         with self._lock:
-            position, data = log.since(self._position)
             try:
+                position, data = log.since(self._position)
                 with uncollected() if sum(map(len, data)) > SMALL else nullcontext():
                     if data:
-                        self._apply(self._decoded(data))
+                        records = self._decoded(data)
+                        self._torn = True
+                        self._apply(records)
+                        self._torn = False
             except Exception as error:  # Whatever it is, the files have everything that the record has.
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
             self._position = position  # Set last: other threads wait for this position.
 
-    def begin_anew(self, contents: Contents) -> None:
-        """Let contents that were read anew be the next record, in the place of records that can't be applied.
+    def skip(self) -> None:
+        """Leave out the records that can't be applied, once the contents have what they say.
 
-        Call it under the site's write lock. Every worker begins from this record.
+        Call it under the site's write lock.
         """
-        log = self._log
-        assert log is not None
-        record = replace(contents.whole(), number=log.newest + 1)
+        log, contents = self._log, self.contents
+        if log is None:
+            return
         with self._lock:
-            position = log.begin_anew(encode(record), lag=False)
-            log.newest = record.number
-            self._apply([record])
-            self._position = position
-        self.record()
+            if self._torn:
+                built = build(contents.configuration.schema, contents.documents)
+                self._show(replace(built, number=self.state.snapshot.number + 1))
+                self._torn = False
+            contents.number = max(contents.number, log.newest)
+            self._position = log.end
 
     def append(self, record: Record, origin: Origin = IN_FILES) -> list[Document]:
         """Append a record and apply it; call it under the site's write lock, having caught up.
 
         Returns the documents that it takes away and adds, none where it replaces everything.
         """
-        record = replace(record, number=self.contents.number + 1)
+        newest = self._log.newest if self._log else 0  # It has not applied all that can't be read.
+        record = replace(record, number=max(newest, self.contents.number) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
             position = self._append(self._log, record) if self._log else self._position
@@ -193,7 +199,8 @@ class Replica:
     def _decoded(self, data: Iterable[bytes]) -> list[Record]:
         """Decode records; each may bring the schema of those that follow.
 
-        A whole record replaces those before it, even one that can't be decoded. Raises what decoding raises.
+        Their rows are read once, so that none fails a request later. A whole record replaces those before it,
+        even one that can't be decoded. Raises what decoding raises.
         """
         schema = self.contents.configuration.schema
         records: list[Record] = []
@@ -201,6 +208,9 @@ class Replica:
         for one in data:
             try:
                 record = decode(one, schema)
+                for entry in record.entries.values():
+                    if entry and entry.document:
+                        entry.document.read_row()
             except Exception as error:
                 failure = failure or error
                 continue
@@ -233,11 +243,14 @@ class Replica:
                 later = threading.Timer(LATER_S, give_back)
                 later.daemon = True
                 later.start()
-        shown = self.state
+        self._show(snapshot)
+        return [*removed, *added]
+
+    def _show(self, snapshot: Snapshot) -> None:
+        configuration, shown = self.contents.configuration, self.state
         if snapshot is not shown.snapshot or configuration.settings != shown.settings:
             shown = State(configuration.settings, configuration.schema, snapshot)
         commit, changed = self.contents.git.committed.commit, bool(self.contents.uncommitted)
         if (commit, changed) != (shown.commit, shown.changed):
             shown = replace(shown, commit=commit, changed=changed)
         self.state = shown  # at once: nobody may see a state with the commit of another
-        return [*removed, *added]

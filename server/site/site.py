@@ -18,9 +18,7 @@ from server.errors import (
     BusyError,
     ConflictError,
     GitBusyError,
-    SetupError,
     StorageError,
-    UnavailableError,
     UnreadableRecordError,
 )
 from server.paths import FOLDER, state_folder
@@ -56,7 +54,6 @@ TRIES = 4  # how often a write is prepared again because somebody changed a file
 GIT_S = 30.0  # how long a look waits for git commands that are at work
 WRITE_GIT_S = 15.0  # how long a write does
 PAUSE_S = 0.01
-REREAD_PAUSE_S = 30.0  # between two times that the whole site is read since a record can't be applied
 LARGE = 5000  # files: a site of so many is read anew by another process, not by one that answers
 _OVERTAKEN = "Others changed the site each time that this write was ready; try again"
 
@@ -74,7 +71,6 @@ class Site:
         self.report: Report | None = None  # is told of the writes of this process
         self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
         self._loaded = False
-        self._reread_at = -REREAD_PAUSE_S
         self.replaced: Mapping[str, Document] = {}  # what files held that had changed when this was loaded
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
@@ -359,8 +355,8 @@ class Site:
     def catch_up(self) -> None:
         """Take over what other processes found or wrote.
 
-        Where a record of theirs can't be applied, read the site anew, and let that be the next record. Raises
-        BusyError when the write lock is not free for that.
+        Where a record of theirs can't be applied, look at the files instead. Raises BusyError when the write
+        lock is not free for that.
         """
         try:
             self._replica.catch_up()
@@ -373,27 +369,28 @@ class Site:
         try:
             self._replica.catch_up()
         except UnreadableRecordError as error:
-            self._read_anew(error)
+            self._look_instead(error)
 
-    def _read_anew(self, error: UnreadableRecordError) -> None:
-        """Read all files again after a record that can't be applied. Call it under the write lock.
+    def _look_instead(self, error: UnreadableRecordError) -> None:
+        """Take over from the files what records say that can't be applied. Call it under the write lock.
 
-        Raises UnavailableError when the same happened less than REREAD_PAUSE_S ago: a large site would be
-        read on and on.
+        What differs is appended for all workers, since it may include edits that no record has. Another
+        worker that can't apply that record either looks as well, and lacks nothing then.
         """
-        if time.monotonic() - self._reread_at < REREAD_PAUSE_S:
-            raise UnavailableError("A change from another process can't be read; try again") from error
-        log.warning(
-            "a change from another process can't be applied (%s); reading the whole site again", error
-        )
-        try:
-            configuration = configure(self.root)
-        except SetupError:
-            configuration = self._contents.configuration
-        contents = load_contents(self.root, self.image_cache, configuration, alone=False)
-        contents.writes = self._journal.lock.number
-        self._reread_at = time.monotonic()
-        self._replica.begin_anew(contents)
+        with suppress(OSError):  # A killed writer may have left half of a write.
+            self._journal.recover()
+        contents = self._contents
+        record = look(contents, None, self._journal.lock.number, read_anew(contents))
+        if record is not None:
+            log.warning(
+                "a change from another process can't be applied (%s); the files are read for it", error
+            )
+            self._append(record)
+        self._replica.skip()
+        # A look does not find the formats that were made of a picture: its file is as it was.
+        scaled = look_at(contents, self.unscaled())
+        if scaled.entries:
+            self._append(scaled)
 
     def follow(self) -> None:
         """Do the same, unless another process is about to take the place of this one. Sweeps the journal."""

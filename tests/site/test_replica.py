@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from server.errors import UnavailableError
-from server.site.change_log import ChangeLog
 from server.site.look import look, read_anew
 from server.site.record import decode, encode
-from server.site.site import REREAD_PAUSE_S, Site
+from server.site.site import Site
 from server.storage.parse_cache import CachedEntry, pack_in_blocks
 from tests.git import commit_all, git
 from tests.site.cluster import show
@@ -152,39 +150,3 @@ def test_what_is_packed_stays_so_when_a_record_is_made_of_it_again(root: Path) -
         entry.document for found in (again, other._contents) for entry in found.entries.values() if entry
     ]
     assert not any(document.is_read for document in documents if document)
-
-
-@pytest.mark.parametrize("damage", ["garbage", "rows"])
-def test_a_worker_reads_the_site_again_after_a_record_that_it_cant_apply(
-    damage: str, root: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    writer, other, third = loaded(root), loaded(root), loaded(root)
-    log = ChangeLog()
-    for site in (writer, other, third):
-        site.share(log)
-    edit(root)
-    record = look(writer._replica.contents, None, 0)
-    assert record is not None
-    data = encode(record)
-    data = b"garbage" if damage == "garbage" else data.replace(b"Component", b"Composite")
-    log.append(data, lambda: b"", demanded=True)
-    log.newest += 1
-    assert show(other.current()) == show(loaded(root).state)
-    assert "reading the whole site again" in caplog.text
-    caplog.clear()
-    add_and_remove(root)
-    other.refresh()
-    assert show(third.current()) == show(other.current()) == show(loaded(root).state)
-    assert caplog.text == ""
-
-
-def test_a_worker_does_not_read_a_site_on_and_on(root: Path) -> None:
-    site, log = loaded(root), ChangeLog()
-    site.share(log)
-    log.append(b"garbage", lambda: b"", demanded=True)
-    site.current()
-    log.append(b"garbage", lambda: b"", demanded=True)
-    with pytest.raises(UnavailableError):
-        site.current()
-    site._reread_at -= REREAD_PAUSE_S
-    assert show(site.current()) == show(loaded(root).state)
