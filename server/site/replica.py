@@ -199,8 +199,8 @@ class Replica:
     def _decoded(self, data: Iterable[bytes]) -> list[Record]:
         """Decode records; each may bring the schema of those that follow.
 
-        Their rows are read once, so that none fails a request later. A whole record replaces those before it,
-        even one that can't be decoded. Raises what decoding raises.
+        Rows are read once, or else a damaged one would fail requests later; a whole record has too many
+        for that. It replaces those before it, even undecodable ones. Raises what decoding raises.
         """
         schema = self.contents.configuration.schema
         records: list[Record] = []
@@ -208,7 +208,7 @@ class Replica:
         for one in data:
             try:
                 record = decode(one, schema)
-                for entry in record.entries.values():
+                for entry in () if record.whole else record.entries.values():
                     if entry and entry.document:
                         entry.document.read_row()
             except Exception as error:
