@@ -139,14 +139,17 @@ class ChangeLog:
         """The position now, and the records since another one.
 
         Where those are no longer there, the newest checkpoint stands for all before it. Raises ValueError and
-        struct.error for damaged ones.
+        struct.error for damaged ones, and where that checkpoint is not there either.
         """
         end, at, lost = self.end, position, False
         records: list[bytes] = []
-        while at < end:
+        while at < end or lost:
             found = self._read(at, end)
             if found is None:
-                at, lost = self._numbers[_BASES + self._numbers[_ACTIVE]], True
+                base = self._numbers[_BASES + self._numbers[_ACTIVE]]
+                if lost and at == base:
+                    raise ValueError("records are missing")
+                at, end, lost = base, self.end, True  # The segment may have begun behind `end`.
                 records.clear()
                 continue
             for checkpoint, record in _frames(found):

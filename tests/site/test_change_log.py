@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.site import change_log
 from server.site.change_log import ChangeLog
 
 Make = Callable[..., ChangeLog]
@@ -51,6 +52,31 @@ def test_a_record_of_any_length_is_kept(make: Make) -> None:
     assert log.since(0) == (log.end, [long, b"next"])
     log.append(b"more", no_checkpoint, demanded=False)
     assert log.since(0)[1] == [long, b"next", b"more"]
+
+
+def test_records_that_are_gone_are_no_end_of_the_log(make: Make) -> None:
+    """A writer was killed between two steps of beginning a segment; who is further behind lacks records."""
+    log = make(10)
+    for number in range(3):
+        log.append(b"a long record", lambda number=number: b"all before %d" % number, demanded=False)
+    behind, base = log.end, log._numbers[change_log._BASES + log._numbers[change_log._ACTIVE]]
+    log._numbers[change_log._END] = base
+    with pytest.raises(ValueError, match="missing"):
+        log.since(0)
+    log._numbers[change_log._END] = behind
+    assert log.since(0) == (behind, [b"all before 2", b"a long record"])
+
+
+@pytest.mark.parametrize("left", [0, 5])
+def test_a_log_that_was_cut_off_is_damaged(make: Make, left: int) -> None:
+    log = make()
+    log.append(b"one", no_checkpoint, demanded=False)
+    middle = log.end
+    log.append(b"another", no_checkpoint, demanded=False)
+    os.ftruncate(log._segments[0], middle + left)
+    for position in (0, middle):
+        with pytest.raises(ValueError, match="missing"):
+            log.since(position)
 
 
 def test_what_is_demanded_is_known_by_its_position(make: Make) -> None:

@@ -57,6 +57,16 @@ def append_damaged(writer: Site) -> None:
     os.pwrite(log._segments[0], bytes([byte ^ 1]), middle)
 
 
+def append_cut_off(writer: Site) -> None:
+    """Record what differs in the files, and cut the shared memory off within that record."""
+    log = writer._replica._log
+    assert log is not None
+    at = log.end
+    writer.refresh()
+    segment = next(one for one in log._segments if os.fstat(one).st_size)
+    os.ftruncate(segment, os.fstat(segment).st_size - (log.end - at) // 2)
+
+
 def append_foreign(writer: Site) -> None:
     """Record what differs in the files with texts of a class that the others refuse."""
     record = look(writer._contents, None, writer._contents.writes)
@@ -75,7 +85,7 @@ def save(site: Site, name: str, **values: object) -> None:
     (site.root / f"content/notes/{name}.json").write_text(json.dumps({"data": ["x"], **values}))
 
 
-@pytest.mark.parametrize("append", [append_damaged, append_foreign])
+@pytest.mark.parametrize("append", [append_damaged, append_cut_off, append_foreign])
 @pytest.mark.parametrize("name", ["a", "new"])
 def test_the_others_show_what_the_files_say(
     append: Callable[[Site], None], name: str, sites: list[Site], caplog: pytest.LogCaptureFixture
