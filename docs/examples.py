@@ -8,10 +8,14 @@ A page's commands run in one shell, in order, in a copy of the repository's site
 repository of its own and is being served. `quire serve` in an example is stopped once it serves, but
 for one in the background, which is ended with the page. A page that has `<!-- in an empty folder -->`
 begins in one, and nothing is served until it does so itself.
+
+After each pause of an example, the page waits until its servers have nothing to do (docs/settled.py): on a
+busy machine a second is not enough.
 """
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -22,6 +26,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from docs.forks import COMMAND
+from tests.servers import free_port
 
 PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example serves besides
 _BLOCK = re.compile(r"^```(console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,30 +42,45 @@ _VARIES = re.compile(
     r"|msg_[\w-]{24}"
     r"|\d{4}-\d\d-\d\d(?:[T ][\d:.]+Z?| )|\d+\.\d+ s|\(\d+ ms\)|\b[0-9a-f]{7,64}\b"
 )
+_QUIRE = shlex.join(COMMAND)
+_SETTLED = shlex.join((sys.executable, "-I", "-S", str(Path(__file__).with_name("settled.py"))))
+# Of pauses in loops, which have less than a second, nothing more is waited for.
 _PRELUDE = r"""
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
+sleep() {
+  command sleep "$@"
+  case $1 in .*|0*) ;; *) @SETTLED "$PAGE" ;; esac
+}
 quire() {
-  if [ "$1" != serve ]; then "$PYTHON" -m server "$@"; return; fi
+  if [ "$1" != serve ]; then @QUIRE "$@"; return; fi
   local out=$(mktemp)
-  "$PYTHON" -m server serve --workers 1 --port "$SPARE" "${@:2}" > "$out" 2>&1 &
+  @QUIRE serve --workers 1 --port "$SPARE" "${@:2}" > "$out" 2>&1 &
   until grep -q 'Ctrl-C' "$out" || ! kill -0 $! 2> /dev/null; do sleep 0.05; done
   kill $! 2> /dev/null
   wait $!
   cat "$out"
   rm "$out"
 }
-"""
+""".replace("@QUIRE", _QUIRE).replace("@SETTLED", _SETTLED)
 _READS = ("curl", "cat", "git diff")  # any other command may have changed files
 _BETWEEN_BLOCKS = "sleep 1"
 
 
-def with_answers(root: Path, page: str) -> str:
+def make_formats(root: Path, folder: Path) -> Path:
+    """Make the smaller formats of the site's pictures, for two seconds' work, which each page's copy gets."""
+    _copy_site(root, folder / "site", None)
+    command = [*COMMAND, "export", "--site", str(folder / "site"), str(folder / "exported")]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(root)}, check=True, capture_output=True)
+    return folder / "site/.quire"
+
+
+def with_answers(root: Path, page: str, formats: Path) -> str:
     """A page with the answers that its commands have now; the page itself where they only vary."""
     blocks = [_commands_of(found) for found in _BLOCK.finditer(page)]
     if not blocks:
         return page
     commands = [[command for command, _ in block] for block in blocks]
-    answers = [_KEY.sub("…", answer) for answer in _run(root, commands, empty=_EMPTY in page)]
+    answers = [_KEY.sub("…", answer) for answer in _run(root, commands, None if _EMPTY in page else formats)]
     told = [told for block in blocks for _, told in block]
     if [_steady(text) for text in told] == [_steady(text) for text in answers]:
         return page
@@ -99,13 +121,14 @@ def _steady(text: str) -> str:
     return _VARIES.sub("…", text).strip()
 
 
-def _run(root: Path, blocks: list[list[str]], *, empty: bool) -> list[str]:
+def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="quire-docs-") as folder:
+        folder = os.path.realpath(folder)
         site = Path(folder, "site")
         shutil.copy(root / "tests" / "tools" / "importer" / "export.tar.gz", folder)  # for docs/import.md
-        with _nothing(site) if empty else _served(root, site) as port:
-            ports = {PORT: port, OTHER: str(_free_port())}
-            environment = {**_environment(), "SPARE": str(_free_port()), "PYTHON": sys.executable}
+        with _served(root, site, formats) if formats else _nothing(site) as port:
+            ports = {PORT: port, OTHER: str(free_port())}
+            environment = {**_environment(), "SPARE": str(free_port()), "PAGE": folder}
             done = subprocess.run(
                 ["bash", "-c", _script(blocks, ports)],
                 cwd=site,
@@ -128,7 +151,7 @@ def _script(blocks: list[list[str]], ports: Mapping[str, str]) -> str:
         for command in commands:
             background = _BACKGROUND.match(command)
             if background:
-                command = f'"$PYTHON" -m server serve --workers 1 --port {PORT}{background[1]}'
+                command = f"{_QUIRE} serve --workers 1 --port {PORT}{background[1]}"
             script += f"{command}\nprintf '\\001'\n"
         if not all(map(_only_reads, commands)):
             script += f"{_BETWEEN_BLOCKS}\n"
@@ -141,12 +164,16 @@ def _only_reads(command: str) -> bool:
     return command.startswith(_READS) and ">" not in command.partition("\n")[0]
 
 
-def _copy_site(root: Path, site: Path) -> None:
+def _copy_site(root: Path, site: Path, formats: Path | None) -> None:
     for name in ("content", "content-types"):
         shutil.copytree(root / name, site / name)
     shutil.copy(root / "site.yaml", site)
     for command in ("init -q -b main", "add -A", "commit -q -m content"):
         subprocess.run(["git", *command.split()], cwd=site, env=_environment(), check=True)
+    if formats:
+        (site / ".quire").mkdir(mode=0o700)
+        shutil.copy(formats / ".gitignore", site / ".quire")
+        shutil.copytree(formats / "formats", site / ".quire/formats")
 
 
 def _environment() -> dict[str, str]:
@@ -161,18 +188,18 @@ def _environment() -> dict[str, str]:
 @contextmanager
 def _nothing(folder: Path) -> Iterator[str]:
     folder.mkdir()
-    yield str(_free_port())
+    yield str(free_port())
 
 
 @contextmanager
-def _served(root: Path, site: Path) -> Iterator[str]:
-    _copy_site(root, site)
-    port = _free_port()
-    command = [sys.executable, "-m", "server", "serve", "--workers", "1"]  # enough, and soon there
+def _served(root: Path, site: Path, formats: Path) -> Iterator[str]:
+    _copy_site(root, site, formats)
+    port = free_port()
+    command = [*COMMAND, "serve", "--workers", "1"]  # enough, and soon there
     command += ["--site", str(site), "--port", str(port)]
     log = site.parent / "serve.log"
     with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out)
+        process = subprocess.Popen(command, cwd=site, stdout=out, stderr=out)
     try:
         _wait(process, port, log)
         yield str(port)
@@ -192,13 +219,3 @@ def _wait(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
         else:
             return
     raise SystemExit("the site is not served")
-
-
-def _free_port() -> int:
-    """A port that nobody has, of five digits, so that replacing it in a text replaces nothing else."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port > 20_000:
-            return port

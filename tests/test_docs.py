@@ -178,10 +178,11 @@ def test_a_block_that_is_pasted_waits_for_what_it_started_and_changed(page: Path
     assert STARTS.findall(text) == []
 
 
-def test_no_page_has_the_key_of_a_studio() -> None:
+def test_no_page_has_the_key_of_a_studio(tmp_path: Path) -> None:
     """Neither do those that are written anew with what the commands print."""
     page = "<!-- in an empty folder -->\n```console\n$ echo 'http://localhost/studio?key={} to edit'\n{}```\n"
     printed = "http://localhost/studio?key=… to edit\n"
-    assert with_answers(DOCS.parent, page.format("4f-Ag_x", "")) == page.format("4f-Ag_x", printed)
+    answered = with_answers(DOCS.parent, page.format("4f-Ag_x", ""), tmp_path)
+    assert answered == page.format("4f-Ag_x", printed)
     for path in (*DOCS.glob("*.md"), DOCS.parent / "README.md"):
         assert not re.search(r"studio\?key=[\w-]", path.read_text(encoding="utf-8")), path
