@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.host import HOST
+from tests.servers import free_port as free_port
 
 START_S = 300.0
 STOP_S = 10.0
@@ -112,10 +113,3 @@ def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
         else:
             return
     raise RuntimeError(f"no server on port {port} after {START_S:.0f} s")
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

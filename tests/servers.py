@@ -1,16 +1,20 @@
 """Real servers of sites: each a process of its own, on a port of 127.0.0.1 that nobody else has."""
 
+import fcntl
 import os
 import secrets
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO, cast
@@ -20,18 +24,36 @@ from tests.zygote import zygote
 
 ROOT = Path(__file__).parent.parent
 START_S = 30.0
+PORTS = range(20_000, 32_000)
+_chosen: set[int] = set()
+_choosing = threading.Lock()
 
 
 def free_port() -> int:
-    """A port that can be listened on, below those that the system gives to clients."""
+    """A port that can be listened on, below those that the system gives to clients.
+
+    It stays this process's until it ends, for servers that are killed and started again: other runs of
+    tests on this machine are given others.
+    """
     while True:
-        port = 20_000 + secrets.randbelow(12_000)
-        with socket.socket() as probe:
+        port = secrets.choice(PORTS)
+        with _choosing, socket.socket() as probe:
+            if port in _chosen:
+                continue
             try:
+                fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _chosen.add(port)
         return port
+
+
+@cache
+def _locks() -> int:
+    """A file with a byte for each port, which is locked by whoever has the port; locks end with a process."""
+    path = Path(tempfile.gettempdir(), f"quire-test-ports-{os.getuid()}")
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def start(
