@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from pathlib import Path
 
 from server.bounded import Cache
 from server.config.model import Settings
@@ -87,6 +88,7 @@ class PastStates:
         self._lock = threading.Lock()
         self.pictures = Pictures(site.root, site.image_cache)
         self._scaling: threading.Thread | None = None
+        self._deleted = set[tuple[str, Blob]]()  # pictures that are shown with formats that are gone
         self.held: PastState | None = None  # the state that all requests are answered from, where one is
 
     def resolve(self, name: str) -> str:
@@ -250,6 +252,15 @@ class PastStates:
         state = replace(past.state, snapshot=self._snapshot(past.state.schema, past, entries))
         return replace(past, state=state, known=Known(blobs, entries), lacking=frozenset(lacking), mark=mark)
 
+    def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
+        """Return the file of a format of a picture. One that was deleted is made again; None until then."""
+        file = self.pictures.file(path, blob, name)
+        if file is None and self.pictures.is_wanting(path, blob):
+            with self._lock:
+                self._deleted.add((path, blob))
+            self._begin_scaling()
+        return file
+
     def _begin_scaling(self) -> None:
         """Make the formats that states lack, in a thread of this process."""
         if self._scaling is not None and self._scaling.is_alive():
@@ -274,7 +285,12 @@ class PastStates:
     def _wanting(self) -> list[tuple[str, Blob]]:
         """The pictures whose formats are to be made, with what they hold."""
         found = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
-        return [one for one in found if self.pictures.is_wanting(*one)]
+        with self._lock:
+            found |= self._deleted
+        wanted = [one for one in found if self.pictures.is_wanting(*one)]
+        with self._lock:
+            self._deleted -= found.difference(wanted)
+        return wanted
 
     def is_as_today(self, path: str, blob: Blob) -> bool:
         """Whether a file of the site holds today what is in a blob."""

@@ -4,7 +4,6 @@ They depend only on the bytes, not on which worker reads them, nor when. Formats
 the background, as those of the files on disk are.
 """
 
-import os
 from functools import partial
 from pathlib import Path
 from posixpath import splitext
@@ -77,11 +76,8 @@ class Pictures:
             return False
 
     def mark(self) -> int:
-        """Return a number that changes whenever a process has made formats."""
-        try:
-            return os.stat(self._image_cache.folder).st_mtime_ns
-        except OSError:
-            return 0
+        """See `ImageCache.mark`."""
+        return self._image_cache.mark()
 
     def _read(self, blob: Blob, ending: str) -> Picture:
         try:

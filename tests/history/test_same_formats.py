@@ -137,6 +137,20 @@ def test_workers_answer_as_a_checkout_whichever_built_a_state_first(server: Serv
         check(server.root, one, other, tmp_path)
 
 
+def test_formats_that_are_deleted_are_made_again(server: Server) -> None:
+    old = git(server.root, "rev-parse", "HEAD").strip()
+    write(server.root, {"content/uploads/a.png": NEW})
+    now = commit(server.root, 1)
+    with server.workers() as both:
+        for at in (old, now):
+            until(lambda: all(has_formats(one.get(READS[0], at)[1]) for one in both))  # noqa: B023
+        made = {(at, path): both[0].get(path, at)[1] for at in (old, now) for path in FILES[:2]}
+        shutil.rmtree(server.root / ".quire/formats")
+        for (at, path), body in made.items():
+            for one in both:
+                until(lambda: one.get(path, at)[:2] == (200, body))  # noqa: B023
+
+
 def check(root: Path, one: Worker, other: Worker, folder: Path) -> None:
     made = [git(root, "rev-parse", "HEAD").strip()]
     one.get(READS[0], made[0])  # perhaps before the formats of any picture are made

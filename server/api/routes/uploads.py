@@ -74,7 +74,7 @@ def blueprint(site: Site, past: PastStates, bucket: SiteBucket) -> Blueprint:
         blob = replaced_file(past, commit, picture)
         if blob is None:
             return None
-        file = past.pictures.file(picture, blob, of_picture[0])
+        file = past.picture_file(picture, blob, of_picture[0])
         if file is None:
             raise NotFoundError()
         opened = _opened(site, file)

@@ -14,15 +14,16 @@ PAUSE_S = 1.0
 
 
 def scaler(site: Site) -> Background:
-    """What looks for pictures without formats whenever the site's media changed."""
+    """What looks for pictures without formats whenever the site's media or the folder of formats changed."""
     return Background("scaler", lambda stop: _scale(site, stop))
 
 
 def _scale(site: Site, stop: Event) -> None:
     seen: Mapping[str, Any] | None = None
+    mark = 0
     while not stop.wait(PAUSE_S if seen is not None else 0):
         media = site.state.snapshot.media
-        if media is seen:
+        if media is seen and site.image_cache.mark() == mark:
             continue
         for path in site.unscaled():
             if stop.is_set():
@@ -32,5 +33,6 @@ def _scale(site: Site, stop: Event) -> None:
             except Exception:
                 log.exception("%s could not be scaled", path)
         site.image_cache.save()
+        mark = site.image_cache.mark()
         if not site.unscaled():  # Where an upload was scaled meanwhile, some have had no turn.
             seen = media

@@ -126,6 +126,13 @@ class ImageCache:
             return False
         return True
 
+    def mark(self) -> int:
+        """Return a number that changes whenever a process has made formats, and when all are deleted."""
+        try:
+            return os.stat(self.folder).st_mtime_ns
+        except OSError:
+            return 0
+
     def may_make(self, key: str) -> bool:
         """Whether making the formats of a key has not failed too often."""
         return self._failed(key)[0] <= len(RETRIES_S)
