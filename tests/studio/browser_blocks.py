@@ -358,6 +358,21 @@ def test_a_link_is_made_changed_and_taken_away(form: Page, site: Studio) -> None
     assert "url: '/tides'" in written.read_text() or 'url: "/tides"' in written.read_text()
 
 
+def test_no_key_is_lost_after_the_dialog_of_a_link(form: Page, site: Studio) -> None:
+    form.add_init_script(HELD_FRAMES)
+    keyboard = begin(form, site)
+    keyboard.type("See ")
+    keyboard.press("Control+Shift+k")
+    dialog = form.get_by_role("dialog", name="Link")
+    dialog.get_by_label("Address").fill("example.org/tides")
+    form.evaluate("holdFrames()")
+    keyboard.press("Enter")
+    dialog.wait_for(state="detached")
+    keyboard.type(" now")
+    form.evaluate("releaseFrames()")
+    expect(body(form)).to_have_text("See https://example.org/tides now")
+
+
 def test_a_picture_of_the_site_is_put_in(form: Page, site: Studio) -> None:
     keyboard = begin(form, site)
     form.get_by_role("button", name="Picture").click()

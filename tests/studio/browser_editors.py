@@ -10,7 +10,7 @@ import pytest
 
 from tests.servers import stop
 from tests.studio.browser_form import PNG, define, open_form, told
-from tests.studio.conftest import Page, Studio, answer_to, expect
+from tests.studio.conftest import HELD_FRAMES, Page, Studio, answer_to, expect
 from tests.waiting import until
 
 ATTRIBUTES: dict[str, dict[str, Any]] = {
@@ -450,17 +450,41 @@ def test_nothing_moves_while_editors_load(form: Page, site: Studio) -> None:
     assert form.evaluate("moved") < 0.01
 
 
-GIVE = """([how, bytes]) => {
+GIVE = """([how, name, bytes, before]) => {
   const files = new DataTransfer();
-  files.items.add(new File([new Uint8Array(bytes)], `${how}.png`, {type: "image/png"}));
+  files.items.add(new File([new Uint8Array(bytes)], `${name}.png`, {type: "image/png"}));
   const options = {bubbles: true, cancelable: true};
-  document.getElementById("field-body").dispatchEvent(how === "paste"
+  const body = document.getElementById("field-body");
+  const texts = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+  while (!texts.nextNode().data.includes(before));
+  const place = document.createRange();
+  place.setStart(texts.currentNode, texts.currentNode.data.indexOf(before));
+  const {left: clientX, top: clientY} = place.getBoundingClientRect();
+  body.dispatchEvent(how === "paste"
     ? new ClipboardEvent("paste", {clipboardData: files, ...options})
-    : new DragEvent("drop", {dataTransfer: files, ...options}));
+    : new DragEvent("drop", {dataTransfer: files, clientX, clientY, ...options}));
 }"""
 
 
+def give(form: Page, how: str, name: str, before: str = "") -> None:
+    """Paste a picture at the cursor of the body, or drop it before some text."""
+    form.evaluate(GIVE, [how, name, list(PNG), before])
+
+
+def without_hashes(text: bytes) -> str:
+    return re.sub(r"_\w+(?=\.png)", "", text.decode())
+
+
+def choose_picture(form: Page, body: Any) -> Any:
+    """Open the dialog in which a picture is chosen for a text; the button of a picture."""
+    form.locator(".markdown", has=body).get_by_role("button", name="Picture").click()
+    dialog = form.get_by_role("dialog", name="Choose a picture")
+    dialog.get_by_role("searchbox").fill("knots")
+    return dialog.get_by_role("button", name=re.compile("knots"))
+
+
 def test_pictures_are_chosen_dropped_and_pasted(form: Page, site: Studio) -> None:
+    form.add_init_script(HELD_FRAMES)
     path = write(form, site, "pictures.md", b"---\ntitle: One\n---\nBefore after\n")
     open_form(form, site, "note/pictures")
     body = editor(form, "body")
@@ -468,17 +492,79 @@ def test_pictures_are_chosen_dropped_and_pasted(form: Page, site: Studio) -> Non
     form.keyboard.press("Home")
     for _ in "Before ":
         form.keyboard.press("ArrowRight")
-    form.locator(".markdown", has=body).get_by_role("button", name="Picture").click()
-    dialog = form.get_by_role("dialog", name="Choose a picture")
-    dialog.get_by_role("searchbox").fill("knots")
-    dialog.get_by_role("button", name=re.compile("knots")).click()
-    dialog.wait_for(state="detached")
+    picture = choose_picture(form, body)
+    picture.wait_for()
+    form.evaluate("holdFrames()")
+    picture.click()
     expect(body).to_be_focused()
     form.keyboard.type(" and ")
-    for how in ("paste", "drop"):
-        form.evaluate(GIVE, [how, list(PNG)])
-        body.get_by_text(f"{how}_").wait_for()
-    text = saved(form, path).decode()
-    assert re.search(r"Before !\[[^\]]*\]\(/uploads/\S*knots\S*\) and .*after", text)
-    assert re.search(r"!\[\]\(/uploads/paste_\w+\.png\)", text)
-    assert re.search(r"!\[\]\(/uploads/drop_\w+\.png\)", text)
+    form.evaluate("releaseFrames()")
+    give(form, "paste", "paste")
+    body.get_by_text("paste_").wait_for()
+    give(form, "drop", "drop", "after")
+    body.get_by_text("drop_").wait_for()
+    text = without_hashes(saved(form, path))
+    assert re.search(r"^Before !\[[^\]]+\]\(/uploads/knots\.png\) and ", text, re.MULTILINE)
+    assert text.endswith(" and ![](/uploads/paste.png)![](/uploads/drop.png)after\n")
+
+
+def test_no_key_is_lost_after_a_dialog_was_left(form: Page, site: Studio) -> None:
+    form.add_init_script(HELD_FRAMES)
+    path = write(form, site, "left.md", b"---\ntitle: One\n---\nBefore after\n")
+    open_form(form, site, "note/left")
+    body = editor(form, "body")
+    body.click()
+    form.keyboard.press("End")
+    choose_picture(form, body).wait_for()
+    form.evaluate("holdFrames()")
+    form.get_by_role("button", name="Cancel").click()
+    expect(body).to_be_focused()
+    form.keyboard.type(" that")
+    form.evaluate("releaseFrames()")
+    assert saved(form, path).decode().endswith("\nBefore after that\n")
+
+
+def test_uploads_arrive_where_they_were_dropped_in_any_order(form: Page, site: Studio) -> None:
+    path = write(form, site, "order.md", b"---\ntitle: One\n---\none two three four\n")
+    open_form(form, site, "note/order")
+    body = editor(form, "body")
+    body.click()
+    form.keyboard.press("End")
+    uploads: list[Any] = []
+    form.route("**/api/upload", lambda route: uploads.append(route))
+    for number, (how, name) in enumerate({"drop": "dropped", "paste": "pasted"}.items(), start=1):
+        give(form, how, name, "three")
+        until(lambda count=number: form.evaluate("1") == 1 and len(uploads) == count)
+    give(form, "drop", "early", "two")
+    form.keyboard.press("End")
+    form.keyboard.press("Shift+Home")
+    form.keyboard.press("ArrowRight")
+    form.keyboard.type(" five")
+    form.keyboard.press("Shift+ArrowLeft")  # what is selected must stay
+    until(lambda: form.evaluate("1") == 1 and len(uploads) == 3)
+    for upload, name in ((1, "pasted"), (2, "early"), (0, "dropped")):
+        uploads[upload].continue_()
+        body.get_by_text(f"{name}_").wait_for()
+    form.get_by_text("Uploading…").wait_for(state="detached")
+    form.keyboard.type("X")
+    line = without_hashes(saved(form, path)).splitlines()[-1]
+    line = re.sub(r"!\[\]\(/uploads/(\w+)\.png\)", r"[\1]", line)
+    assert line == "one [early]two [dropped][pasted]three four fivX"
+
+
+def test_a_selection_is_replaced_by_what_was_pasted_unless_it_has_changed(form: Page, site: Studio) -> None:
+    path = write(form, site, "selection.md", b"---\ntitle: One\n---\none\n\ntwo\n")
+    open_form(form, site, "note/selection")
+    body = editor(form, "body")
+    uploads: list[Any] = []
+    form.route("**/api/upload", lambda route: uploads.append(route))
+    for number, word in enumerate(("one", "two"), start=1):
+        body.get_by_text(word).dblclick()
+        give(form, "paste", word)
+        until(lambda count=number: form.evaluate("1") == 1 and len(uploads) == count)
+    form.keyboard.type("three")
+    for upload, name in zip(uploads, ("one", "two"), strict=True):
+        upload.continue_()
+        body.get_by_text(f"{name}_").wait_for()
+    text = without_hashes(saved(form, path))
+    assert text.endswith("---\n![](/uploads/one.png)\n\n![](/uploads/two.png)three\n")

@@ -19,10 +19,13 @@ export function Editor({ id, value, change, aria, source }) {
   const { model } = useStudio();
   const { host, view } = useView({ id, value, change, aria }, () => open("link"));
   const [dialog, open] = useState("");
-  const close = () => {
-    open("");
-    requestAnimationFrame(() => view?.focus()); // first, the dialog gives the focus back to where it came from
-  };
+  const close = () => open("");
+  const wasOpen = useRef(false);
+  // Once the dialog has given the focus back to where it came from, and before a key that is pressed then is lost.
+  useLayoutEffect(() => {
+    if (wasOpen.current && !dialog) view?.focus();
+    wasOpen.current = dialog !== "";
+  }, [dialog]);
   const run = (/** @type {(tr: any) => boolean} */ does) => view && command(does)(view.state, view.dispatch);
   const dialogs = {
     link: () => html`<${LinkDialog} id=${id} link=${view && linkAt(view.state)} close=${close}

@@ -116,15 +116,22 @@ const code = (text, from, to) => {
 };
 
 /**
- * A picture, or a link to another file, in the place of what is selected; the cursor is after it.
+ * A picture, or a link to another file.
  * @param {import("./picture-dialog.js").File} file
- * @returns {Edit}
  */
-export const file = ({ url, name, alternativeText, mime }) => (_, from, to) => {
+export function fileText({ url, name, alternativeText, mime }) {
   const picture = mime.startsWith("image/");
   const label = (picture ? (alternativeText ?? "") : name).replace(/[[\]\\]/g, "\\$&").replace(/\s+/g, " ");
   const address = /[\s()<>]/.test(url) ? `<${url.replace(/[<>]/g, encodeURIComponent)}>` : url;
-  const text = `${picture ? "!" : ""}[${label}](${address})`;
+  return `${picture ? "!" : ""}[${label}](${address})`;
+}
+
+/**
+ * A text in the place of what is selected; the cursor is behind it.
+ * @param {string} text
+ * @returns {Edit}
+ */
+export const insertion = (text) => (_, from, to) => {
   return { changes: [{ from, to, text }], from: from + text.length, to: from + text.length };
 };
 

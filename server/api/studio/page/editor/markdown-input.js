@@ -2,13 +2,14 @@
 
 import { useStudio } from "../context.js";
 import { readFile, uploadFiles } from "../form/files.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { TOOLS, file as fileEdit } from "./formatting.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { TOOLS, fileText, insertion } from "./formatting.js";
 import { PictureDialog } from "./picture-dialog.js";
 import { Preview } from "./preview.js";
 import { SourceInput } from "./source-input.js";
 import { Toolbar } from "./toolbar.js";
 
+const UPLOADING = "Uploading…";
 const KEYS = TOOLS.flatMap(({ key, edit }) => (key ? [{ key: `Mod-${key}`, edit }] : []));
 
 /** @param {import("../form/field.js").InputProps} props */
@@ -19,23 +20,35 @@ export function MarkdownInput({ id, label, value, change, aria }) {
   const [ready, setReady] = useState(false);
   const [previewed, setPreviewed] = useState(false);
   const [choosing, choose] = useState(false);
-  const [taken, take] = useState(/** @type {import("./picture-dialog.js").File[]} */ ([]));
+  const [chosen, take] = useState(/** @type {import("./picture-dialog.js").File | null} */ (null));
   const [told, tell] = useState("");
+  const uploads = useRef(0); // that are under way
   const edit = (/** @type {import("./source-input.js").Edit} */ one) => view.current?.edit(one);
   const wrong = aria["aria-invalid"];
   useEffect(() => {
     if (wrong) setPreviewed(false); // What is wrong is in the source.
   }, [wrong]);
-  useEffect(() => taken.forEach((file) => edit(fileEdit(file))), [taken]); // once no dialog has the focus
+  // As soon as no dialog has the focus: a key that is pressed then comes after the picture.
+  useLayoutEffect(() => {
+    if (chosen) edit(insertion(fileText(chosen)));
+  }, [chosen]);
 
-  const upload = async (/** @type {globalThis.File[]} */ files) => {
-    tell("Uploading…");
+  const upload = async (
+    /** @type {globalThis.File[]} */ files,
+    /** @type {import("./places.js").Place} */ place,
+  ) => {
+    uploads.current += 1;
+    tell(UPLOADING);
     try {
       const made = await uploadFiles(files);
-      take(await Promise.all(made.map((/** @type {any} */ one) => readFile(one.__id))));
-      tell("");
+      const read = await Promise.all(made.map((/** @type {any} */ one) => readFile(one.__id)));
+      place.fill(read.map(fileText).join(""));
+      tell((now) => (now === UPLOADING && uploads.current === 1 ? "" : now));
     } catch (error) {
+      place.leave();
       tell(/** @type {Error} */ (error).message);
+    } finally {
+      uploads.current -= 1;
     }
   };
   return html`<div class=${`markdown ${previewed ? "is-previewed" : ""}`}>
@@ -52,7 +65,7 @@ export function MarkdownInput({ id, label, value, change, aria }) {
       ${previewed && html`<${Preview} ...${{ id, label, text }} />`}
     </div>
     ${choosing && html`<${PictureDialog} id=${id} close=${() => choose(false)}
-      take=${(/** @type {import("./picture-dialog.js").File} */ file) => (choose(false), take([file]))} />`}
+      take=${(/** @type {import("./picture-dialog.js").File} */ file) => (choose(false), take(file))} />`}
   </div>`;
 }
 

@@ -23,7 +23,8 @@ import { applyChanges, asEdited, difference } from "./line-ends.js";
  * @property {"markdown" | "json"} language
  * @property {Key[]} [keys]
  * @property {{current: any}} [view]  Is given the `SourceView` while there is one.
- * @property {(files: File[]) => void} [files]  Called with files that are dropped or pasted.
+ * @property {(files: File[], place: import("./places.js").Place) => void} [files]  Called with files that are dropped
+ *   or pasted, and with the place where they go.
  * @property {() => void} [ready]  Called when there is one.
  */
 
@@ -50,7 +51,7 @@ export function SourceInput({ id, text, change, aria, language, keys = [], view,
       attributes,
       keys,
       change: (/** @type {string} */ one) => latest.current.change(one),
-      files: files && ((/** @type {File[]} */ given) => latest.current.files?.(given)),
+      files: files && ((given, place) => latest.current.files?.(given, place)),
     }));
     if (view) view.current = shown;
     if (made.selected) shown.focus(...made.selected);

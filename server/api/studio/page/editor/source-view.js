@@ -6,6 +6,7 @@ import {
   standardKeymap, syntaxHighlighting, tagHighlighter, tags,
 } from "../vendor/codemirror.js";
 import { applyChanges, asEdited, difference } from "./line-ends.js";
+import { keepPlaces } from "./places.js";
 
 /**
  * @typedef {object} Options
@@ -15,7 +16,8 @@ import { applyChanges, asEdited, difference } from "./line-ends.js";
  * @property {boolean} readOnly
  * @property {Record<string, string>} attributes  Of the element that has the focus.
  * @property {import("./source-input.js").Key[]} keys
- * @property {(files: File[]) => void} [files]  Called with files that are dropped or pasted.
+ * @property {(files: File[], place: import("./places.js").Place) => void} [files]  Called with files that are dropped
+ *   or pasted, and with the place where they go.
  * @property {(text: string) => void} change  Called with what was made of the text here.
  */
 
@@ -56,6 +58,8 @@ const KEYS = [
   { key: "Mod-[", run: indentLess },
 ];
 const fromOutside = Annotation.define();
+// The editor itself does so a moment after a dialog has given the focus back, and a key until then would be lost.
+const selectingOnFocus = EditorView.domEventHandlers({ focus: (_, view) => view.focus() });
 
 /**
  * @param {Options} options
@@ -85,6 +89,7 @@ export function makeSourceView({ parent, text, language, readOnly, attributes, k
       listener,
       files && !readOnly ? takingFiles(files) : [],
       described.of(attributesOf(attributes)),
+      selectingOnFocus,
       EditorState.readOnly.of(readOnly),
       EditorView.editable.of(!readOnly),
       EditorView.lineWrapping,
@@ -130,21 +135,29 @@ export function makeSourceView({ parent, text, language, readOnly, attributes, k
 
 /**
  * Take files that are dropped or pasted: text goes its own way.
- * @param {(files: File[]) => void} take
+ * @param {(files: File[], place: import("./places.js").Place) => void} take
  */
 function takingFiles(take) {
-  const given = (/** @type {DataTransfer | null} */ data) => {
-    // What office programs copy is text, with a picture of it.
-    const files = data?.types.includes("text/plain") ? [] : [...(data?.files ?? [])];
-    if (files.length) take(files);
-    return files.length > 0;
+  const { moving, placeAt } = keepPlaces();
+  // What office programs copy is text, with a picture of it.
+  const filesOf = (/** @type {DataTransfer | null} */ data) => {
+    return data?.types.includes("text/plain") ? [] : [...(data?.files ?? [])];
   };
-  return EditorView.domEventHandlers({
-    paste: ({ clipboardData }) => given(clipboardData),
+  const handlers = EditorView.domEventHandlers({
+    paste: ({ clipboardData }, view) => {
+      const files = filesOf(clipboardData);
+      if (files.length) take(files, placeAt(view, view.state.selection.main));
+      return files.length > 0;
+    },
     drop: (event, view) => {
-      const place = view.posAtCoords({ x: event.clientX, y: event.clientY });
-      if (event.dataTransfer?.files.length && place !== null) view.dispatch({ selection: { anchor: place } });
-      return given(event.dataTransfer);
+      const files = filesOf(event.dataTransfer);
+      if (!files.length) return false;
+      const at = view.posAtCoords({ x: event.clientX, y: event.clientY });
+      if (at !== null) view.dispatch({ selection: { anchor: at } });
+      view.focus();
+      take(files, placeAt(view, view.state.selection.main));
+      return true;
     },
   });
+  return [moving, handlers];
 }

@@ -1,0 +1,67 @@
+/** Places of a text that wait for something, such as an uploaded picture: they move with the text around them. */
+
+import { Annotation, EditorView } from "../vendor/codemirror.js";
+
+/** @typedef {import("../vendor/codemirror.js").EditorView} View */
+
+/**
+ * @typedef {object} Place
+ * @property {(text: string) => void} fill  Insert what the place waited for. What was selected there is replaced
+ *   if it is still the same. The cursor goes behind the text if it is still at the place.
+ * @property {() => void} leave  Wait no longer.
+ */
+
+/** @typedef {{from: number, to: number, text: string}} Range */
+
+/** The places of one editor: `moving` is the extension that moves them. */
+export function keepPlaces() {
+  /** @type {Range[]} */
+  const ranges = []; // in the order in which they began to wait
+  const filling = Annotation.define();
+  const moving = EditorView.updateListener.of(({ transactions }) => {
+    for (const transaction of transactions) {
+      if (transaction.docChanged) move(ranges, transaction.changes, ranges.indexOf(transaction.annotation(filling)));
+    }
+  });
+  const leave = (/** @type {Range} */ range) => void ranges.splice(ranges.indexOf(range), 1);
+
+  /**
+   * @param {View} view
+   * @param {{from: number, to: number}} selected
+   * @returns {Place}
+   */
+  const placeAt = (view, { from, to }) => {
+    const range = { from, to, text: view.state.sliceDoc(from, to) };
+    ranges.push(range);
+    const fill = (/** @type {string} */ text) => {
+      const { state } = view;
+      const isSame = state.sliceDoc(range.from, range.to) === range.text;
+      const place = { from: range.from, to: isSame ? range.to : range.from };
+      const { main } = state.selection;
+      const isHere = main.from === place.from && main.to === place.to;
+      view.dispatch({
+        changes: { ...place, insert: text },
+        ...(isHere ? { selection: { anchor: place.from + text.length } } : {}),
+        annotations: filling.of(range),
+        userEvent: "input.paste",
+      });
+      leave(range);
+    };
+    return { fill, leave: () => leave(range) };
+  };
+  return { moving, placeAt };
+}
+
+/**
+ * Move ranges with a change. What is typed at a place is behind it; what fills a place is before those that began
+ * to wait later.
+ * @param {Range[]} ranges
+ * @param {{mapPos: (at: number, side: number) => number}} changes
+ * @param {number} filled  The index of the range that the change fills, -1 if it fills none.
+ */
+function move(ranges, changes, filled) {
+  ranges.forEach((range, index) => {
+    range.from = changes.mapPos(range.from, filled >= 0 && index > filled ? 1 : -1);
+    range.to = Math.max(range.from, changes.mapPos(range.to, -1));
+  });
+}
