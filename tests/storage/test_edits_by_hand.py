@@ -18,6 +18,7 @@ from server.storage.journal import Journal, Write
 from tests.sites import Api, make
 from tests.storage.test_journal import FILES, contents, die, run_disturbed
 from tests.torture import LONG, SEED
+from tests.waiting import until
 
 ONE, TWO, NEW = "content/things/one.md", "content/things/two.md", "content/things/new.md"
 ROUNDS = 8_000 if LONG else 400
@@ -59,6 +60,10 @@ def write_on_and_on(api: Api) -> int:
         os._exit(1)
 
 
+def last_line(path: Path) -> str:
+    return path.read_text().splitlines()[-1]
+
+
 def line_of(text: str) -> str:
     return next((line for line in text.splitlines() if line.startswith("name: ")), "")
 
@@ -84,6 +89,9 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
             api.site.recover()
             api.site.refresh()
             writer = write_on_and_on(api)
+        if not chance.randrange(40):  # On a busy machine all writes of a minute may be overtaken by edits.
+            body = last_line(path)
+            until(lambda: last_line(path) != body)  # noqa: B023
         text = path.read_text()
         seen.add(line_of(text))
         if line_of(text) != f"name: {number - 1}":
@@ -98,7 +106,7 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
     assert missed <= seen | aside
     assert len(missed) <= ROUNDS // 100
     assert line_of(path.read_text()) == f"name: {ROUNDS}"
-    assert len(bodies) > 2  # it came to write
+    assert len(bodies) > ROUNDS // 80  # it came to write
     assert list(journal.iterdir()) == []
 
 
