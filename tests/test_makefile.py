@@ -34,3 +34,16 @@ def test_a_first_start_without_a_network_says_so_in_one_line(tmp_path: Path) -> 
     assert done.returncode == 2, done.stderr
     assert [line for line in done.stderr.splitlines() if "***" not in line] == [SAYS]
     assert not (tmp_path / ".venv" / ".ready").exists()
+
+
+def test_processes_of_a_target_keep_compiled_modules() -> None:
+    done = subprocess.run(
+        ["make", "-s", "--eval=has:; @env", "has"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "PATH=" in done.stdout
+    assert "PYTHONDONTWRITEBYTECODE" not in done.stdout
