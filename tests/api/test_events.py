@@ -110,10 +110,9 @@ SELECTIONS: Mapping[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("query", SELECTIONS)
-def test_some_events_can_be_asked_for(api: Api, query: str) -> None:
+def test_some_events_can_be_asked_for(api: Api) -> None:
     make_all(api)
-    assert [event[0] for event in told(api, query)] == SELECTIONS[query]
+    assert {query: [event[0] for event in told(api, query)] for query in SELECTIONS} == SELECTIONS
 
 
 WRONG = {
@@ -130,11 +129,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("query", WRONG)
-def test_what_can_not_be_asked_for(api: Api, query: str) -> None:
-    answer = api.get(f"/events?{query}")
-    assert answer.status == 400
-    assert WRONG[query] in answer.error["message"]
+def test_what_can_not_be_asked_for(api: Api) -> None:
+    answers = {query: api.get(f"/events?{query}") for query in WRONG}
+    messages = {query: answer.error["message"] for query, answer in answers.items()}
+    assert {query: answer.status for query, answer in answers.items()} == dict.fromkeys(WRONG, 400)
+    assert [messages[query] for query in WRONG if WRONG[query] not in messages[query]] == []
 
 
 def test_which_types_there_are_is_not_told(api: Api) -> None:

@@ -138,7 +138,12 @@ def edit(root: Path, files: dict[str, str | None]) -> None:
 
 
 @pytest.mark.parametrize(("files", "expected"), [pytest.param(*e[1:], id=e[0]) for e in EDITS])
-@pytest.mark.parametrize("down", [False, True], ids=["served", "down"])
+@pytest.mark.parametrize(
+    ("accounts", "down"),
+    [("sqlite", False), ("sqlite", True), ("postgres", True)],
+    indirect=["accounts"],
+    ids=["served", "down", "down-postgres"],
+)
 def test_an_edit_has_its_events(
     make_site: MakeSite, files: dict[str, str | None], expected: list[Said], down: bool
 ) -> None:
