@@ -37,6 +37,7 @@ test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debi
 test-bench: .venv/.ready-dev ## Run every benchmark at its smallest size, to see that it runs
 	for kind in worst history events webhooks machines large search quire; do \
 	    BENCH_SHARE=0.005 $(BIN)/python -m bench $$kind > /dev/null || exit 1; done
+	BENCH_SHARE=0.005 $(BIN)/python -m bench.peer --stand-in --json build/test-bench-peers.json > /dev/null
 
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run

@@ -2,6 +2,8 @@
 
 All three are installed, filled with the same documents and measured in turns, on 127.0.0.1, in one run.
 The first run takes minutes, since npm installs and compiles; what it made is kept in a cache folder.
+With `--stand-in`, a second Quire is filled over its API and measured instead of the reference implementation:
+to see that the command runs, without minutes of installing and compiling.
 """
 
 import argparse
@@ -17,11 +19,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from bench.differential.granting import our_token
+from bench.effort import scaled, scaled_seconds
 from bench.load import generator
 from bench.peer import compare, filling
 from bench.peer.install import APP, JSON_SERVER, STRAPI, install_json_server, install_strapi, node
 from bench.peer.jsonserver import json_server
-from bench.peer.rows import rows
+from bench.peer.rows import LEAST, rows
 from bench.peer.strapi import make_project, strapi, token
 from bench.serving import Serving, quire
 from bench.sites import make_site
@@ -33,9 +37,10 @@ BEGAN = time.perf_counter()
 def main() -> int:
     """Measure what the command line asks for; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.peer", description=__doc__)
-    parser.add_argument("--articles", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=3, help="how many turns each of them gets")
-    parser.add_argument("--seconds", type=int, default=2, help="how long a turn is")
+    parser.add_argument("--articles", type=int, default=scaled(1000, LEAST))
+    parser.add_argument("--rounds", type=int, default=scaled(3, 1), help="how many turns each of them gets")
+    parser.add_argument("--seconds", type=int, default=scaled_seconds(2), help="how long a turn is")
+    parser.add_argument("--stand-in", action="store_true", help="a second Quire instead of Strapi")
     parser.add_argument(
         "--workers", type=int, default=worker_count(None), help="of Quire and of the empty app"
     )
@@ -46,9 +51,8 @@ def main() -> int:
         return int(os.environ.get("CI") == "true")
     about = _about(options)
     print(f"{about['python']}, {about['system']}; load by {about['load']}; {about['date']}")
-    print(
-        f"Strapi {STRAPI}, json-server {JSON_SERVER}; Quire and the empty app with {about['workers']} workers"
-    )
+    peer = "a second Quire in place of Strapi" if options.stand_in else f"Strapi {STRAPI}"
+    print(f"{peer}, json-server {JSON_SERVER}; Quire and the empty app with {about['workers']} workers")
     with tempfile.TemporaryDirectory(prefix="quire-peers-") as folder:
         measured = _measure(Path(folder), options)
     options.json.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +62,7 @@ def main() -> int:
 
 
 def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object]]:
-    packages, other = install_strapi(), install_json_server()
+    other = install_json_server()
     _say(f"making {options.articles:,} articles")
     root = folder / "site"
     root.mkdir()
@@ -66,7 +70,8 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object
     with ExitStack() as stack:
         ours = stack.enter_context(quire(root, options.workers))
         documents = filling.read_documents(ours)
-        reference, ids = stack.enter_context(_filled(packages, root / "content-types", documents))
+        filled = _stand_in(folder, root, documents) if options.stand_in else _filled(root, documents)
+        reference, ids = stack.enter_context(filled)
         filling.write_db(folder / "db.json", documents)
         third = stack.enter_context(json_server(other, folder / "db.json"))
         servers = compare.Servers(ours, reference, third)
@@ -78,10 +83,23 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object
 
 
 @contextmanager
-def _filled(
-    packages: Path, types: Path, documents: filling.Documents
+def _stand_in(
+    folder: Path, root: Path, documents: filling.Documents
 ) -> Iterator[tuple[Serving, filling.Ids]]:
+    """A second Quire, filled as the reference implementation is."""
+    other = folder / "stand-in"
+    shutil.copytree(root / "content-types", other / "content-types")
+    shutil.copyfile(root / "site.yaml", other / "site.yaml")
+    (other / "content").mkdir()
+    with quire(other, 1) as serving:
+        made = our_token(other, "peer", "full-access", [])
+        yield serving, filling.fill_strapi(serving, made, documents, _say)
+
+
+@contextmanager
+def _filled(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving, filling.Ids]]:
     """The reference implementation with the documents in it; one that was filled before is kept."""
+    packages, types = install_strapi(), root / "content-types"
     parts = [json.dumps(documents).encode()]
     parts += [path.read_bytes() for path in sorted(APP.rglob("*")) if path.is_file()]
     project = packages / "projects" / f"bench-{hashlib.sha256(b''.join(parts)).hexdigest()[:12]}"

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from itertools import islice, product
 from urllib.parse import quote
 
+from bench.effort import scaled
 from bench.peer.filling import Documents, Ids
 from bench.sites import WORDS
 
-DIFFERENT = 1000
+DIFFERENT = scaled(1000, 10)
 PAGE = 25
+LEAST = 40  # articles, for pages of which several are different
 _SORTS = ("title", "slug", "publishedOn", "readingMinutes", "summary", "createdAt")
 _EXPANDED = "_expand=author&_expand=category"
 
