@@ -20,8 +20,9 @@ def scaler(site: Site) -> Background:
 
 def _scale(site: Site, stop: Event) -> None:
     seen: Mapping[str, Any] | None = None
-    mark = 0
-    while not stop.wait(PAUSE_S if seen is not None else 0):
+    mark, pause = 0, 0.0
+    while not stop.wait(pause):
+        pause = PAUSE_S
         media = site.state.snapshot.media
         if media is seen and site.image_cache.mark() == mark:
             continue

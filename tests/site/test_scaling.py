@@ -1,0 +1,37 @@
+"""The thread that makes the formats of pictures: how often it tries."""
+
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from server.site.background import scaling
+from server.site.site import Site
+from tests.api.test_upload import picture
+from tests.sites import collection, load, write
+from tests.waiting import until
+
+
+def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scaling, "PAUSE_S", 0.1)
+    write(tmp_path, {**collection("note", {}), "content/uploads/a.png": picture(), ".quire/formats": ""})
+    site, looks = load(tmp_path, {}), list[float]()
+
+    def hook(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is Site.unscaled.__code__:
+            looks.append(time.monotonic())
+
+    threading.setprofile(hook)
+    thread = scaling.scaler(site)
+    try:
+        thread.start()
+        threading.setprofile(None)  # type: ignore[arg-type]  # The stub lacks None.
+        until(lambda: len(looks) > 8)  # two for each try
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type]
+        thread.stop()
+    assert looks[8] - looks[0] > 4 * 0.09
