@@ -255,16 +255,17 @@ def test_an_updated_studio_says_so_beside_unsaved_work(
 ) -> None:
     page = open_page("/page/about")
     title = page.get_by_label("Title").first
-    title.fill("Typed")
+    title.fill("Beside an update")
     update(page)
     told = page.get_by_role("status").filter(has_text="The studio was updated. Save your work, then reload.")
     told.wait_for()
-    expect(title).to_have_value("Typed")
+    expect(title).to_have_value("Beside an update")
     expect(files_of(page, OTHER_VERSION)).to_have_count(0)
     check_access(page)
     page.on("dialog", lambda dialog: dialog.accept())
     told.get_by_role("button", name="Reload the page").click()
-    page.get_by_role("region", name="Unsaved work").get_by_text("Typed").wait_for()
+    unsaved = page.get_by_role("region", name="Unsaved work").get_by_role("region", name="Not saved")
+    expect(unsaved).to_have_text("Beside an update")
     expect(files_of(page, OTHER_VERSION)).to_have_count(1)
 
 
@@ -272,7 +273,7 @@ def test_an_updated_studio_is_loaded_when_unsaved_work_is_left(
     open_page: Callable[[str], Page], update: Callable[[Page], None]
 ) -> None:
     page = open_page("/page/about")
-    page.get_by_label("Title").first.fill("Typed")
+    page.get_by_label("Title").first.fill("Left after an update")
     update(page)
     page.get_by_text("The studio was updated").wait_for()
     page.get_by_role("button", name="Save draft").click()
