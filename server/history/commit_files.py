@@ -11,7 +11,7 @@ from typing import IO
 from server.errors import NotFoundError, StorageError
 from server.site.configure import Configuration, configure, is_configuration
 from server.site.contents import equal
-from server.storage.files import ignored, is_utf_8
+from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.tree import Blob, copy_blob, read_blobs
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.read import MAX_BYTES
@@ -88,7 +88,7 @@ def read_entries(store: Store, blobs: Blobs, known: Known, facts: Facts) -> tupl
     for part in _parts(left, blobs):
         read = read_blobs(store.root, [blobs[path].id for path in part])
         for path, data in zip(part, read, strict=True):
-            entry = None if data is None else store.entry(path, data, (0, len(data), 0))
+            entry = None if data is None else store.entry(path, data, size_signature(len(data)))
             if entry is not None:
                 size += len(data or b"")
                 entries[path] = _kept(entry, known.entries.get(path))
@@ -145,6 +145,6 @@ def _parts(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
 def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> Entry:
     blob, beside = blobs[path], blobs.get(path + DESCRIPTION)
     if beside is None or beside.size > MAX_BYTES:
-        return store.media_entry(path, (0, blob.size, 0), facts)
+        return store.media_entry(path, size_signature(blob.size), facts)
     described = next(read_blobs(store.root, [beside.id])) or b""
-    return store.media_entry(path, (0, blob.size, 0), facts, described, (0, beside.size, 0))
+    return store.media_entry(path, size_signature(blob.size), facts, described, size_signature(beside.size))

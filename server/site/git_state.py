@@ -7,7 +7,7 @@ from pathlib import Path
 
 from server.errors import GitSlowError
 from server.paths import cache_folder
-from server.storage.files import Signature, signature_of
+from server.storage.files import FileMark, file_mark_of
 from server.storage.git.log import read_commits
 from server.storage.git.repository import git_folder, git_lock, head_mark, place_mark
 from server.storage.git.times import CommitTimes, read_times, with_commits
@@ -26,7 +26,7 @@ class GitState:
     folder: Path | None = None
     place: object = None
     head: object = None
-    index: Signature | None = None
+    index: FileMark | None = None
     committed: CommitTimes = field(default_factory=CommitTimes)
 
 
@@ -46,7 +46,7 @@ def git_moved(root: Path, before: GitState) -> bool:
     """Whether another commit may have been checked out or made, or the index written."""
     if before.folder is None:
         return head_moved(root, before)
-    return head_moved(root, before) or signature_of(before.folder / "index") != before.index
+    return head_moved(root, before) or file_mark_of(before.folder / "index") != before.index
 
 
 def head_moved(root: Path, before: GitState) -> bool:
@@ -65,7 +65,7 @@ def look_at_git(root: Path, before: GitState) -> GitState:
         folder = _folder(root)
     if folder is None:
         return before if place == before.place else GitState(place=place)
-    head, index = head_mark(folder), signature_of(folder / "index")
+    head, index = head_mark(folder), file_mark_of(folder / "index")
     if head is not None and (folder, head) == (before.folder, before.head):
         return before if index == before.index else replace(before, index=index, place=place)
     try:
@@ -118,7 +118,7 @@ def with_commit(
         known = {path: before.times.get(path, (at, at)) for path in files}
         times = {**before.times, **{path: (min(a, at), max(b, at)) for path, (a, b) in known.items()}}
     changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
-    head, index = head_mark(state.folder), signature_of(state.folder / "index")
+    head, index = head_mark(state.folder), file_mark_of(state.folder / "index")
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
 
 
@@ -136,7 +136,7 @@ def with_commits_since(
         return None
     times = with_commits(before.times, since)
     changed = (before.changed - files.keys()) | {path for path, same in files.items() if not same}
-    head, index = head_mark(state.folder), signature_of(state.folder / "index")
+    head, index = head_mark(state.folder), file_mark_of(state.folder / "index")
     return replace(state, head=head, index=index, committed=CommitTimes(commit, times, changed))
 
 
@@ -181,8 +181,8 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
     return replace(change.after, committed=CommitTimes(change.commit, times, changed))
 
 
-def moving(state: GitState) -> tuple[Signature | None, object, Signature | None]:
+def moving(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
     """What differs before and after anything that a git command did meanwhile: its lock, index and HEAD."""
     if state.folder is None:
         return None, None, None
-    return git_lock(state.folder), head_mark(state.folder), signature_of(state.folder / "index")
+    return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")

@@ -14,6 +14,7 @@ from pathlib import Path
 from server.config.model import FILE
 from server.config.webhooks import check_environment
 from server.errors import SetupError
+from server.formats.tree import SyntaxProblem
 from server.problems import Problem
 from server.site.commits.contents import contents_of
 from server.site.commits.message import Joined
@@ -33,7 +34,7 @@ from server.site.git_state import (
 )
 from server.site.loading import cores, load_contents, uncollected
 from server.site.record import Record
-from server.storage.files import Signature, is_skipped, same_files, signature_of, walk
+from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
 from server.storage.git.commit import is_on_disk
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
@@ -41,6 +42,7 @@ from server.storage.journal import Write
 from server.storage.links import link_problem
 from server.storage.media import DESCRIPTION, upload_path
 from server.storage.parse_cache import CachedEntry, framed, pack
+from server.storage.read import read_bytes
 from server.storage.store import Entry, Store
 
 TRIES = 5  # how often a file is read again that somebody changes while it is read
@@ -319,7 +321,28 @@ def _read_one(contents: Contents, store: Store, path: str) -> Entry | None:
     wrong = link_problem(str(contents.root / path), path, str(contents.root))
     if wrong:
         return store.unreadable(path, wrong)
-    return store.read(path) if is_own(contents, path) else None
+    if not is_own(contents, path):
+        return None
+    return _touched(store, contents.entries.get(path)) or store.read(path)
+
+
+def _touched(store: Store, entry: Entry | None) -> Entry | None:
+    """The entry of a file of which nothing but the ctime has changed, without parsing it; else None.
+
+    A backup that links all files, or a `chmod -R`, changes the ctime of each.
+    """
+    if entry is None or entry.document is None or not (entry.digest and entry.signature):
+        return None
+    now = signature_of(store.root / entry.path)
+    if now is None or now[:3] != entry.signature[:3]:
+        return None
+    if entry.derived and store.timestamps(entry.path, now[0] / 1e9) != entry.derived:
+        return None
+    try:
+        data, now = read_bytes(store.root, entry.path)
+    except (OSError, SyntaxProblem):
+        return None
+    return replace(entry, signature=now) if digest_of(data) == entry.digest else None
 
 
 def _kept(before: Entry | None, after: Entry | None) -> Entry | None:

@@ -18,7 +18,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from server.storage.durable import back_up, move
-from server.storage.files import Signature, link_signature, signature
+from server.storage.files import FileMark, file_mark, link_mark
 
 WRITER_S = 0.1  # how long a program that has a file open for writing is waited for
 _PAUSE_S = 0.002
@@ -81,9 +81,9 @@ class Reader:
         self._held = False
 
     @property
-    def signature(self) -> Signature:
-        """Its signature now."""
-        return signature(os.fstat(self.file.fileno()))
+    def mark(self) -> FileMark:
+        """Its mark now."""
+        return file_mark(os.fstat(self.file.fileno()))
 
     def read(self) -> bytes:
         """All of its bytes."""
@@ -142,16 +142,16 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
     return Reader(file) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
 
 
-def is_unchanged(path: Path, before: Signature, data: bytes | None) -> bool:
-    """Whether a file, or link itself, has a signature and bytes, and no program is about to change it.
+def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
+    """Whether a file, or link itself, has a mark and bytes, and no program is about to change it.
 
     The bytes are compared, unless they are None: a program can save as many within one tick of the clock.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)
         if reader is None:
-            return link_signature(path) == before
-        is_same = reader.hold() and reader.signature == before and reader.says(data)
+            return link_mark(path) == before
+        is_same = reader.hold() and reader.mark == before and reader.says(data)
         return is_same and not reader.is_awaited
 
 

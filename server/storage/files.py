@@ -24,7 +24,10 @@ DIGEST = 16  # bytes
 # What the system raises where there is no file: at a path itself, or since a folder in it is a file now.
 MISSING = (FileNotFoundError, NotADirectoryError)
 
-Signature = tuple[int, int, int]  # mtime in ns, size in bytes, inode
+# mtime in ns, size in bytes, inode, ctime in ns. Programs can set the mtime back, and not the ctime.
+Signature = tuple[int, int, int, int]
+# A signature without the ctime, which the system also sets when a file is renamed or linked.
+FileMark = tuple[int, int, int]
 
 
 @dataclass(slots=True)
@@ -50,14 +53,29 @@ class Walk:
 
 
 def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: list[str]) -> Walk:
-    signatures = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
+    signatures = zip(numbers[::4], numbers[1::4], numbers[2::4], numbers[3::4], strict=True)
     files = dict(zip(paths.split("\0"), signatures, strict=True)) if paths else {}
     return Walk(files, problems, unread)
 
 
 def signature(status: os.stat_result) -> Signature:
     """The signature of a file's stat."""
+    return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
+
+
+def file_mark(status: os.stat_result) -> FileMark:
+    """The mark of a file's stat."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def size_signature(size: int, mtime: int = 0) -> Signature:
+    """The signature of so many bytes that are in no file."""
+    return (mtime, size, 0, 0)
+
+
+def last_change(found: Signature) -> int:
+    """When a file with a signature was last changed, in ns since 1970."""
+    return max(found[0], found[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
@@ -89,10 +107,18 @@ def signature_of(path: Path) -> Signature | None:
         return None
 
 
-def link_signature(path: Path) -> Signature | None:
-    """The signature of a file, or of a link itself; None where there is none. Raises OSError."""
+def file_mark_of(path: Path) -> FileMark | None:
+    """The mark of the file at a path; None where there is none or it can't be seen."""
     try:
-        return signature(os.lstat(path))
+        return file_mark(os.stat(path))
+    except OSError:
+        return None
+
+
+def link_mark(path: Path) -> FileMark | None:
+    """The mark of a file, or of a link itself; None where there is none. Raises OSError."""
+    try:
+        return file_mark(os.lstat(path))
     except MISSING:
         return None
 

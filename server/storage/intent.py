@@ -6,7 +6,7 @@ import os
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from server.storage.files import Signature
+from server.storage.files import FileMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Step:
 
     target: str
     aside: str
-    before: Signature | None
-    after: Signature | None
+    before: FileMark | None
+    after: FileMark | None
     before_digest: str = ""
     after_digest: str = ""
 
@@ -46,14 +46,14 @@ def read_intent(path: Path) -> list[Step] | None:
         if _digest(body.encode()) != digest:
             return None
         return [
-            Step(target, str(aside), _signature(before), _signature(after), *digests)
+            Step(target, str(aside), _mark(before), _mark(after), *digests)
             for target, aside, before, after, *digests in json.loads(body)
         ]
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _signature(found: list[int] | None) -> Signature | None:
+def _mark(found: list[int] | None) -> FileMark | None:
     return (found[0], found[1], found[2]) if found else None
 
 

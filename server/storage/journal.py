@@ -20,7 +20,7 @@ from server.errors import ApiError, ConflictError, StorageError
 from server.paths import FOLDER, state_folder
 from server.storage.durable import SYNCS_ALL, copy, make_folders, stage, sync_folder, take
 from server.storage.exchange import Reader, exchange, is_unchanged, open_reader, put_new, take_away
-from server.storage.files import Signature, below_file, digest_of, link_signature, signature
+from server.storage.files import FileMark, Signature, below_file, digest_of, file_mark, link_mark
 from server.storage.intent import Step, write_intent
 from server.storage.links import LEADS_ASTRAY, inner_path, may_lead, opened_folder
 from server.storage.recovery import RECORD, UNDONE, Recovery
@@ -60,12 +60,12 @@ class _Staged:
     write: Write
     target: Path
     aside: Path
-    before: Signature | None
-    after: Signature | None
+    before: FileMark | None
+    after: FileMark | None
 
     def check(self) -> None:
         """Raise ConflictError where the target is not as it was, OSError where it may not be written."""
-        _check(self.write.path, self.target, self.before, link_signature(self.target))
+        _check(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
         """Whether what is aside is the file that this step made, as it made it."""
@@ -92,7 +92,7 @@ class _Done:
     def holds_an_edit(self) -> bool:
         """Whether what is aside is neither old nor new: somebody put it in the place of the old."""
         known = (self.step.before, self.step.after, None)
-        return self.exact and link_signature(self.step.aside) not in known
+        return self.exact and link_mark(self.step.aside) not in known
 
 
 class _NotUndone(Exception):
@@ -212,7 +212,7 @@ class Journal:
             take(write.source, aside, mode, synced=synced)
         else:
             stage(write.data or b"", aside, mode, synced=synced)
-        return _Staged(write, target, aside, before, link_signature(aside))
+        return _Staged(write, target, aside, before, link_mark(aside))
 
     def _record(self, staged: list[_Staged]) -> Path:
         """Write the record of intent, synced where it has to outlast the machine: there are several files."""
@@ -335,7 +335,7 @@ def _take_back(done: _Done, left: Recovery) -> None:
     the other is put aside: to exchange them once more could take a third one away.
     """
     step, target = done.step, done.step.target
-    if link_signature(target) != step.after:
+    if link_mark(target) != step.after:
         if done.holds_an_edit:
             left.replaced.put_aside(step.aside, step.write.path)
         return
@@ -361,23 +361,23 @@ def _take_back_without(done: _Done, folder: int) -> None:
         copy(done.former.file, done.step.target.name, folder)
 
 
-def _expected(write: Write, target: Path) -> Signature | None:
-    """The signature of what a write finds at its target, now that it is checked.
+def _expected(write: Write, target: Path) -> FileMark | None:
+    """The mark of what a write finds at its target, now that it is checked.
 
     It is that of a link itself where a link is to be deleted: what it leads to stays, and may change.
     """
     try:
         itself = os.lstat(target)
-        found = signature(os.stat(target) if stat.S_ISLNK(itself.st_mode) else itself)
+        found = file_mark(os.stat(target) if stat.S_ISLNK(itself.st_mode) else itself)
     except FileNotFoundError:
         itself, found = None, None
     except NotADirectoryError as error:
         raise below_file(write.path) from error
-    _check(write.path, target, write.before, found)
-    return signature(itself) if write.deletes and itself else found
+    _check(write.path, target, write.before and write.before[:3], found)
+    return file_mark(itself) if write.deletes and itself else found
 
 
-def _check(path: str, target: Path, before: Signature | None, found: Signature | None) -> None:
+def _check(path: str, target: Path, before: FileMark | None, found: FileMark | None) -> None:
     """Raise ConflictError where a file is not as it was read, OSError where it may not be written."""
     if found != before:
         raise _conflict(path, "was changed" if before and found else "was removed" if before else "appeared")

@@ -23,10 +23,10 @@ from server import __version__
 from server.documents.document import Document, rows_of
 from server.documents.packed_rows import PackedRows, dump, load, pack_rows, widened
 from server.schema.model import Type
-from server.storage.files import digest_of
+from server.storage.files import digest_of, last_change
 from server.storage.store import Entry
 
-_FORMAT = 6
+_FORMAT = 7
 _STAMP = bytes(8)  # begins what says under which schema the blocks behind it were read
 BLOCK = 250  # entries that are read at a time
 _CHECKSUM = 16  # bytes of the checksum before each block, which only finds what is damaged
@@ -67,7 +67,7 @@ class CachedEntry:
     @property
     def settled(self) -> bool:
         """Whether the same signature means the same content."""
-        return self.entry.signature is not None and self.entry.signature[0] + RACY_NS < self.at
+        return self.entry.signature is not None and last_change(self.entry.signature) + RACY_NS < self.at
 
 
 def pack(kept: Iterable[CachedEntry]) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from server.paths import FOLDER
 from server.storage.durable import sync_folder
 from server.storage.exchange import exchange, is_unchanged, put_new, take_away
-from server.storage.files import Signature, link_signature
+from server.storage.files import FileMark, link_mark
 from server.storage.intent import Step, read_intent
 from server.storage.links import opened_folder
 from server.storage.replaced import ReplacedFiles
@@ -33,9 +33,7 @@ class Recovery:
         """The files that `recover` is going to write."""
         found = (step for _, steps in self._records() for step in steps)
         return sorted(
-            step.target
-            for step in found
-            if step.after and link_signature(self.journal / step.aside) == step.after
+            step.target for step in found if step.after and link_mark(self.journal / step.aside) == step.after
         )
 
     def dropped(self) -> bool:
@@ -74,7 +72,7 @@ class Recovery:
     def _finish(self, step: Step) -> int:
         """Do what is left of a step; returns how many files that changed."""
         target, aside = self.root / step.target, self.journal / step.aside
-        found, there = link_signature(aside), link_signature(target)
+        found, there = link_mark(aside), link_mark(target)
         if found is None:
             remove = step.after is None and there and there == step.before
             return self._swap(step, there) if remove else 0
@@ -89,7 +87,7 @@ class Recovery:
             self.replaced.put_aside(aside, step.target)
         return done
 
-    def _swap(self, step: Step, there: Signature | None) -> int:
+    def _swap(self, step: Step, there: FileMark | None) -> int:
         """Let what is aside and what is at the target change places; 0 if a program edits that meanwhile."""
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from server.paths import FOLDER
 from server.storage.exchange import Reader, open_reader, put_new
-from server.storage.files import digest_of, link_signature
+from server.storage.files import digest_of, link_mark
 from server.storage.intent import Step, read_intent
 
 log = logging.getLogger("quire")
@@ -107,14 +107,14 @@ class ReplacedFiles:
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
     """Whether a file is what was there before a step, or after it, or is gone."""
-    found = reader.signature if reader else link_signature(file)
+    found = reader.mark if reader else link_mark(file)
     if found is None:
         return True
     versions = ((step.before, step.before_digest), (step.after, step.after_digest))
     if reader is None or not (step.before_digest or step.after_digest):
         return found in (step.before, step.after)
     digest = digest_of(reader.read()).hex()
-    return any(digest == known if known else found == signature for signature, known in versions)
+    return any(digest == known if known else found == mark for mark, known in versions)
 
 
 def _is_put(file: Path, aside: Path, folder: int) -> bool:

@@ -19,6 +19,7 @@ from server.index.snapshot import Snapshot, apply
 from server.schema.model import Type
 from server.storage.changeset import Changeset
 from server.storage.document_text import changed_text
+from server.storage.files import size_signature
 from server.storage.read import parse, refuse_empty
 from server.storage.store import Entry, Store
 
@@ -116,7 +117,7 @@ class Context:
     def _entry(self, path: str) -> Entry | None:
         """What a file will be read as, once it is written."""
         data = self.changeset.text(path).encode()
-        return self.store.entry(path, data, (time.time_ns(), len(data), 0))
+        return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
         """Whether a file that the change has set or removed held a published version, or is to."""

@@ -3,11 +3,18 @@
 import os
 from dataclasses import replace
 
-from server.site.compare import changed, walk_for
+import pytest
+
+from server.errors import ConflictError
+from server.site.compare import changed, walk_for, writes_of
 from server.site.configure import configure
 from server.site.contents import Contents
 from server.site.loading import load_contents
+from server.site.look import look_at
 from server.site.record import Record
+from server.storage.changeset import Changeset
+from server.storage.files import signature_of
+from server.storage.store import Store
 from tests.conftest import MakeSite
 from tests.sites import STRING, collection, documents
 
@@ -17,9 +24,9 @@ PATH = "content/notes/a.json"
 def loaded(make_site: MakeSite) -> Contents:
     """The contents of a site of two files that nobody has written to for long."""
     site = make_site({**collection("note", {"title": STRING}), **documents("notes", a={}, b={})})
-    for path in site.root.glob("content/notes/*"):
-        os.utime(path, (1_600_000_000, 1_600_000_000))
-    return load_contents(site.root, site.image_cache, configure(site.root))
+    contents = load_contents(site.root, site.image_cache, configure(site.root))
+    contents.unsettled.clear()
+    return contents
 
 
 def differing(contents: Contents) -> set[str]:
@@ -29,14 +36,14 @@ def differing(contents: Contents) -> set[str]:
 def test_files_that_a_walk_finds_as_before_are_not_compared(make_site: MakeSite) -> None:
     """Since to compare them makes a copy of the memory that their entries are in."""
     contents = loaded(make_site)
-    contents.entries[PATH] = replace(contents.entries[PATH], signature=(1, 2, 3))
+    contents.entries[PATH] = replace(contents.entries[PATH], signature=(1, 2, 3, 4))
     assert differing(contents) == set()
 
 
 def test_files_are_compared_after_every_record(make_site: MakeSite) -> None:
     contents = loaded(make_site)
     before = contents.entries[PATH]
-    contents.apply(Record({PATH: replace(before, signature=(1, 2, 3))}))
+    contents.apply(Record({PATH: replace(before, signature=(1, 2, 3, 4))}))
     assert differing(contents) == {PATH}
     contents.apply(Record({PATH: before}))
     assert differing(contents) == set()
@@ -50,7 +57,7 @@ def test_files_are_compared_where_one_is_new_changed_or_gone(make_site: MakeSite
         os.utime(path, ns=(status.st_atime_ns, other))
         assert differing(contents) == {PATH}
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert differing(contents) == set()
+    assert differing(contents) == {PATH}  # Its ctime is another.
     path.rename(path.with_name("c.json"))
     assert differing(contents) == {PATH, "content/notes/c.json"}
 
@@ -63,7 +70,52 @@ def test_a_file_that_may_change_unnoticed_is_looked_at_though_a_walk_finds_it_as
     assert differing(contents) == set()
     contents.unsettled.add(PATH)
     path = contents.root / PATH
+    path.write_bytes(path.read_bytes().replace(b"00:00Z", b"00:01Z"))
+    now = signature_of(path)  # as if it had been written within one tick of the clock
+    contents.entries[PATH] = replace(contents.entries[PATH], signature=now)
+    assert differing(contents) == {PATH}
+
+
+def test_a_file_that_is_written_in_place_with_its_old_time_is_read(make_site: MakeSite) -> None:
+    """As `touch -r` and `rsync -t --inplace` do it: as many bytes as before, the same inode and mtime."""
+    contents = loaded(make_site)
+    path = contents.root / PATH
     status = path.stat()
     path.write_bytes(path.read_bytes().replace(b"00:00Z", b"00:01Z"))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert differing(contents) == {PATH}
+    record = look_at(contents, {PATH})
+    before, after = contents.entries[PATH].document, record.entries[PATH]
+    assert before
+    assert after
+    assert after.document
+    assert after.document.get("createdAt") != before.get("createdAt")
+
+
+def test_a_file_of_which_only_the_ctime_is_new_is_not_parsed_and_says_the_same(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup that links all files, or a chmod of all, changes nothing that is served."""
+    contents = loaded(make_site)
+    before = contents.entries[PATH]
+    (contents.root / PATH).chmod(0o600)
+    os.link(contents.root / PATH, contents.root / "backup")
+    assert differing(contents) == {PATH}
+    monkeypatch.delattr(Store, "read")
+    contents.apply(look_at(contents, {PATH}))
+    after = contents.entries[PATH]
+    assert after == replace(before, signature=signature_of(contents.root / PATH))
+    assert after.document is before.document
+
+
+def test_a_write_of_a_file_that_was_linked_since_it_was_read_is_not_stale(make_site: MakeSite) -> None:
+    contents = loaded(make_site)
+    os.link(contents.root / PATH, contents.root / "backup")
+    changeset = Changeset(contents.root)
+    changeset.put(PATH, changeset.text(PATH) + " ")
+    assert [write.path for write in writes_of(contents, changeset)] == [PATH]
+    (contents.root / PATH).write_text("{}")
+    changeset = Changeset(contents.root)
+    changeset.put(PATH, changeset.text(PATH) + " ")
+    with pytest.raises(ConflictError):
+        writes_of(contents, changeset)

@@ -8,6 +8,7 @@ from server.documents.layout import Layout
 from server.history.past import PastStates
 from server.schema.model import Type
 from server.site.site import State
+from server.storage.files import size_signature
 from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
 from server.storage.git.tree import read_named
@@ -37,7 +38,7 @@ class EarlierVersions:
             store = Store(root, schema, settings, times.timestamps)
             for path in paths:
                 data = next(read)
-                entry = store.entry(path, data, (0, len(data), 0)) if data is not None else None
+                entry = store.entry(path, data, size_signature(len(data))) if data is not None else None
                 document = entry.document if entry else None
                 if document and (document.document_id, document.locale) == (document_id, locale):
                     yield document

@@ -20,7 +20,7 @@ from server.history.past import PastStates
 from server.site.commits.message import Authorship, message_of, touched, with_trailers
 from server.site.site import State
 from server.storage.changeset import Changeset
-from server.storage.files import Signature
+from server.storage.files import Signature, size_signature
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import move_branch
 from server.storage.git.checkout import folders_above
@@ -45,7 +45,7 @@ class CommittedFiles:
     def signature(self, path: str) -> Signature | None:
         """What differs where the size does; None where there is no such file."""
         blob = self.blobs.get(path)
-        return (0, blob.size, 0) if blob else None
+        return size_signature(blob.size) if blob else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """What is in a file. Raises FileNotFoundError, and ConflictError where a partial clone lacks it."""
@@ -55,7 +55,7 @@ class CommittedFiles:
         data = next(read_blobs(self.root, [blob.id]))
         if data is None:
             raise ConflictError(f"{path} is not in this clone of the repository")
-        return data, (0, len(data), 0)
+        return data, size_signature(len(data))
 
     def is_below_file(self, path: str) -> bool:
         """Whether a file is where a path has a folder."""

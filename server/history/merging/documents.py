@@ -13,7 +13,7 @@ from server.formats.tree import Plain
 from server.history.merging.other_keys import changes_other_keys, merge_other_keys
 from server.history.merging.sides import File, Version, read_files
 from server.schema.model import Type
-from server.storage.files import ignored, is_utf_8
+from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.merge_file import merge_text
 from server.storage.git.repository import Staged
 from server.storage.media import upload_path
@@ -134,7 +134,7 @@ def _is_document(store: Store, path: str) -> bool:
 
 def _version(store: Store, path: str, staged: Staged | None, read: Mapping[str, bytes]) -> Version | None:
     data = read.get(staged.id) if staged else None
-    entry = store.entry(path, data, (0, len(data), 0)) if data is not None else None
+    entry = store.entry(path, data, size_signature(len(data))) if data is not None else None
     return Version(entry.document, data) if entry and entry.document and data is not None else None
 
 
@@ -235,7 +235,7 @@ def _with_other_keys(
 
 def _says(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
     """Whether a text is the version with some values."""
-    entry = context.store.entry(path, text.encode(), (0, len(text), 0))
+    entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.any)
     return same and document is not None and same_values(values_of(document), values)

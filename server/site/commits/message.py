@@ -11,7 +11,7 @@ from server.index.dangling import MEDIA, Key, exists
 from server.index.snapshot import Snapshot
 from server.schema.naming import title_of
 from server.site.change import Origin
-from server.storage.files import Signature
+from server.storage.files import FileMark, size_signature
 from server.storage.git.repository import Tree
 from server.storage.journal import Write
 from server.storage.media import DESCRIPTION, media_key
@@ -74,7 +74,7 @@ class Joined:
     at: int | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     move: Callable[[], bool] | None = None
-    index: Signature | None = None
+    index: FileMark | None = None
     beside: Sequence[str] = ()
 
     @property
@@ -130,7 +130,7 @@ def _document(write: Write, entries: Mapping[str, Entry], store: Store) -> Docum
     if write.data is None:
         entry = entries.get(write.path)
     else:
-        entry = store.entry(write.path, write.data, (0, len(write.data), 0))
+        entry = store.entry(write.path, write.data, size_signature(len(write.data)))
     return entry.document if entry else None
 
 

@@ -13,7 +13,7 @@ from server.schema.model import Type
 from server.site.configure import is_configuration
 from server.site.contents import Contents
 from server.storage.changeset import WorkingTree
-from server.storage.files import Signature
+from server.storage.files import Signature, size_signature
 from server.storage.journal import Write
 from server.storage.media import upload_path
 from server.storage.store import Entry, Store
@@ -81,7 +81,7 @@ class Chain:
             return False
         removed, added = list[Document](), list[Document]()
         for write in writes:
-            path, found = write.path, (time.time_ns(), len(write.data or b""), 0)
+            path, found = write.path, size_signature(len(write.data or b""), time.time_ns())
             before = self._before(contents.entries, write)
             after = None if write.data is None else store.entry(path, write.data, found)
             removed += [before.document] if before and before.document else []

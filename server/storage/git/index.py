@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from server.errors import CommitError
-from server.storage.files import Signature, signature_of
+from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import git_as_owner
 from server.storage.git.repository import Repository, Tree
 
@@ -27,7 +27,7 @@ TRIES = 3  # how often the index is copied again that somebody changes meanwhile
 class LockedIndex:
     """The index of a repository while nobody else may change it, and what it is to be."""
 
-    def __init__(self, repository: Repository, new: Path, before: Signature | None) -> None:
+    def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         """`before`: the index that there is."""
         self.repository, self.before = repository, before
         self.lock = repository.folder / "index.lock"
@@ -72,7 +72,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
             before = copy_index(repository, copy)
             set_files(repository, changed, copy)
             own = _take(copy, lock)
-            if signature_of(repository.index) == before:
+            if file_mark_of(repository.index) == before:
                 break
             lock.unlink()
         else:
@@ -117,10 +117,10 @@ def sync_index(repository: Repository, changed: Tree) -> None:
         index.replace()
 
 
-def copy_index(repository: Repository, copy: Path) -> Signature | None:
-    """Copy the index; its signature. With its time, by which git knows what it has to look at again."""
+def copy_index(repository: Repository, copy: Path) -> FileMark | None:
+    """Copy the index; its mark. With its time, by which git knows what it has to look at again."""
     copy.unlink(missing_ok=True)  # It may be a link to the index itself.
-    before = signature_of(repository.index)
+    before = file_mark_of(repository.index)
     if before:
         shutil.copy2(repository.index, copy)
     return before

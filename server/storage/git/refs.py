@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
-from server.storage.files import signature_of
+from server.storage.files import file_mark_of
 from server.storage.git.command import git
 from server.storage.git.log import CommitLog
 from server.storage.git.repository import location
@@ -158,7 +158,7 @@ def refs_mark(folder: Path, name: str) -> object:
     places += [shared / "refs" / kind / base for kind in ("", "heads", "tags", "remotes")]
     places += [folder / base, shared / base, *symbolic]
     places += [shared / "packed-refs", shared / "reftable" / "tables.list"]
-    return tuple(signature_of(place) for place in places)
+    return tuple(file_mark_of(place) for place in places)
 
 
 def _target(place: Path) -> str:

@@ -27,7 +27,7 @@ from server.errors import (
     RemoteMovedError,
     RemoteRefusedError,
 )
-from server.storage.files import signature_of
+from server.storage.files import file_mark_of
 from server.storage.git.command import git, is_full
 from server.storage.git.refs import HEADS, is_ancestor, ref_commit
 from server.storage.git.repository import location
@@ -302,7 +302,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 def _settings_mark(root: Path) -> object:
     """A value that changes with the settings of a repository, and after some seconds: others may too."""
     place = location(root)
-    return signature_of(place.common / "config") if place else None, int(time.monotonic() / KNOWN_S)
+    return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / KNOWN_S)
 
 
 @lru_cache(maxsize=16)

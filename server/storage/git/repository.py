@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from server.errors import CommitError
-from server.storage.files import Signature, signature_of
+from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MOST_ARGUMENTS, git, git_as_owner, git_bytes
 
 STALE_S = 30.0  # how old the lock of a git command can be that is still at work
@@ -107,12 +107,12 @@ def head_mark(folder: Path) -> object:
     if not head.startswith("ref: "):
         return head
     name = head.removeprefix("ref: ")
-    return (head, signature_of(shared / name), signature_of(shared / "packed-refs"))
+    return (head, file_mark_of(shared / name), file_mark_of(shared / "packed-refs"))
 
 
-def git_lock(folder: Path) -> Signature | None:
+def git_lock(folder: Path) -> FileMark | None:
     """The lock that a git command holds while it changes the files of a repository; None without one."""
-    return signature_of(folder / "index.lock")
+    return file_mark_of(folder / "index.lock")
 
 
 def under_way(folder: Path) -> str:
@@ -120,7 +120,7 @@ def under_way(folder: Path) -> str:
     return next((what for name, what in _UNDER_WAY.items() if (folder / name).exists()), "")
 
 
-def is_at_work(lock: Signature | None) -> bool:
+def is_at_work(lock: FileMark | None) -> bool:
     """Whether a lock says that a git command may be changing files.
 
     git writes the new index into its lock when it is done with the files; `git commit -a` holds one like that

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from server.errors import CommitError, GitSlowError
-from server.storage.files import signature_of
+from server.storage.files import file_mark_of
 from server.storage.git.checkout import folders_above, holds
 from server.storage.git.command import filter_names, git, git_as_owner
 from server.storage.git.log import FileChange
@@ -70,10 +70,10 @@ def _kept(index: Path, cache: Path | None) -> Path | None:
 
     It may be used wherever it is from: git believes an index of a file only where the times are the same.
     """
-    signature = signature_of(index)
-    if cache is None or signature is None:
+    mark = file_mark_of(index)
+    if cache is None or mark is None:
         return None
-    return cache / "-".join((INDEX, *map(str, signature)))
+    return cache / "-".join((INDEX, *map(str, mark)))
 
 
 def _asked(root: Path, arguments: Collection[str], index: Path, kept: Path | None) -> str | None:
@@ -85,9 +85,9 @@ def _asked(root: Path, arguments: Collection[str], index: Path, kept: Path | Non
         with tempfile.TemporaryDirectory(prefix="quire-") as folder:
             # git writes what it learns of the files into the index: into a copy, which nobody else locks.
             copy = Path(shutil.copy2(index, Path(folder) / "index"))
-            before = signature_of(copy)
+            before = file_mark_of(copy)
             found = git(root, *arguments, index=copy, filters=filters)
-            if kept and found is not None and signature_of(copy) != before:
+            if kept and found is not None and file_mark_of(copy) != before:
                 _keep(copy, kept)
     except OSError:
         return None

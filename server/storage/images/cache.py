@@ -36,7 +36,7 @@ from server.storage.images.formats import (
 from server.storage.images.kinds import PICTURES, ImageSize
 from server.storage.links import open_ordinary
 
-_VERSION = 4
+_VERSION = 5
 # Seconds to wait after each failure that is not for the picture; after one more, the next start tries again.
 RETRIES_S = (1.0, 10.0, 60.0, 300.0)
 
@@ -66,6 +66,7 @@ class ImageCache:
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / FOLDER / "formats"
         self._known: dict[str, _Known] = {}
+        self._unscalable = set[str]()  # hashes
         self._failures: dict[str, tuple[int, float]] = {}  # by hash: how many, and when to try again
         self._lock = threading.Lock()
         self._load()
@@ -167,7 +168,7 @@ class ImageCache:
                 with self._open(inside) as file:
                     found = signature(os.fstat(file.fileno()))  # before it is read: it may change meanwhile
                     picture = read_picture(file, posixpath.splitext(inside)[1])
-                known = found, picture.size, picture.key
+                known = found, picture.size, "" if picture.key in self._unscalable else picture.key
                 with self._lock:
                     self._known[inside] = known
         except (OSError, ValueError):
@@ -190,6 +191,7 @@ class ImageCache:
     def _forget_key(self, inside: str, key: str) -> None:
         """Note that the image with a key can't be scaled, so it is not tried again until it changes."""
         with self._lock:
+            self._unscalable.add(key)
             found, image_size, known = self._known[inside]
             if known == key:
                 self._known[inside] = (found, image_size, "")
@@ -201,8 +203,8 @@ class ImageCache:
                 return
             for inside, (found, size, key) in data["known"].items():
                 image_size = ImageSize(int(size[0]), int(size[1])) if size else None
-                at, length, inode = found
-                self._known[inside] = ((int(at), int(length), int(inode)), image_size, str(key))
+                at, length, inode, changed = map(int, found)
+                self._known[inside] = ((at, length, inode, changed), image_size, str(key))
         except (OSError, ValueError, KeyError, TypeError):
             self._known = {}
 

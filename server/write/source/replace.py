@@ -16,6 +16,7 @@ from server.errors import ConflictError, ForbiddenError, NotFoundError, Precondi
 from server.formats.edits import REMOVE, same
 from server.formats.tree import Plain, SyntaxProblem, Tree
 from server.storage.document_text import changed_text
+from server.storage.files import size_signature
 from server.storage.read import BOM, parse
 from server.write.context import Context, unreadable, values_of
 from server.write.prepare import PUBLISHES, fitted
@@ -151,7 +152,7 @@ def _stamped(context: Context, held: Document, current: str, made: str) -> str:
 def _read(context: Context, held: Document, text: str) -> Document:
     """The version that a file with a new text holds. Raises ValidationError for another one."""
     data = text.encode()
-    entry = context.store.entry(held.path, data, (time.time_ns(), len(data), 0))
+    entry = context.store.entry(held.path, data, size_signature(len(data), time.time_ns()))
     if entry is None or entry.document is None:
         wrong = next((p for p in entry.problems if p.severity == "error"), None) if entry else None
         raise _refusal(held.path, wrong.line, wrong.message, wrong.fix) if wrong else ValidationError()

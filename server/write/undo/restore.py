@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from server.documents.constraints import unique_values
 from server.documents.document import PUBLISHED, Document
 from server.errors import ConflictError
+from server.storage.files import size_signature
 from server.storage.undo.kept import KeptWrite, digest
 from server.write.context import Context
 
@@ -58,6 +59,6 @@ def _documents(kept: KeptWrite, context: Context) -> Iterator[Document]:
     for file in kept.files:
         if file.before is not None:
             data = file.before.encode()
-            entry = context.store.entry(file.path, data, (0, len(data), 0))
+            entry = context.store.entry(file.path, data, size_signature(len(data)))
             if entry and entry.document:
                 yield entry.document
