@@ -14,9 +14,11 @@ import pytest
 from server.errors import BusyError
 from server.index.snapshot import build
 from server.site.site import Site
+from server.storage.git.command import git
 from server.storage.journal import Journal
 from server.write.context import Context
 from tests.conftest import MakeSite
+from tests.git_programs import fake_git
 from tests.sites import INTEGER, STRING, collection, documents
 
 RICH = {"type": "richtext"}
@@ -206,6 +208,18 @@ def test_a_write_that_nobody_disturbs_is_prepared_once(make_site: MakeSite) -> N
     assert titles(site)["three"] == "After One"
 
 
+def is_locked(site: Site) -> bool:
+    """Whether somebody holds the write lock, which is on the folder of the site."""
+    descriptor = os.open(site.root, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 @pytest.mark.parametrize("disturbed", [2, 9])
 def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
     make_site: MakeSite, monkeypatch: pytest.MonkeyPatch, disturbed: int
@@ -214,12 +228,7 @@ def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
     site, locked = make_site(POSTS), []
 
     def prepare(_: None, context: Context) -> None:
-        with Path(site.root / ".quire/write.lock").open("ab") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                locked.append(False)
-            except BlockingIOError:
-                locked.append(True)
+        locked.append(is_locked(site))
         if len(locked) <= disturbed:  # Somebody else changes the site.
             write = f"---\ntitle: {len(locked)}\n---\n"
             site.write(lambda _, other: other.changeset.put("content/posts/two.md", write), None)
@@ -235,6 +244,24 @@ def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
     assert locked == [False] * 4
     assert refused.value.retry_s
     assert titles(site) == {"one": "One", "two": "4"}
+
+
+def test_a_write_that_waits_for_git_takes_long(make_site: MakeSite, tmp_path: Path) -> None:
+    """It needs next to no processor time itself."""
+    site, locked = make_site(POSTS), []
+
+    def prepare(_: None, context: Context) -> None:
+        locked.append(is_locked(site))
+        with pytest.MonkeyPatch.context() as patch:
+            fake_git(patch, tmp_path / "bin", version="sleep 0.1")
+            git(site.root, "version")
+        if len(locked) == 1:  # Somebody else changes the site.
+            write = "---\ntitle: Other\n---\n"
+            site.write(lambda _, other: other.changeset.put("content/posts/two.md", write), None)
+        context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
+
+    site.write(prepare, None)
+    assert locked == [False, False]
 
 
 def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_site: MakeSite) -> None:

@@ -14,6 +14,7 @@ from server.site.commits.message import Authorship
 from server.site.replica import Prepared, State
 from server.site.writing.chain import Chain, Recent
 from server.storage.changeset import Changeset
+from server.storage.git.command import seconds_in_git
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
 from server.write.context import Context, First
@@ -22,7 +23,9 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
 Wanted = tuple[Prepare[Request, Result], Request]
-LONG_S = 0.05  # of processor time: a change that takes more is never prepared under the lock
+# Of processor time and of git, not of waiting for other threads: a change that takes more is never prepared
+# under the lock.
+LONG_S = 0.05
 
 
 class Arbiter(Protocol):
@@ -66,7 +69,7 @@ def prepared_on(
     ahead: Ahead,
 ) -> Prepared[Result]:
     """A change of a state, with its files in the changeset; it raises what its `prepare` raises."""
-    began, first = time.thread_time(), ahead.first
+    began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
         state, recent = replace(state, snapshot=ahead.chain.snapshot), ahead.chain.recent(recent)
@@ -75,7 +78,12 @@ def prepared_on(
     prepare, request = change
     result = prepare(request, context)
     changeset.require_sound()
-    return Prepared(state, changeset, result, time.thread_time() - began > LONG_S)
+    return Prepared(state, changeset, result, _seconds_spent() - began > LONG_S)
+
+
+def _seconds_spent() -> float:
+    """Return the processor time of this thread and of the git commands that it has waited for."""
+    return time.thread_time() + seconds_in_git()
 
 
 def agreeing(

@@ -11,6 +11,8 @@ import os
 import re
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -69,6 +71,20 @@ _FULL = re.compile("No space left on device|Out of diskspace|Disk quota exceeded
 LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
 # In what git says of a repository of somebody else: how to have it read all the same.
 _TRUST = re.compile(rb"git config --global --add safe\.directory .+")
+
+
+class _Spent(threading.local):
+    """The seconds that a thread has waited for git commands."""
+
+    seconds = 0.0
+
+
+_spent = _Spent()
+
+
+def seconds_in_git() -> float:
+    """Return how many seconds this thread has waited for git commands so far."""
+    return _spent.seconds
 
 
 def git(
@@ -151,7 +167,7 @@ def _run(
     It is in a session of its own: what ends the server does not end it half way, and when it takes too long,
     all that it has started is ended with it.
     """
-    pipe = subprocess.PIPE
+    pipe, began = subprocess.PIPE, time.monotonic()
     process = subprocess.Popen(
         command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
     )
@@ -162,6 +178,8 @@ def _run(
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
+    finally:
+        _spent.seconds += time.monotonic() - began
     return process.returncode, printed or b"", said
 
 

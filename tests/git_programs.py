@@ -1,0 +1,27 @@
+"""Programs that stand for git: some of its commands are slow, or fail."""
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+GIT = shutil.which("git") or "git"
+
+
+def fake_git(patch: pytest.MonkeyPatch, folder: Path, **instead: str) -> None:
+    """Let git commands, by their name with `_` for `-`, run lines of a shell script before git itself."""
+    folder.mkdir(exist_ok=True)
+    cases = "".join(f"{name.replace('_', '-')}) {lines} ;;\n" for name, lines in instead.items())
+    program = folder / "git"
+    program.write_text(
+        f'#!/bin/sh\nfor word; do case "$word" in\n{cases}esac; done\nexec {shlex.quote(GIT)} "$@"\n'
+    )
+    program.chmod(0o755)
+    patch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+def failing_git(patch: pytest.MonkeyPatch, folder: Path, *commands: str) -> None:
+    """Let git commands fail, as by a damaged repository."""
+    fake_git(patch, folder, **dict.fromkeys(commands, "echo 'fatal: it is damaged' >&2; exit 128"))
