@@ -12,7 +12,7 @@ from typing import Any
 from server.documents.advice.values import advice
 from server.documents.blocks import wrong_blocks
 from server.documents.constraints import Limits, broken_within
-from server.documents.document import DRAFT, PUBLISHED
+from server.documents.document import DRAFT, ID, PUBLISHED, column_of
 from server.documents.ids import composed
 from server.documents.keys import taken_keys
 from server.documents.readers import Unreadable
@@ -277,11 +277,10 @@ class Validator:
         """The documentId of the document of a type that has a version with a number, its `id`."""
         table = self.snapshot.tables.get(uid)
         if uid not in self.numbers and table:
-            statuses, known = self._statuses(uid), dict[int, str]()
-            for version in table.versions.values():
-                if version.status in statuses:
-                    known.setdefault(version.id, version.document_id)
-            self.numbers[uid] = known
+            statuses = self._statuses(uid)
+            versions = [version for version in table.versions.values() if version.status in statuses]
+            numbers = column_of(versions, ID)  # whose rows would stay in memory if each was read
+            self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:

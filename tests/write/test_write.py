@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MakeApi
-from tests.sites import INTEGER, STRING, Api, collection, documents, make, schema
+from tests.sites import INTEGER, STRING, Api, collection, documents, make, relation, schema
 
 LOCALIZED = {"type": "string", "pluginOptions": {"i18n": {"localized": True}}}
 POST = schema(
@@ -436,3 +436,20 @@ def test_a_file_that_somebody_has_emptied_to_write_it_anew_is_not_written(make_a
     api.site.refresh()
     assert api.put("/api/notes/a", {"n": 2}).data["title"] == "Edited"
     assert api.get("/api/notes/a").data["n"] == 2
+
+
+def test_a_target_is_found_by_its_id_without_reading_the_rows_of_the_others(tmp_path: Path) -> None:
+    """They would stay in memory, and a write waits for them."""
+    files = {
+        **collection("page", {"title": STRING, "tag": relation("manyToOne", "tag")}),
+        **collection("tag", {"name": STRING}),
+        **documents("pages", one={"title": "One"}),
+        **documents("tags", **{f"t{i}": {"name": f"T{i}"} for i in range(9)}),
+    }
+    number = make(tmp_path, files).get("/api/tags/t5").data["id"]
+    (tmp_path / ".quire/accounts.db").unlink()
+    api = make(tmp_path, {})  # which has the rows as they are packed in the cache
+    answer = api.put("/api/pages/one?populate=tag", {"tag": {"connect": [{"id": number}]}})
+    assert answer.data["tag"]["name"] == "T5"
+    tags = api.site.state.snapshot.tables["api::tag.tag"].versions.values()
+    assert [tag.document_id for tag in tags if tag.is_read] == ["t5"]
