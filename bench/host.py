@@ -23,7 +23,7 @@ from server.api.app import create_app
 from server.api.response import JSON
 from server.api.serving.http_server import IN_PLACE_THREADS as THREADS
 from server.auth.accounts import Accounts
-from server.site.site import Site
+from server.service.opening import Mode, open_site
 
 HOST = "127.0.0.1"
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -45,8 +45,7 @@ def load_app(kind: str, path: Path) -> App:
     """The empty app with the answers in a file, or Quire with the site in a folder."""
     if kind == "empty":
         return empty_app(pickle.loads(path.read_bytes()))
-    site = Site(path)
-    site.load()
+    site = open_site(path, Mode.SERVER, records=False).site
     return create_app(site, Accounts(path))
 
 

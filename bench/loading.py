@@ -15,6 +15,7 @@ from server.config.reader import read_settings
 from server.documents.document import Document
 from server.index.snapshot import build
 from server.schema.load import read_content_types
+from server.service.opening import Mode, open_site
 from server.site.check.survey import survey
 from server.site.site import Site
 from server.storage.files import walk
@@ -47,7 +48,7 @@ def measure(root: Path) -> list[Step]:
     state = root / ".quire"
     fresh = _seconds(lambda: Site(root).load(), before=lambda: shutil.rmtree(state, ignore_errors=True))
     again = _seconds(lambda: Site(root).load())
-    checking = _seconds(lambda: survey(root, lambda load: load(lambda done, total: None)))
+    checking = _seconds(lambda: survey(root, lambda: open_site(root, Mode.READ).site))
     stats = _seconds(lambda: [path.stat() for path in root.joinpath("content").rglob("*")])
     return [
         Step("read documents (one core)", n / reading, "python-frontmatter with libyaml", n / plain),

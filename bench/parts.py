@@ -31,7 +31,7 @@ from server.auth.accounts import Accounts
 from server.index import planner as plan
 from server.index.fragments import Fragments
 from server.index.planner import Plan
-from server.site.site import Site
+from server.service.opening import Mode, open_site
 
 _out = patching.object
 ROUNDS = scaled(5, 1)
@@ -93,8 +93,7 @@ def _read_by_flask(app: Flask, identities: Identities) -> None:
 
 def measure(root: Path, articles: int) -> None:
     """Print a table of the parts."""
-    site = Site(root)
-    site.load()
+    site = open_site(root, Mode.SERVER, records=False).site
     app = create_app(site, Accounts(root, site.state.settings.accounts))
     entrance = app.wsgi_app
     assert isinstance(entrance, front.Front)

@@ -28,6 +28,7 @@ from server.documents.document import PUBLISHED
 from server.search.find import Scope, Search
 from server.search.question import read_question
 from server.search.sync import Sync
+from server.service.opening import Mode, open_site
 from server.site.site import Site
 
 SIZES = (scaled(1000, 50), scaled(10_000, 60))
@@ -112,8 +113,7 @@ def _make_site(root: Path, documents: int, words: Sequence[str]) -> None:
 
 
 def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    site = Site(root)
-    site.load()
+    site = open_site(root, Mode.SERVER, records=False).site
     (build, used), (again, _) = _feed(site), _feed(site)
     index = sum(path.stat().st_size for path in (root / ".quire" / "search").iterdir())
     began = time.perf_counter()

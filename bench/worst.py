@@ -20,7 +20,7 @@ from bench.sites import Sizes, article_id
 from bench.tables import count, show, size
 from server.api.app import create_app
 from server.auth.accounts import Accounts
-from server.site.site import Site
+from server.service.opening import Mode, open_site
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -44,8 +44,7 @@ class Costs:
     """Answers queries in this process as a worker does, each as if it were the first."""
 
     def __init__(self, root: Path) -> None:
-        self.site = Site(root)
-        self.site.load()
+        self.site = open_site(root, Mode.SERVER, records=False).site
         self.app = create_app(self.site, Accounts(root))
         for column in ("title", "slug", "summary", "body"):  # the texts that are searched are joined once
             self.of(Query("articles", (f"filters[{column}][$contains]=x",)))

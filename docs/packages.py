@@ -21,6 +21,7 @@ PACKAGES = (
     "history",
     "events",
     "search",
+    "service",
     "api",
     "tools",
     "commands",
@@ -61,6 +62,8 @@ LAZY = {
     "server.api.monitoring.metrics": "prometheus_client takes 40 ms, until somebody asks for metrics.",
     "server.api.limiting.limiter": "limits takes 20 ms, which only a site with `rate_limit` needs.",
     "server.api.limiting.sharing": "limits, as above.",
+    "server.history.remote.arbiter": "Merging takes 20 ms and argon2; only git.push: before writes by it.",
+    "server.history.remote.takeover": "Merging, as above.",
     "server.history.remote.following": "Merging takes 20 ms and argon2, where a git remote is followed.",
     "server.history.remote.outgoing": "The same, where writes are pushed to one.",
 }

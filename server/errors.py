@@ -244,6 +244,10 @@ class NotTakenOverError(ConflictError):
     default = "What the git remote has can't be taken over now"
 
 
+class NotServedError(ConflictError):
+    """The git remote has taken a write that can't be served here yet: edits by hand are in its way."""
+
+
 class OvertakenError(ConflictError):
     """Somebody else has changed the same of a document at the same time. `details` has what."""
 

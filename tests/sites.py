@@ -2,13 +2,13 @@
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from flask import Flask
@@ -18,8 +18,13 @@ from werkzeug.datastructures import Headers
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.auth.database.file import database_file
-from server.site.site import Site
+from server.service.opening import Mode, open_site
+from server.site.commits.message import Authorship
+from server.site.site import Site, State
+from server.write.context import Context
 
+T = TypeVar("T")
+Wanted = TypeVar("Wanted")
 Files = Mapping[str, str | bytes]
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -89,11 +94,19 @@ def with_accounts(files: Files, accounts: str) -> Files:
 
 
 def load(root: Path, files: Files) -> Site:
-    """The loaded site of some files."""
+    """The loaded site of some files; see `opened`."""
     write(root, files)
-    site = Site(root)
-    site.load()
-    return site
+    return opened(root)
+
+
+def opened(root: Path) -> Site:
+    """The loaded site of a folder, to read and write as a server does, but for the log of events."""
+    return open_site(root, Mode.SERVER, records=False).site
+
+
+def write_to(site: Site, prepare: Callable[[Wanted, Context], T], request: Wanted) -> tuple[State, T]:
+    """Write to a site in the name of a test."""
+    return site.write(Authorship("test", "", ""), prepare, request)[:2]
 
 
 def bracketed(params: Mapping[str, Any], *, encoded: bool = False) -> str:

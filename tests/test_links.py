@@ -221,18 +221,19 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
     link(tmp_path, {".quire": "content/uploads"})
     site = Site(tmp_path)
     site.load()
-    for check in (lambda: check_accounts(site), lambda: Api.of(site)):
+    settings = site.state.settings
+    for check in (lambda: check_accounts(tmp_path, settings), lambda: Api.of(site)):
         with pytest.raises(SetupError, match=r"\.quire.*a link"):
             check()
     assert sorted(path.name for path in (tmp_path / "content/uploads").iterdir()) == ["a.txt"]
     assert checked(tmp_path) == [(".quire", "is a link")]
     (tmp_path / ".quire").unlink()
-    check_accounts(site)
+    check_accounts(tmp_path, settings)
     commit_all(tmp_path)
-    check_accounts(site)
+    check_accounts(tmp_path, settings)
     git(tmp_path, "add", "-f", ".quire/jwt.key")
     with pytest.raises(SetupError, match="is in git"):
-        check_accounts(site)
+        check_accounts(tmp_path, settings)
     assert checked(tmp_path) == [(".quire", "is in git, with the keys of the site")]
 
 

@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.site.site import Site
+from tests.sites import opened
 
 ROOT = Path(__file__).parent.parent
 
@@ -19,9 +20,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     for name in ("content", "content-types"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "site.yaml", root)
-    site = Site(root)
-    site.load()
-    return site
+    return opened(root)
 
 
 @pytest.fixture(scope="module")

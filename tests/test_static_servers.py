@@ -16,9 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
-from server.site.site import Site
 from tests.servers import free_port
-from tests.sites import Api
+from tests.sites import Api, opened
 from tests.tools.test_export import exported
 
 ROOT = Path(__file__).parent.parent
@@ -52,8 +51,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         shutil.copytree(ROOT / name, root / name)
     settings = [(ROOT / "site.yaml").read_text(), SETTINGS[0]]
     (root / "site.yaml").write_text("\n".join(settings))
-    site = Site(root)
-    site.load()
+    site = opened(root)
     api = Api.of(site)
     yield api
     api.accounts.close()

@@ -47,12 +47,8 @@ from server.api.routes.source.dry_run import open_dry_run
 from server.api.routes.undo import blueprint as undo
 from server.api.serving.bodies import MAX_BODY
 from server.api.studio import routes as studio
-from server.auth.database.notices import COMMITS
-from server.auth.database.queue import Queue
 from server.errors import HTTP_NAMES
 from server.history.past import PastStates
-from server.history.remote.arbiter import Arbiter
-from server.history.remote.takeover import Takeover
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 
@@ -105,8 +101,6 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
     branched, bucket = BranchRequests(site, identities, past), SiteBucket(site.root, site.image_cache.folder)
-    told, queue = partial(watched.notices.notify, COMMITS), Queue(site.state.settings.accounts)
-    site.arbiter = Arbiter(Takeover(past), told, queue)
     app.before_request(open_dry_run)
     app.before_request(branched.open)
     app.register_blueprint(auth.blueprint(identities))

@@ -130,7 +130,7 @@ def write_signed(
     by = authorship(identities, request, addressed, message, signed=commits)
     if keeper:
         by = replace(by, keep=keeper.keeping)
-    state, result, commit = site.write_as(by, prepare, wanted)
+    state, result, commit = site.write(by, prepare, wanted)
     tell_commit(commit)
     return state, result
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 from server.api.front import Front
@@ -33,11 +34,11 @@ from server.auth.database.file import database_file, is_server, is_sound
 from server.auth.database.notices import ACCOUNTS, COMMITS, Notices
 from server.auth.permissions import Actor
 from server.auth.session_key import session_key
+from server.config.model import Settings
 from server.errors import SetupError
 from server.events.hub import Hub
 from server.events.presence.table import PresenceTable
 from server.events.presence.telling import PresenceSource
-from server.events.recorder import Recorder
 from server.events.recording import recording
 from server.events.source import Source
 from server.events.stream_counts import StreamCounts
@@ -45,6 +46,7 @@ from server.history.past import PastStates
 from server.history.remote.waking import wake_for
 from server.index.find import prepare_texts
 from server.paths import incoming_folder
+from server.service.opening import OpenSite
 from server.site.background.checking import checker
 from server.site.background.committer import committer
 from server.site.background.following import follower
@@ -82,21 +84,20 @@ def bind(host: str, port: int) -> socket.socket:
         raise SetupError(f"{host}:{port}", None, f"can't listen: {what}", "choose another --port") from error
 
 
-def check_accounts(site: Site) -> str:
+def check_accounts(root: Path, settings: Settings) -> str:
     """What is wrong with the accounts, "" where nothing is; content is served in any case.
 
     Raises SetupError where the key of sessions or the store of rates can't be used, or the state folder not
     be trusted.
     """
-    check_state_folder(site.root)
-    settings = site.state.settings
+    check_state_folder(root)
     if settings.rate_limit:
         import_module("server.api.limiting.sharing").check_store(settings)
-    key = session_key(site.root)
+    key = session_key(root)
     try:
-        if settings.accounts or not is_sound(database_file(site.root)):
+        if settings.accounts or not is_sound(database_file(root)):
             module = import_module("server.auth.directory")
-            directory = module.open_directory(site.root, settings)
+            directory = module.open_directory(root, settings)
             differs = is_server(settings.accounts) and module.differs_from_last(directory.accounts, key)
             directory.accounts.close()
             return OTHER_KEY if differs else ""
@@ -127,28 +128,21 @@ class Shared:
 
 
 def serve(
-    site: Site,
-    past: PastStates,
+    opened: OpenSite,
     shared: Shared,
     generation: Generation,
     workers: int,
     ready: Callable[[], None],
     report: Report,
 ) -> None:
-    """Serve a loaded site until SIGTERM, or until another generation does; then finish what has begun.
+    """Serve an open site until SIGTERM, or until another generation does; then finish what has begun.
 
-    Where `past` holds a state, that is what is served, and nothing can be written.
+    Where its past holds a state, that is what is served, and nothing can be written.
     Each worker is forked with the site as it is here; one that ends unasked is replaced. `ready` is
-    called once, and `report` of each change: of a write, in the process that wrote, and of what changed on
-    disk in one process alone.
+    called once, and `report` of what changes on disk, in one process alone.
     """
     _begin_log(as_json=shared.json_log)
-    began, log = time.perf_counter(), shared.log
-    site.report = report
-    recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
-    if not past.held:
-        site.observe(recorder)
-        site.committer.on_commit = recorder.committed
+    began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
     key = session_key(site.root)
     use_key(key)
     prepare_texts((past.held or site).state.snapshot)
@@ -159,10 +153,9 @@ def serve(
         change = site.succeed(log)
         give_back()  # what the record took, before each worker has it as its own
         report(change, time.perf_counter() - began)
-        recorder.database.close()  # which no process may use that was not the one to open it
-    site.replace_all = generation.ask_for_next
+        opened.recorder.database.close()  # which no process may use that was not the one to open it
     retiring = threading.Event()
-    watched = _watched(recorder, shared)
+    watched = Watched(opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices)
 
     def work() -> None:
         app, leader = _start(site, past, shared, key, report, watched)
@@ -176,11 +169,6 @@ def serve(
         server.run()
 
     Supervisor(workers, work, generation.leash, retiring.set).run()
-
-
-def _watched(recorder: Recorder, shared: Shared) -> Watched:
-    notices = Notices(recorder.database.accounts)
-    return Watched(recorder, shared.counts, shared.streams, shared.presence, notices)
 
 
 def _begin_log(*, as_json: bool) -> None:

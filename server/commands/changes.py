@@ -17,9 +17,9 @@ from server.events.database import Bounds, EventDatabase
 from server.events.frames import id_of
 from server.events.model import Event
 from server.events.reading import Selection, read_selection, require_kept, subjects_of
-from server.events.recorder import Recorder
 from server.events.visible import visible
 from server.history.past import PastStates
+from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.durable import replace_file
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
@@ -97,11 +97,8 @@ class _Log:
         Raises SetupError, StorageError, BusyError.
         """
         check_site(root)
-        site = Site(root)
-        site.load()
-        accounts = site.state.settings.accounts
-        recorder = Recorder(site.root, site.replaced, accounts=accounts, served=False)
-        site.observe(recorder)
+        opened = open_site(root, Mode.READ, records=True)
+        site, recorder = opened.site, opened.recorder
         site.record()
         bounds = recorder.database.bounds()
         site.refresh()  # what has changed since it was loaded: a change too many is better than one too few

@@ -4,24 +4,32 @@ import difflib
 import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 
-from server.errors import ApiError, SetupError
-from server.paths import state_folder
 from server.problems import in_order
+from server.service.authorship import by_command
+from server.service.opening import Mode, open_site
 from server.site.check.bucket import missing_objects
 from server.site.check.fixes import FixResult, Repair, apply_fixes, find_fixes
-from server.site.check.key_fixes import KeyFix, key_fix_writes
+from server.site.check.key_fixes import KeyFix, apply_key_fixes, key_fix_writes, repair_configuration
 from server.site.check.survey import Survey, look, survey
-from server.site.loading import Progress
-from server.storage.journal import Journal
+from server.site.site import Site
 from server.tools.check.formats import FORMATS
 from server.tools.check.report import fixed, report
-from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, show, site_option
+from server.tools.terminal import (
+    check_site,
+    one_line_errors,
+    printable,
+    progress_bar,
+    refused_in_one_line,
+    show,
+    site_option,
+    tell_commit,
+)
 
 MOST_KEYS = 1000  # of the configuration that one --fix fixes
 
@@ -47,15 +55,17 @@ def check(
     check_site(root)
     began = time.perf_counter()
     prefix, text = _prefix(root), format_ == "text"
-    found = survey(root, _load, translations=translations)
+    mode = Mode.COMMAND if fix and not dry_run else Mode.READ
+    look_at_all = partial(survey, root, partial(_open, root, mode), translations=translations)
+    found = look_at_all()
     if fix and dry_run:
         _show_changes(root, found, prefix)
     elif fix:
         keys: tuple[KeyFix, ...] = ()
         while found.key_fixes and len(keys) < MOST_KEYS:  # What is below a key is known once the key is.
-            _fix_keys(root, found.key_fixes, prefix, text=text)
+            _fix_keys(root, found, prefix, text=text)
             keys += found.key_fixes
-            found = survey(root, _load, translations=translations)
+            found = look_at_all()
         found = replace(found, fixed=keys)
         found = _fix(found, prefix, text=text, translations=translations)
     if media and found.site is not None:
@@ -69,9 +79,9 @@ def check(
     sys.exit(1 if found.errors or (strict and found.warnings) else 0)
 
 
-def _load(load: Callable[[Progress], None]) -> None:
+def _open(root: Path, mode: Mode) -> Site:
     with progress_bar("Reading files") as progress:
-        load(progress)
+        return open_site(root, mode, progress=progress).site
 
 
 def _prefix(root: Path) -> str:
@@ -82,16 +92,21 @@ def _prefix(root: Path) -> str:
     return f"{root.resolve()}/" if there.startswith("..") else f"{there}/"
 
 
-def _fix_keys(root: Path, fixes: tuple[KeyFix, ...], prefix: str, *, text: bool) -> None:
+def _fix_keys(root: Path, found: Survey, prefix: str, *, text: bool) -> None:
     """Fix what is mistyped in site.yaml and schema files, and report it."""
-    journal = Journal(root, state_folder(root))
-    try:
-        with journal.writing():
-            journal.commit(key_fix_writes(root, fixes))
-    except ApiError as error:
-        raise SetupError("--fix", None, error.message, "nothing was changed") from error
+    fixes = found.key_fixes
+    with refused_in_one_line("--fix"):
+        if found.site is None:
+            repair_configuration(root, fixes)
+        else:
+            by = by_command(found.site, lambda _: _message(len(fixes)))
+            tell_commit(found.site.write(by, apply_key_fixes, fixes)[2])
     if text:
         show(fixed(FixResult(fixes, {}), prefix))
+
+
+def _message(count: int) -> str:
+    return f"Fix {count:,} problem{'s' * (count != 1)}"
 
 
 def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
@@ -101,10 +116,10 @@ def _fix(found: Survey, prefix: str, *, text: bool, translations: bool) -> Surve
     repair = Repair(found.audit, tuple(find_fixes(found.audit)))
     if not repair.fixes:
         return found
-    try:
-        _, done = found.site.write(apply_fixes, repair)
-    except ApiError as error:
-        raise SetupError("--fix", None, error.message, "nothing was changed") from error
+    by = by_command(found.site, lambda done: _message(len(done.fixes)))
+    with refused_in_one_line("--fix"):
+        _, done, commit = found.site.write(by, apply_fixes, repair)
+    tell_commit(commit)
     if text:
         show(fixed(done, prefix))
     return replace(look(found.site, translations=translations), fixed=(*found.fixed, *done.fixes))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from server.errors import SetupError
+from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.git.refs import describe
 from server.storage.git.repository import is_shallow
@@ -51,10 +52,8 @@ def export_command(
     if commit:
         check_target(target, Site(root))
     with past_site(root, commit) if commit else nullcontext(root) as folder:
-        site = Site(folder)
-        site.recover()
         with progress_bar("Reading files") as reading:
-            site.load(reading)
+            site = open_site(folder, Mode.READ, progress=reading).site
         _refuse_broken(site, root, skip_broken)
         done = export(site, target, options, progress_bar)
         _report(site, options, target, done, time.perf_counter() - began)

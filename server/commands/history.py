@@ -26,6 +26,7 @@ from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.schema.model import Type
 from server.schema.spelling import suggestion
+from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
@@ -58,9 +59,8 @@ class Repository:
     def of(cls, root: Path) -> "Repository":
         """The repository of the site at `root`. Raises SetupError where there is none."""
         check_site(root)
-        site = Site(root)
-        site.load()
-        past = PastStates(site)
+        opened = open_site(root, Mode.READ)
+        site, past = opened.site, opened.past
         try:
             past.require_commits()
         except ApiError as error:

@@ -15,6 +15,7 @@ from server.documents.layout import Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types
+from server.service.opening import Mode, open_site
 from server.site.check.survey import survey
 from server.storage.git.repository import git_folder
 from server.tools.check.report import count
@@ -176,7 +177,7 @@ def _write_new(target: Path, path: str, text: str) -> None:
 def _report(folder: Path) -> None:
     """Check the new site, and say what to do next."""
     kept = (folder / STATE).exists()
-    found = survey(folder, lambda load: load(lambda done, total: None))
+    found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
         # The check has made caches, which a new site need not have.
         shutil.rmtree(folder / STATE, ignore_errors=True)

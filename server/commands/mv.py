@@ -2,15 +2,23 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 
 from server.documents.layout import ENDINGS
-from server.errors import ApiError, BusyError, SetupError, StorageError
-from server.paths import UPLOADS
-from server.site.site import Site
-from server.tools.terminal import check_site, one_line_errors, printable, site_option
+from server.paths import CONTENT, UPLOADS
+from server.service.authorship import by_command
+from server.service.opening import Mode, open_site
+from server.tools.terminal import (
+    check_site,
+    one_line_errors,
+    printable,
+    refused_in_one_line,
+    site_option,
+    tell_commit,
+)
 from server.write.renaming.rename import Rename, Renamed, rename
 
 
@@ -27,19 +35,32 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     locales and drafts are renamed together, in one step, also while a server runs.
     """
     check_site(root)
-    site = Site(root)
-    site.load()
+    site = open_site(root, Mode.READ if dry_run else Mode.COMMAND).site
     wanted = Rename(_inside(old, site.root), _inside(new, site.root))
-    try:
-        _, renamed = site.preview(rename, wanted) if dry_run else site.write(rename, wanted)
-    except (BusyError, StorageError):
-        raise
-    except ApiError as error:
-        raise SetupError(old, None, error.message, "nothing was changed") from error
+    commit = ""
+    with refused_in_one_line(old):
+        if dry_run:
+            _, renamed = site.preview(rename, wanted)
+        else:
+            _, renamed, commit = site.write(by_command(site, partial(_message, wanted)), rename, wanted)
     for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
+    tell_commit(commit)
     for line in _told(renamed):
         click.echo(printable(line))
+
+
+def _message(wanted: Rename, renamed: Renamed) -> str:
+    """What the commit says: `Rename articles/fog to articles/mist`."""
+    pairs = renamed.files.items() or [(wanted.old, wanted.new)]
+    old, new = min(pairs, key=lambda pair: len(pair[0]))  # Those of drafts and of other locales are longer.
+    return f"Rename {_name(old)} to {_name(new)}"
+
+
+def _name(path: str) -> str:
+    name = path.removeprefix(f"{CONTENT}/")
+    ending = next((ending for ending in ENDINGS if name.endswith(ending)), "")
+    return name if path.startswith(f"{UPLOADS}/") else name.removesuffix(ending)
 
 
 def _told(renamed: Renamed) -> Iterator[str]:

@@ -15,6 +15,7 @@ from server.search.highlight import Finder, Finders, Fragment, highlights
 from server.search.question import LONGEST, Question, read_question
 from server.search.sync import Sync
 from server.search.texts import searchable
+from server.service.opening import Mode, open_site
 from server.site.site import Site, State
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
@@ -41,8 +42,7 @@ def search(
 ) -> None:
     """Find documents by their words, the best first: search tide "slack water" title:harbour -ferry."""
     check_site(root)
-    site = Site(root)
-    site.load()
+    site = open_site(root, Mode.READ).site
     scope = _scope(site.state, types, locale, draft=draft)
     question = _question(words, site.state)
     _index(site)

@@ -22,17 +22,18 @@ from server.api.wsgi_server import Shared, bind, check_accounts, serve, worker_c
 from server.auth.database.file import require_driver
 from server.auth.owner import make_key
 from server.commands.announce import Terminal
+from server.config.model import Settings
 from server.config.webhooks import check_environment
 from server.errors import SetupError
-from server.history.past import PastStates
+from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import first_configuration
-from server.site.loading import NICE, cores
+from server.site.loading import NICE, Progress, cores
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
 from server.storage.git.refs import describe
-from server.tools.past import find_commit, past_states
+from server.tools.past import find_commit, hold_commit
 from server.tools.terminal import check_site, one_line_errors, progress_bar, site_option
 
 Log = Terminal | JsonLog
@@ -94,18 +95,13 @@ def serve_command(
     @one_line_errors
     def first(generation: Generation) -> None:
         began = time.perf_counter()
-        site = Site(root)
-        _tell_of_accounts(site, terminal)
-        site.recover()
+        _tell_of_accounts(root, configuration.settings, terminal)
         with progress_bar("Reading files") as progress:
-            site.load(progress, cores())
-        past = past_states(site, commit)
+            opened = _open(root, commit, report_to, generation, progress)
         seconds = time.perf_counter() - began
-        count = worker_count(workers)
-        ready = _Ready(site, past, terminal, seconds, host, port, opens=opens, taken=taken)
-        serve(
-            site, past, shared, generation, count, ready.report_when_set(), partial(_report, site, report_to)
-        )
+        ready = _Ready(opened, terminal, seconds, host, port, opens=opens, taken=taken)
+        count, report = worker_count(workers), partial(_report, report_to, opened.site)
+        serve(opened, shared, generation, count, ready.report_when_set(), report)
 
     def begin(generation: Generation) -> None:
         if generation.number == 1:
@@ -121,13 +117,22 @@ def _serve_next(
 ) -> None:
     """Serve the site as it is now, in the place of those that serve it as it was before."""
     try:
-        site = Site(root)
-        site.load(cores=cores(), nice=NICE)
-        past = past_states(site, commit)
+        opened = _open(root, commit, log, generation, nice=NICE)
     except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
         return
-    count = worker_count(workers)
-    serve(site, past, shared, generation, count, _nothing, partial(_report, site, log))
+    serve(opened, shared, generation, worker_count(workers), _nothing, partial(_report, log, opened.site))
+
+
+def _open(
+    root: Path, commit: str, log: Log, generation: Generation, progress: Progress | None = None, nice: int = 0
+) -> OpenSite:
+    """Open the site for workers; for reading, as it was at `commit`, if that is not "". Raises SetupError."""
+    mode, report, after = Mode.READ if commit else Mode.SERVER, partial(_report, log), generation.ask_for_next
+    opened = open_site(
+        root, mode, progress=progress, cores=cores(), nice=nice, report=report, ask_for_next=after
+    )
+    hold_commit(opened.past, commit)
+    return opened
 
 
 def _log(form: str, *, quiet: bool, verbose: bool) -> Log:
@@ -136,8 +141,8 @@ def _log(form: str, *, quiet: bool, verbose: bool) -> Log:
     return JsonLog(quiet) if form == "json" else Terminal(quiet=quiet, verbose=verbose)
 
 
-def _tell_of_accounts(site: Site, log: Log) -> None:
-    if wrong := check_accounts(site):
+def _tell_of_accounts(root: Path, settings: Settings, log: Log) -> None:
+    if wrong := check_accounts(root, settings):
         log.warn(wrong)
 
 
@@ -145,7 +150,7 @@ def _nothing() -> None:
     """What follows when a later generation is ready."""
 
 
-def _report(site: Site, terminal: Log, change: Change, seconds: float) -> None:
+def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
     """Print what a change came to, without the problems that site.yaml leaves out."""
     ignores = site.state.settings.ignores
     problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
@@ -157,8 +162,7 @@ def _report(site: Site, terminal: Log, change: Change, seconds: float) -> None:
 class _Ready:
     """What is told of a server that is ready, and whether a browser shows it its studio."""
 
-    site: Site
-    past: PastStates
+    opened: OpenSite
     terminal: Log
     seconds: float
     host: str
@@ -188,11 +192,12 @@ class _Ready:
 
     def studio(self) -> str:
         """The address of the studio with a key, where nobody can come from elsewhere; else ""."""
-        at_machine = is_loopback(self.host) and not self.site.state.settings.trusted_proxies
-        if self.past.held or not at_machine or (self.terminal.quiet and not self.opens):
+        site = self.opened.site
+        at_machine = is_loopback(self.host) and not site.state.settings.trusted_proxies
+        if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
             return ""
         try:
-            return f"{self.url}studio?key={make_key(self.site.root)}"
+            return f"{self.url}studio?key={make_key(site.root)}"
         except OSError:  # The server tells what is wrong with .quire.
             return ""
 
@@ -206,7 +211,7 @@ def _report_ready(told: _Ready, ready: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(LONGEST_START_S):
         return
-    site, held, studio = told.site, told.past.held, told.studio()
+    site, held, studio = told.opened.site, told.opened.past.held, told.studio()
     if held:
         commit = (held.commit, *describe(site.root, held.commit))
         told.terminal.ready(held.state, [], told.seconds, told.url, commit)

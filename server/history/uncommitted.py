@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 from server.auth.permissions import Actor, may_find, may_see_all
-from server.config.remote import BEFORE
 from server.documents.document import DRAFT, PUBLISHED
 from server.documents.layout import Layout
 from server.errors import CommitError, ConflictError, ValidationError
@@ -128,8 +127,8 @@ def commit_changes(
     paths = [path for one in chosen for path in one.paths]
     documents = [f"{c.type.singular}/{c.document_id}" for c in chosen if c.type and c.document_id]
     try:
-        if site.arbiter and site.state.settings.push == BEFORE:
-            commit = site.arbiter.commit(partial(_contents, site.root, paths), said, documents, by)
+        if arbiter := site.arbiter:
+            commit = arbiter.commit(partial(_contents, site.root, paths), said, documents, by)
         else:
             commit = site.committer.commit_files(_contents(site.root, paths), said, documents, by)
     except (CommitError, OSError) as error:

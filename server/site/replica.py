@@ -90,6 +90,11 @@ class Replica:
         log.newest = self.contents.number
         self._log, self._position = log, log.end
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes show the same: before, nobody is served whom another one could serve."""
+        return self._log is not None
+
     def succeed(self, log: ChangeLog) -> Change:
         """Let what this process has read be the next record in a log, and share it (`ChangeLog.begin_anew`).
 

@@ -6,6 +6,7 @@ finds out what, and `write` knows; either makes one record of it, under the site
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,7 +24,7 @@ from server.errors import (
 )
 from server.paths import FOLDER, state_folder
 from server.problems import Problem
-from server.site.change import IN_FILES, Change, Observe, Origin, Report, change_of, change_of_write
+from server.site.change import IN_FILES, Change, Observe, Origin, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.commits.committing import Committer
 from server.site.commits.message import Authorship, keeping
@@ -33,6 +34,7 @@ from server.site.contents import Contents
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
+from server.site.parts import Parts, ReadOnlySiteError
 from server.site.problems import all_problems
 from server.site.record import Record
 from server.site.replica import Overtaken, Prepared, Replica, State
@@ -55,26 +57,31 @@ GIT_S = 30.0  # how long a look waits for git commands that are at work
 WRITE_GIT_S = 15.0  # how long a write does
 PAUSE_S = 0.01
 LARGE = 5000  # files: a site of so many is read anew by another process, not by one that answers
+_READ_ONLY = Parts()
 _OVERTAKEN = "Others changed the site each time that this write was ready; try again"
 
 
 class Site:
-    """One site, from its folder. Make it, `load` it, then `refresh` it whenever files changed."""
+    """One site, from its folder, with what `parts` let it do; `server.service.opening` assembles it.
 
-    def __init__(self, root: Path) -> None:
+    Make it, `load` it, then `refresh` it whenever files changed.
+    """
+
+    def __init__(self, root: Path, parts: Parts = _READ_ONLY) -> None:
         self.root = root.resolve()
+        self._parts = parts
         self.started = time.time()
         self.image_cache = ImageCache(self.root)
         self._journal = Journal(self.root, self.root / FOLDER)
         self._recent = RecentVersions(self.root)
-        self.arbiter: Arbiter | None = None  # asks a git remote before a write is made
-        self.report: Report | None = None  # is told of the writes of this process
-        self.replace_all: Callable[[], None] | None = None  # asks for processes that take the place of all
+        self._arbiter: Arbiter | None = None
+        self._arbiter_lock = threading.Lock()
+        self._committed: Callable[[str, str], None] | None = None
         self._loaded = False
         self.replaced: Mapping[str, Document] = {}  # what files held that had changed when this was loaded
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
-        self.committer = Committer(self.root, self._replica, self._append, self._locked)
+        self.committer = Committer(self.root, self._replica, self._append, self._locked, self._tell_committed)
 
     @property
     def state(self) -> State:
@@ -187,39 +194,54 @@ class Site:
         contents = self._contents
         return self._journal.lock.number != contents.writes or seems_changed(contents, hints)
 
-    def write_as(
+    def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """`write`, and commit it where the settings say so; a git remote is asked before, where it has to be.
-
-        Returns also what the answer says of the commit: "" for none, "pending" where it is made later.
-        """
-        arbiter = self.arbiter if self.state.settings.push == BEFORE else None
-        return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
-
-    def write_here(
-        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
-    ) -> tuple[State, Result, str]:
-        """`write_as` for what a git remote has taken already, or has not to take."""
-        state, result, pending = self._write(prepare, request, by)
-        commit = self.committer.finish(pending, at_once=by.joined is not None)
-        return (self.state if commit else state), result, commit
-
-    def write(self, prepare: Prepare[Request, Result], request: Request) -> tuple[State, Result]:
-        """Let `prepare` change files, in one step that is done or not done (docs/files.md).
+        """Let `prepare` change files, in one step that is done or not done (docs/files.md): the only way.
 
         It is called with the request and a context to put the files into, and again with a new context
         where the site was changed by somebody else meanwhile: under the site's write lock if it takes so
         little time that others can wait for it. A git command at work is waited for: it would overwrite what
-        is written after it has looked at a file. Returns the state after it, and what `prepare` returned.
-        Raises BusyError where what takes long was overtaken each time, GitBusyError, and what these raise.
+        is written after it has looked at a file. Where the settings say so, a git remote has to take the
+        write first, and it is committed.
+
+        Returns the state after it, what `prepare` returned, and its commit: "" for none, "pending" where
+        that is made later. Raises BusyError where what takes long was overtaken each time, GitBusyError,
+        RemoteError, ReadOnlySiteError, and what these raise.
         """
-        return self._write(prepare, request, None)[:2]
+        arbiter = self.arbiter
+        return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
+
+    @property
+    def arbiter(self) -> Arbiter | None:
+        """What asks the git remote before a write is made; None where the settings don't ask for that.
+
+        Raises ReadOnlySiteError.
+        """
+        make = self._parts.make_arbiter
+        if make is None:
+            raise ReadOnlySiteError()
+        if self.state.settings.push != BEFORE:
+            return None
+        with self._arbiter_lock:
+            if self._arbiter is None:
+                self._arbiter = make()
+            return self._arbiter
+
+    def write_here(
+        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
+    ) -> tuple[State, Result, str]:
+        """`write` without the git remote, which has taken it already. Only arbiters and merges call it."""
+        if self._parts.make_arbiter is None:
+            raise ReadOnlySiteError()
+        state, result, pending = self._write(prepare, request, by)
+        commit = self.committer.finish(pending, at_once=by.joined is not None)
+        return (self.state if commit else state), result, commit
 
     def _write(
-        self, prepare: Prepare[Request, Result], request: Request, by: Authorship | None
+        self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """See `write`; the name that the write has in the queue of the committer is returned as well."""
+        """See `write`; returns the name that the write has in the queue of the committer for its commit."""
         began = time.perf_counter()
         try:
             state_folder(self.root)
@@ -238,8 +260,8 @@ class Site:
                 return self._commit(prepared, by), self.state, prepared.result
 
         (change, pending), state, result = self._tried(attempt)
-        if change and self.report:
-            self.report(change, time.perf_counter() - began)
+        if change and self._parts.report:
+            self._parts.report(change, time.perf_counter() - began)
         return state, result, pending
 
     def preview(
@@ -289,17 +311,17 @@ class Site:
         if self._contents.writes != self._journal.lock.number and self._look(None, patient=True) is None:
             raise GitBusyError()
 
-    def _commit(self, prepared: Prepared[Result], by: Authorship | None) -> tuple[Change, str]:
+    def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
         """Write the files of a change, noted for its commit; call it under the lock."""
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
             return Change(), ""
         with self.committer.noting(writes, by, prepared.result) as pending, keeping(writes, by):
             self._journal.commit(writes, self._refuse_beside_git)
-        joined = by.joined(prepared.result) if by and by.joined else None
+        joined = by.joined(prepared.result) if by.joined else None
         record = look_at_written(contents, writes, self._journal.lock.number, joined)
         change = change_of_write(contents, record, writes)
-        self._append(record, by.origin(pending) if by else Origin("api"))
+        self._append(record, by.origin(pending))
         return change, pending
 
     def _append(self, record: Record, origin: Origin = IN_FILES) -> None:
@@ -329,9 +351,16 @@ class Site:
             self.refresh()
         return done
 
-    def observe(self, observe: Observe) -> None:
-        """Let something be told of each change from now on."""
-        self._replica.observe = observe
+    def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
+        """Have each change recorded from now on. Call it once the site is loaded, before workers are forked.
+
+        `committed` is told of the writes of this process that are in a commit, by their name in the queue.
+        """
+        self._replica.observe, self._committed = observe, committed
+
+    def _tell_committed(self, write: str, commit: str) -> None:
+        if self._committed is not None:
+            self._committed(write, commit)
 
     def record(self) -> None:
         """Let what observes changes catch up with those that it was not told of."""
@@ -415,11 +444,16 @@ class Site:
 
     def _leaves_all(self) -> bool:
         """Ask for processes that read a large site anew and replace this one, where that is to be done."""
-        replace_all, large = self.replace_all, len(self._contents.entries) >= LARGE
-        if replace_all is None or not large or reshaped(self._contents) is None:
+        ask_for_next, large = self._parts.ask_for_next, len(self._contents.entries) >= LARGE
+        if (
+            ask_for_next is None
+            or not self._replica.is_shared
+            or not large
+            or reshaped(self._contents) is None
+        ):
             return False
         self._replica.leave_note()
-        replace_all()
+        ask_for_next()
         return True
 
     @property

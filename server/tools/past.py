@@ -10,7 +10,6 @@ from server.errors import ApiError, SetupError
 from server.history.names import find_named
 from server.history.past import PastStates
 from server.paths import SETTINGS, TYPES, cache_folder, state_folder
-from server.site.site import Site
 from server.storage.git.checkout import checked_out
 from server.storage.git.log import CommitLog
 from server.storage.images.cache import ImageCache
@@ -25,18 +24,16 @@ def find_commit(root: Path, name: str) -> str:
         raise SetupError("--at", None, printable(error.message)) from error
 
 
-def past_states(site: Site, commit: str) -> PastStates:
-    """The states of a loaded site, of which that at `commit` is held; none is held for "".
+def hold_commit(past: PastStates, commit: str) -> None:
+    """Have all requests responded to from the state at `commit`; "" is for the current one.
 
     Raises SetupError where the configuration at that commit is broken.
     """
-    past = PastStates(site)
     try:
         if commit:
             past.hold(commit)
     except ApiError as error:
         raise SetupError("--at", None, printable(error.message)) from error
-    return past
 
 
 @contextmanager

@@ -12,7 +12,16 @@ from typing import Any
 
 import click
 
-from server.errors import BusyError, SetupError, StorageError
+from server.errors import (
+    ApiError,
+    BucketError,
+    BusyError,
+    NotServedError,
+    RemoteLostError,
+    SetupError,
+    StorageError,
+)
+from server.site.commits.committing import PENDING
 from server.storage.git.command import git
 
 SLOW_S = 1.0  # A command that takes longer shows a progress bar.
@@ -44,6 +53,25 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
             sys.exit(1)
 
     return run
+
+
+@contextmanager
+def refused_in_one_line(what: str, otherwise: str = "nothing was changed") -> Iterator[None]:
+    """Turn the refusal of a write in a block into one line for a person: of `what`, and what there is now."""
+    try:
+        yield
+    except (BusyError, BucketError):
+        raise
+    except (NotServedError, RemoteLostError) as error:  # The remote has the write, or may have it.
+        raise SetupError(what, None, error.message) from error
+    except ApiError as error:
+        raise SetupError(what, None, error.message, otherwise) from error
+
+
+def tell_commit(commit: str) -> None:
+    """Say of a write that is to be committed that it is not yet."""
+    if commit == PENDING:
+        click.echo("! not committed yet: the server of the site does that", err=True)
 
 
 def check_folder(root: Path) -> None:

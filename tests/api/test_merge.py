@@ -10,11 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.api.app import create_app
-from server.site.site import Site
 from server.write.version import use_key
 from tests.examples import examples
 from tests.git import commit_all, git
-from tests.sites import STRING, Answer, Api, collection, component, documents, make, relation, translated
+from tests.sites import (
+    STRING,
+    Answer,
+    Api,
+    collection,
+    component,
+    documents,
+    make,
+    opened,
+    relation,
+    translated,
+)
 
 TEXT = {"type": "text"}
 QUOTE = component("shared.quote", {"text": STRING, "by": STRING, "tag": relation("manyToOne", "tag")})
@@ -94,8 +104,7 @@ def edit(api: Api, path: str = "content/pages/one.json", **values: Any) -> None:
 
 def restarted(api: Api) -> Api:
     """The same site in another server."""
-    site = Site(api.root)
-    site.load()
+    site = opened(api.root)
     app = create_app(site, api.accounts)
     return Api(site, app, api.accounts, app.test_client(), api.tokens)
 

@@ -22,7 +22,7 @@ from server.query.operators import LOGIC, OPERATORS
 from server.schema.model import ATTRIBUTE_TYPES
 from server.site.site import Site
 from tests.conftest import MakeApi
-from tests.sites import STRING, Api, collection, documents, load, relation
+from tests.sites import STRING, Api, collection, documents, load, opened, relation
 
 ROOT = Path(__file__).parents[2]
 TYPES = ROOT / "tests" / "conformance" / "site" / "content-types"
@@ -73,9 +73,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     for name in ("content", "content-types"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "site.yaml", root)
-    site = Site(root)
-    site.load()
-    api = Api.of(site)
+    api = Api.of(opened(root))
     yield api
     api.accounts.close()
 

@@ -11,7 +11,6 @@ import pytest
 from server.api.lazy import Lazy
 from server.api.wsgi_server import check_accounts
 from server.errors import SetupError
-from server.site.site import Site
 from tests.servers import free_port
 from tests.sites import STRING, collection, documents, load
 
@@ -27,12 +26,11 @@ import io, json, sys
 from pathlib import Path
 from server.api.wsgi_server import check_accounts, make_app
 from server.commands import serve
-from server.site.site import Site
+from server.service.opening import Mode, open_site
 
 LATE = ("PIL", "flask", "werkzeug", "sqlalchemy", "argon2", "jwt", "server.search.sync")
-site = Site(Path(sys.argv[1]))
-check_accounts(site)
-site.load()
+site = open_site(Path(sys.argv[1]), Mode.SERVER).site
+check_accounts(site.root, site.state.settings)
 app = make_app(site)
 for method, path, header in json.loads(sys.argv[2]):
     path, _, query = path.partition("?")
@@ -75,7 +73,7 @@ def test_a_broken_accounts_database_is_told_at_the_start(tmp_path: Path, data: b
     site = load(tmp_path, FILES)
     (tmp_path / ".quire").mkdir(exist_ok=True)
     (tmp_path / ".quire/accounts.db").write_bytes(data)
-    assert "the accounts database can't be used" in str(check_accounts(site))
+    assert "the accounts database can't be used" in str(check_accounts(tmp_path, site.state.settings))
 
 
 def test_a_server_does_not_begin_without_the_driver_of_its_accounts(tmp_path: Path) -> None:
@@ -90,10 +88,10 @@ def test_a_server_does_not_begin_without_the_driver_of_its_accounts(tmp_path: Pa
 
 def test_a_weak_key_of_sessions_ends_the_start(tmp_path: Path) -> None:
     site = load(tmp_path, FILES)
-    check_accounts(site)
+    check_accounts(tmp_path, site.state.settings)
     (tmp_path / ".quire/jwt.key").write_text("short")
     with pytest.raises(SetupError, match="is shorter than 32 characters"):
-        check_accounts(Site(tmp_path))
+        check_accounts(tmp_path, site.state.settings)
 
 
 def test_threads_that_need_a_value_at_once_get_the_same() -> None:

@@ -23,7 +23,7 @@ from server.storage.images.measure import measure
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 from server.write.uploads import uploading
-from tests.sites import Api, make, schema, write
+from tests.sites import Api, make, schema, write, write_to
 from tests.waiting import computing_less_than, until
 
 POST = schema(
@@ -173,7 +173,7 @@ def test_an_upload_beside_an_edit_of_its_description_is_prepared_again(api: Api,
             text.write(next(edits, ""))
         return path
 
-    api.site.write(prepare, change)
+    write_to(api.site, prepare, change)
     assert "name: small.png\n" in description.read_text()
     assert "# by hand\n" in description.read_text()
     assert content.read_bytes() == picture(30, 20)

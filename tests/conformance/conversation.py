@@ -15,8 +15,8 @@ from flask.testing import FlaskClient
 
 from server.api.app import create_app
 from server.auth.accounts import Accounts
-from server.site.site import Site
 from tests.conformance.compare import ABSENT, Comparison, dig, fill
+from tests.sites import opened
 
 HERE = Path(__file__).parent
 SCENARIOS = sorted(path.stem for path in (HERE / "scenarios").glob("*.json"))
@@ -47,8 +47,7 @@ class Conversation:
         shutil.copytree(HERE / "site" / "content-types", root / "content-types")
         (root / "content").mkdir()
         (root / "site.yaml").write_text(site_yaml(scenario))
-        self.site, self.comparison = Site(root), Comparison()
-        self.site.load()
+        self.site, self.comparison = opened(root), Comparison()
         accounts = Accounts(root)
         self.client: FlaskClient = create_app(self.site, accounts).test_client()
         made = {"full": ("full-access", ()), "ro": ("read-only", ())}

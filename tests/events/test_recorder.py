@@ -308,7 +308,7 @@ def test_a_write_through_the_api_says_who_made_it(make_api: MakeApi) -> None:
     api.site.refresh()
     database = recorded(api.site)
     recorder = Recorder(api.site.root, accounts=api.site.state.settings.accounts)
-    api.site.committer.on_commit = recorder.committed
+    api.site.observe(recorder, recorder.committed)
     made = api.post("/api/notes", {"title": "One"})
     head = git(api.site.root, "rev-parse", "HEAD").strip()
     assert [(e.kind, e.actor, e.source, e.commit) for e in all_of(database)] == [

@@ -28,6 +28,7 @@ from server.site.site import Site
 from server.site.watch import Watcher
 from server.write import prepare
 from server.write.request import Address, WriteRequest
+from tests.sites import opened, write_to
 
 FORK = get_context("forkserver")
 FORK.set_forkserver_preload(["tests.site.cluster"])
@@ -138,9 +139,7 @@ def _plain(value: Any) -> Any:
 
 
 def _serve(pipe: Connection, root: Path, workers: int, segment: int) -> None:
-    site = Site(root)
-    site.recover()
-    site.load()
+    site = opened(root)
     log = ChangeLog(segment)
     site.share(log)
     pipes: Pipes = {}
@@ -249,7 +248,7 @@ def _write(site: Site, name: str, data: dict[str, Any]) -> bool:
     type_ = site.current().schema.types["api::note.note"]
     request = WriteRequest(Address(type_, name, "en", draft=False), Actor("test", everything=True), data)
     try:
-        site.write(prepare.update, request)
+        write_to(site, prepare.update, request)
     except ApiError:
         return False
     return True

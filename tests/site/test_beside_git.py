@@ -12,7 +12,7 @@ from server.site.site import Site
 from server.write.context import Context
 from tests.conftest import MakeSite
 from tests.git import commit_all, git
-from tests.sites import STRING, collection
+from tests.sites import STRING, collection, write_to
 from tests.waiting import until
 
 TWO = "content/posts/two.md"
@@ -30,7 +30,7 @@ def rename(site: Site) -> None:
         text = context.changeset.text(TWO)
         context.changeset.put(TWO, text.replace("title: Two", "title: New"))
 
-    site.write(prepare, None)
+    write_to(site, prepare, None)
 
 
 def left_over(site: Site) -> list[Path]:

@@ -11,7 +11,7 @@ from server.site.site import Site
 from server.write.context import Context
 from tests.servers import children, free_port, get, start, stop, wait, workers
 from tests.site.cluster import show
-from tests.sites import schema, write
+from tests.sites import opened, schema, write, write_to
 from tests.waiting import until
 
 COUNT = 1200  # enough for several processes to read
@@ -28,9 +28,8 @@ def test_writes_go_on_while_all_documents_are_read_for_a_new_schema(tmp_path: Pa
     root = tmp_path / "site"
     write(root, FILES)
     with closing(ChangeLog()) as log:
-        reader, writer = Site(root), Site(root)
+        reader, writer = opened(root), opened(root)
         for site in (reader, writer):
-            site.load()
             site.share(log)
         text = "---\ntitle: By API {0}\nextra: {0}\n---\n"
         write(root, {"content-types/note.json": schema("note", {**NOTE, "extra": "integer"})})
@@ -45,7 +44,7 @@ def test_writes_go_on_while_all_documents_are_read_for_a_new_schema(tmp_path: Pa
 
         while reading.is_alive() and number < COUNT // 2:
             number, began = number + 1, time.monotonic()
-            state, _ = writer.write(prepare, number)
+            state, _ = write_to(writer, prepare, number)
             longest = max(longest, time.monotonic() - began)
             before += "extra" not in state.schema.subjects["note"].attributes
             time.sleep(0.02)

@@ -19,7 +19,7 @@ from server.storage.journal import Journal
 from server.write.context import Context
 from tests.conftest import MakeSite
 from tests.git_programs import fake_git
-from tests.sites import INTEGER, STRING, collection, documents
+from tests.sites import INTEGER, STRING, collection, documents, write_to
 
 RICH = {"type": "richtext"}
 POST = collection("post", {"title": STRING, "count": INTEGER, "body": RICH}, drafts=True)
@@ -186,7 +186,7 @@ def put_after(site: Site, path: str, between: Callable[[], None]) -> list[str]:
             between()
         context.changeset.put(path, f"---\ntitle: After {seen[-1]}\n---\n")
 
-    site.write(prepare, None)
+    write_to(site, prepare, None)
     return seen
 
 
@@ -194,8 +194,10 @@ def test_a_write_is_prepared_while_others_write(make_site: MakeSite) -> None:
     site = make_site(POSTS)
 
     def other() -> None:
-        site.write(
-            lambda _, context: context.changeset.put("content/posts/one.md", "---\ntitle: New\n---\n"), None
+        write_to(
+            site,
+            lambda _, context: context.changeset.put("content/posts/one.md", "---\ntitle: New\n---\n"),
+            None,
         )
 
     assert put_after(site, "content/posts/three.md", other) == ["One", "New"]
@@ -231,16 +233,16 @@ def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
         locked.append(is_locked(site))
         if len(locked) <= disturbed:  # Somebody else changes the site.
             write = f"---\ntitle: {len(locked)}\n---\n"
-            site.write(lambda _, other: other.changeset.put("content/posts/two.md", write), None)
+            write_to(site, lambda _, other: other.changeset.put("content/posts/two.md", write), None)
         context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
 
     if disturbed == 2:
-        site.write(prepare, None)
+        write_to(site, prepare, None)
         assert locked == [False, False, False]
         assert titles(site) == {"one": "One", "two": "2", "three": "Three"}
         return
     with pytest.raises(BusyError, match="each time that this write was ready; try again") as refused:
-        site.write(prepare, None)
+        write_to(site, prepare, None)
     assert locked == [False] * 4
     assert refused.value.retry_s
     assert titles(site) == {"one": "One", "two": "4"}
@@ -257,10 +259,10 @@ def test_a_write_that_waits_for_git_takes_long(make_site: MakeSite, tmp_path: Pa
             git(site.root, "version")
         if len(locked) == 1:  # Somebody else changes the site.
             write = "---\ntitle: Other\n---\n"
-            site.write(lambda _, other: other.changeset.put("content/posts/two.md", write), None)
+            write_to(site, lambda _, other: other.changeset.put("content/posts/two.md", write), None)
         context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
 
-    site.write(prepare, None)
+    write_to(site, prepare, None)
     assert locked == [False, False]
 
 
@@ -282,7 +284,7 @@ def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_s
     thread = threading.Thread(target=other)
     thread.start()
     holding.wait()
-    site.write(prepare, None)
+    write_to(site, prepare, None)
     thread.join()
     assert prepared == [False]
     assert titles(site)["three"] == "Three"
@@ -297,7 +299,7 @@ def test_a_link_shows_what_it_leads_to_at_once(make_site: MakeSite, path: str, h
     assert titles(site) == {"one": "One", "two": "Two", "link": "One"}
     text, real = "---\ntitle: New\n---\n", site.root / "content/posts/one.md"
     if how == "written":
-        site.write(lambda _, context: context.changeset.put(path, text), None)
+        write_to(site, lambda _, context: context.changeset.put(path, text), None)
     elif how == "removed":
         real.unlink()
         site.refresh({"content/posts/one.md"})

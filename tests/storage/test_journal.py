@@ -29,7 +29,7 @@ from server.storage.intent import Step, write_intent
 from server.storage.journal import Journal, Write
 from server.write.context import Context
 from tests.servers import children, free_port, serving, start, wait, workers
-from tests.sites import Api, make, schema, write
+from tests.sites import Api, make, schema, write, write_to
 from tests.torture import SEED
 
 THING = schema(
@@ -291,7 +291,7 @@ def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -
         calls.append(text)
         context.changeset.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
 
-    api.site.write(prepare, None)
+    write_to(api.site, prepare, None)
     assert len(calls) == 2  # noticed, and done again on what the hand had written
     assert path.read_text() == "---\nname: by hand\ntags: [a, b]\n---\n"
 

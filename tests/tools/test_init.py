@@ -31,7 +31,7 @@ from server.tools.init.infer import attributes_of
 from server.tools.init.scan import MarkdownPage
 from tests.examples import examples
 from tests.git import git
-from tests.sites import STRING, Api, Files, collection, load, write
+from tests.sites import STRING, Api, Files, collection, load, opened, write
 from tests.tools.trees import (
     ASTRO,
     DOCUSAURUS,
@@ -62,7 +62,7 @@ def made(root: Path, files: Files, *options: str) -> Site:
     write(root, files)
     done = init(root, *options)
     assert done.exit_code == 0, done.output
-    found = survey(root, lambda load: load(lambda done, total: None))
+    found = survey(root, lambda: opened(root))
     assert [str(problem) for problem in found.problems if problem.severity == "error"] == []
     assert found.site
     return found.site
@@ -97,9 +97,7 @@ def test_a_new_site_works(tmp_path: Path) -> None:
     done = init(root)
     assert done.exit_code == 0
     assert CliRunner().invoke(main, ["check", "--strict", "--site", str(root)]).exit_code == 0
-    site = Site(root)
-    site.load()
-    api = Api.of(site)
+    api = Api.of(opened(root))
     (article,) = api.get("/api/articles?populate=author", "public").data
     assert (article["title"], article["author"]["name"]) == ("Welcome", "Ada Example")
     assert api.get("/api/home", "public").data["headline"] == "My Notes"
@@ -229,7 +227,7 @@ def test_what_is_taken_is_served_and_nothing_else_is_touched(tmp_path: Path, nam
     assert {path for path in served(site) if path.endswith(MARKDOWN)} == pages - left
     for path, text in TREES[name].items():
         assert (tmp_path / path).read_bytes() == (text if isinstance(text, bytes) else text.encode())
-    problems = survey(tmp_path, lambda load: load(lambda done, total: None)).problems
+    problems = survey(tmp_path, lambda: opened(tmp_path)).problems
     assert [str(problem) for problem in problems] == []
     assert "wrote" in init_output(tmp_path)
     new = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()} - TREES[
@@ -437,7 +435,7 @@ def test_dates_and_slugs_of_file_names(tmp_path: Path) -> None:
         "_notes/b.md": page("title: B"),
     }
     site = made(tmp_path, tree)
-    assert survey(tmp_path, lambda load: load(lambda done, total: None)).problems == ()
+    assert survey(tmp_path, lambda: opened(tmp_path)).problems == ()
     assert attributes(tmp_path, "post")["date"] == {"type": "datetime"}
     assert attributes(tmp_path, "post")["slug"] == {"type": "uid"}
     assert attributes(tmp_path, "talk")["slug"] == {"type": "string"}  # two have the same one
@@ -604,7 +602,7 @@ def test_files_at_the_top_of_a_folder_of_pages(tmp_path: Path) -> None:
     site = made(tmp_path / "recipes", {"bread.md": page("title: Bread"), "soup.md": page("title: Soup")})
     (type_,) = site.state.schema.content_types
     assert ids(site, type_.singular, "en") == {"bread", "soup"}
-    assert survey(tmp_path / "recipes", lambda load: load(lambda done, total: None)).problems == ()
+    assert survey(tmp_path / "recipes", lambda: opened(tmp_path / "recipes")).problems == ()
 
 
 def test_types_that_are_there_stay_and_others_come(tmp_path: Path) -> None:
@@ -860,7 +858,7 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
             assert not Path(folder, "content-types").exists()
             return
         assert done.exit_code == 0, done.stderr
-        found = survey(Path(folder), lambda load: load(lambda done, total: None))
+        found = survey(Path(folder), lambda: opened(Path(folder)))
         wrong = [str(p) for p in found.problems if p.severity == "error" and p.rule != "duplicate-id"]
         assert wrong == []
         assert found.site
@@ -928,7 +926,7 @@ def test_data_whose_keys_all_differ_is_one_json_attribute(tmp_path: Path) -> Non
         "src/content/pages/a.md": page("title: A\n'og:image': a.png"),
     }
     site = made(tmp_path, tree)
-    assert survey(tmp_path, lambda load: load(lambda done, total: None)).problems == ()
+    assert survey(tmp_path, lambda: opened(tmp_path)).problems == ()
     assert attributes(tmp_path, "word") == {"data": {"type": "json"}}
     assert attributes(tmp_path, "price") == {"data": {"type": "json"}}
     assert attributes(tmp_path, "page").keys() == {"title", "body", "data"}

@@ -12,7 +12,7 @@ from server.site.site import Site
 from server.write import prepare
 from server.write.context import Context
 from server.write.request import Address, WriteRequest
-from tests.sites import collection, documents, load, relation
+from tests.sites import collection, documents, load, relation, write_to
 
 FILES = {
     **collection("tag", {"name": {"type": "string", "unique": True}, "to": relation("manyToOne", "tag")}),
@@ -34,7 +34,7 @@ def create_all(site: Site, bodies: Sequence[dict[str, Tree]]) -> list[str]:
             context = context.after()
         return made
 
-    return site.write(create, bodies)[1]
+    return write_to(site, create, bodies)[1]
 
 
 def test_a_relation_to_a_document_that_is_only_prepared(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from server.errors import ConflictError
 from server.write.prepare import update
 from server.write.request import Address, WriteRequest
 from tests.conftest import MakeApi
-from tests.sites import STRING, Api, collection, write
+from tests.sites import STRING, Api, collection, write, write_to
 
 FILES: dict[str, str | bytes] = {
     **collection("note", {"title": STRING, "n": {"type": "integer"}}, drafts=True, localized=True),
@@ -94,5 +94,5 @@ def test_a_write_that_the_site_has_no_place_for_any_more_is_refused(
     asked = WriteRequest(address, Actor("full", everything=True), {"title": "B"})
     edit(api, path, text or api.read(path).replace('"draftAndPublish": true', '"draftAndPublish": false'))
     with pytest.raises(ConflictError):
-        api.site.write(update, asked)
+        write_to(api.site, update, asked)
     assert [file.name for file in (api.root / "content/notes").iterdir()] == ["a.yaml"]

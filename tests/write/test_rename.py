@@ -8,7 +8,7 @@ import pytest
 from server.errors import ApiError
 from server.site.site import Site
 from server.write.renaming.rename import Rename, Renamed, rename
-from tests.sites import STRING, Files, collection, component, load, relation, write
+from tests.sites import STRING, Files, collection, component, load, relation, write, write_to
 
 PART = {
     "by": relation("oneToOne", "author"),
@@ -45,7 +45,7 @@ FILES: dict[str, str] = {
 
 
 def renamed(site: Site, old: str, new: str) -> Renamed:
-    return site.write(rename, Rename(old, new))[1]
+    return write_to(site, rename, Rename(old, new))[1]
 
 
 def texts(root: Path) -> dict[str, str]:

@@ -1,26 +1,35 @@
 """`quire media push|pull|gc`: moves media into a bucket and back, and removes what nobody names there."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from server.errors import ApiError, SetupError, StorageError
+from server.errors import SetupError
+from server.service.opening import Mode, open_site
 from server.site.site import Site
 from server.storage.bucket.opening import open_bucket
 from server.tools.media.garbage import GRACE, find_garbage, remove
 from server.tools.media.moved import Moved
 from server.tools.media.pulling import pull
 from server.tools.media.pushing import push
-from server.tools.terminal import check_site, one_line_errors, printable, progress_bar, site_option
+from server.tools.terminal import (
+    check_site,
+    one_line_errors,
+    printable,
+    progress_bar,
+    refused_in_one_line,
+    site_option,
+    tell_commit,
+)
 
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
+_one_line = partial(refused_in_one_line, "media", "what was moved stays moved")
 _HOURS = int(GRACE.total_seconds() // 3600)
 
 
@@ -39,7 +48,7 @@ def push_command(root: Path, keep: bool) -> None:
     Each file is taken out of content/uploads/ once all of it was read back from the bucket. What was moved
     stays moved: run it again after an interruption. A server may run meanwhile.
     """
-    site, bucket = _opened(root)
+    site, bucket = _opened(root, Mode.COMMAND)
     with _one_line(), progress_bar("Moving files") as progress:
         moved = push(site, bucket, progress, keep=keep)
     _tell(moved, "copied to" if keep else "moved to", site)
@@ -53,7 +62,7 @@ def pull_command(root: Path) -> None:
 
     The objects stay in the bucket, since earlier commits name them. A server may run meanwhile.
     """
-    site, bucket = _opened(root)
+    site, bucket = _opened(root, Mode.COMMAND)
     with _one_line(), progress_bar("Moving files") as progress:
         moved = pull(site, bucket, progress)
     _tell(moved, "moved from", site)
@@ -77,7 +86,7 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
     All branches of all remotes are fetched first. Commits that another machine has made and not pushed yet
     are not known here: use --grace where that may be for longer than a day.
     """
-    site, bucket = _opened(root)
+    site, bucket = _opened(root, Mode.READ)
     with _one_line():
         found = find_garbage(site.root, bucket, timedelta(hours=grace))
         if dry_run:
@@ -93,11 +102,10 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
     )
 
 
-def _opened(root: Path) -> tuple[Site, "Bucket"]:
+def _opened(root: Path, mode: Mode) -> tuple[Site, "Bucket"]:
     """The loaded site and its bucket. Raises SetupError where it has none."""
     check_site(root)
-    site = Site(root)
-    site.load()
+    site = open_site(root, mode).site
     if not site.state.settings.media_store:
         raise SetupError("site.yaml", None, "there is no bucket of media", "set media.store")
     bucket = open_bucket(site.state.settings, patient=True)
@@ -105,21 +113,11 @@ def _opened(root: Path) -> tuple[Site, "Bucket"]:
     return site, bucket
 
 
-@contextmanager
-def _one_line() -> Iterator[None]:
-    """Turn what a remote or a write refuses in a block into one line for a person."""
-    try:
-        yield
-    except StorageError:
-        raise
-    except ApiError as error:
-        raise SetupError("media", None, error.message, "what was moved stays moved") from error
-
-
 def _tell(moved: Moved, verb: str, site: Site) -> None:
     """Say what was moved; the status is 1 where something was left."""
     store = site.state.settings.media_store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
+    tell_commit(moved.commit)
     for path, why in moved.left:
         click.echo(printable(f"{path}: {why}"), err=True)
     if moved.left:

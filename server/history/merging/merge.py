@@ -210,7 +210,7 @@ class Merger:
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
         """Make a merge that is ready, where a git remote takes it that has to be asked; see `_write`."""
         sides, ready = files.ready.sides, files.joined.ready
-        with agreeing(self.site.arbiter, self.site.state.settings, sides.ours, ready) as agreed:
+        with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():
                 return self._write(files, by)
             if not agreed:

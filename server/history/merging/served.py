@@ -42,7 +42,7 @@ def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
         committer = Person.of(site.state.settings.committer)
         move = partial(_move, index, arrival.joined, committer)
         joined = replace(arrival.joined, move=move, index=index.before)
-        _, _, commit = site.write_here(replace(by, joined=lambda _: joined), _put, arrival)
+        _, _, commit = site.write_here(replace(by, joined=lambda _: joined, describe=None), _put, arrival)
     return commit
 
 

@@ -74,7 +74,7 @@ class Arbiter:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """See `Site.write_as`. Nothing is written here that the remote has not taken.
+        """See `Site.write`. Nothing is written here that the remote has not taken.
 
         Raises RemoteError, OvertakenError where others have changed the same, and what `prepare` raises.
         """

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic
 
-from server.errors import ApiError, BusyError, CommitError, ConflictError, NotTakenOverError, OvertakenError
+from server.errors import (
+    ApiError,
+    BusyError,
+    CommitError,
+    ConflictError,
+    NotServedError,
+    NotTakenOverError,
+    OvertakenError,
+)
 from server.history.remote.line import Turn
 from server.site.commits.ahead import commit_ahead
 from server.site.commits.contents import contents_of
@@ -130,7 +138,7 @@ def of_git(make: Callable[[], Made]) -> Made:
 def served_at_last(take_over: Callable[[], object], until: float) -> None:
     """Take over what the remote has taken: again, until a time, where git or others are at work here.
 
-    Raises ConflictError where edits by hand have changed the same, BusyError where it takes too long.
+    Raises NotServedError where edits by hand have changed the same, BusyError where it takes too long.
     """
     while True:
         try:
@@ -143,7 +151,7 @@ def served_at_last(take_over: Callable[[], object], until: float) -> None:
                 continue
             log.warning("what a write has pushed is not taken over yet: %s", error)
             if is_in_the_way:
-                raise ConflictError(
+                raise NotServedError(
                     f"{NOT_SERVED}: what is edited here and in no commit is in its way"
                 ) from error
             raise BusyError(NOT_SERVED) from error

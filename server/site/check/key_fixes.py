@@ -10,13 +10,15 @@ from server.config.reader import unknown_keys
 from server.errors import SetupError
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.positions import KeyPath, Position
+from server.paths import state_folder
 from server.problems import Problem
 from server.schema.load import schema_paths
 from server.schema.mistyped import other_keys, other_words
 from server.schema.spelling import certain_suggestion
 from server.storage.changeset import Changeset
-from server.storage.journal import Write
+from server.storage.journal import Journal, Write
 from server.storage.read import BOM
+from server.write.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +70,36 @@ def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
 
     Raises ConflictError and StorageError for a file that can't be read.
     """
+    changeset = Changeset(root)
+    _put_key_fixes(fixes, changeset)
+    return changeset.writes()
+
+
+def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
+    """Put the files with their words replaced into a changeset; `Site.write` calls this."""
+    _put_key_fixes(fixes, context.changeset)
+
+
+def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
+    """Write the files of a configuration that can't be read, so that nothing can be written through a site.
+
+    Nobody knows what its settings ask of a write: it goes to no remote and is in no commit, as an edit.
+    Raises what the journal raises.
+    """
+    journal = Journal(root, state_folder(root))
+    with journal.writing():
+        journal.commit(key_fix_writes(root, fixes))
+
+
+def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
     by_path: Mapping[str, list[KeyFix]] = defaultdict(list)
     for fix in fixes:
         by_path[fix.path].append(fix)
-    changeset = Changeset(root)
     for path, of_file in by_path.items():
         text = changeset.text(path)
         for fix in sorted(of_file, key=lambda fix: fix.position, reverse=True):
             text = _replaced(text, fix)
         changeset.put(path, text)
-    return changeset.writes()
 
 
 def _replaced(text: str, fix: KeyFix) -> str:

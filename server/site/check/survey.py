@@ -25,7 +25,6 @@ from server.site.check.shared_values import unequal_locales
 from server.site.check.unclaimed import unclaimed
 from server.site.check.versions import file_names, missing_ids, orphans, stale_drafts, untranslated
 from server.site.configure import check_state_folder, configuration_links, wrong_populates
-from server.site.loading import Progress
 from server.site.site import Site
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.journal import Journal
@@ -74,18 +73,14 @@ class Survey:
         return len(self.problems) - self.errors
 
 
-LoadWith = Callable[[Callable[[Progress], None]], None]
-
-
-def survey(root: Path, load: LoadWith, *, translations: bool = False) -> Survey:
-    """Check the site at `root`. `load` is given `Site.load`, and calls it with a progress function."""
+def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = False) -> Survey:
+    """Check the site at `root`, which `open_site` opens where its configuration can be read."""
     interrupted = _interrupted(root)  # before, since it may be a part of the configuration
     wrong = _configuration(root)
     if wrong:
         found = Survey(in_order((*wrong, *interrupted)), len({problem.path for problem in wrong}))
         return _with_key_fixes(root, found)
-    site = Site(root)
-    load(site.load)
+    site = open_site()
     found = look(site, translations=translations)
     return _with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
 

@@ -63,6 +63,7 @@ class Committer:
     """Commits the writes of the site at `root`.
 
     `locked` holds the site's write lock, up to date; under it, `append` appends a record to the log.
+    `committed` is called with the name of each write that is in a commit now, and that commit.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Committer:
         replica: Replica,
         append: Callable[[Record], None],
         locked: Callable[[], AbstractContextManager[None]],
+        committed: Callable[[str, str], None],
     ) -> None:
         self.root, self.queue = root, CommitQueue(root / FOLDER)
         self._replica, self._append, self._locked = replica, append, locked
@@ -78,7 +80,7 @@ class Committer:
         self._known: tuple[tuple[Repository, bool] | None, float] = None, 0.0
         self._tidied = time.monotonic()
         self._told: set[str] = set()
-        self.on_commit: Callable[[str, str], None] | None = None  # is told of a write that is in a commit now
+        self._committed = committed
         self._refused: dict[str, float] = {}  # by write, until when its commit is not tried again
 
     @property
@@ -88,15 +90,15 @@ class Committer:
     # --- a write ---------------------------------------------------------------------------------------
 
     @contextmanager
-    def noting(self, writes: list[Write], by: Authorship | None, result: Any) -> Iterator[str]:
+    def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
         """Have a write in the queue that is made in the block, under the write lock; "" where it is for none.
 
         Raises StorageError where it can't be noted, before the block.
         """
         contents = self._replica.contents
-        joined = by.joined(result) if by and by.joined else None
-        wanted = by is not None and (joined is not None or self._after is not None)
-        if by is None or not wanted or contents.git.place is None:
+        joined = by.joined(result) if by.joined else None
+        wanted = joined is not None or self._after is not None
+        if not wanted or contents.git.place is None:
             if wanted:
                 self._tell("the site is in no repository")
             yield ""
@@ -320,8 +322,8 @@ class Committer:
                     raise CommitError(str(error)) from error
         for write in group.writes:
             self.queue.finish(write.name, commit)
-            if commit and self.on_commit:
-                self.on_commit(write.name, commit)
+            if commit:
+                self._committed(write.name, commit)
 
     def _new(self, group: Group) -> NewCommit:
         committer, last = Person.of(self._replica.state.settings.committer), group.last

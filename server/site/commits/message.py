@@ -31,7 +31,8 @@ class Authorship:
     `addressed` says, of what the write returns, which documents were asked to be written, as (uid, id): other
     files that change with them are not told first. None where all are. `joined` says, of the same, which
     branch the write merges. `keep` is what the write is made in, so that it can be undone. `source` is where
-    the change comes from (`server.site.change.Origin`).
+    the change comes from (`server.site.change.Origin`). `describe` makes the message, without one of the
+    request, from what the write returns.
     """
 
     actor: str
@@ -42,15 +43,16 @@ class Authorship:
     joined: Callable[[Any], "Joined"] | None = None
     keep: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None
     source: str = "api"
+    describe: Callable[[Any], str] | None = None
 
     def origin(self, write: str) -> Origin:
         """Where a change comes from that has a name in the queue of commits."""
         return Origin(self.source, self.actor if self.source == "api" else "", write)
 
 
-def keeping(writes: Collection[Write], by: Authorship | None) -> AbstractContextManager[None]:
+def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
     """What keeps the files that writes replace which are made in its block, for who wants to undo them."""
-    return by.keep(writes) if by and by.keep else nullcontext()
+    return by.keep(writes) if by.keep else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def _verb(key: Key, made: list[_Made], snapshot: Snapshot) -> str:
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
     """The message of one write, without trailers."""
-    if said := cleaned(by.message):
+    if said := cleaned(by.message or (by.describe(result) if by.describe else "")):
         return said
     keys = by.addressed(result) if by.addressed else ()
     told = [document for document in documents if document.key in keys] or list(documents)

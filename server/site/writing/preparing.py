@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from server.config.model import Settings
-from server.config.remote import BEFORE
 from server.documents.timestamps import now
 from server.site.commits.message import Authorship
 from server.site.replica import Prepared, State
@@ -34,7 +32,7 @@ class Arbiter(Protocol):
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """See `Site.write_as`."""
+        """See `Site.write`."""
 
     def commit(
         self,
@@ -86,14 +84,12 @@ def _seconds_spent() -> float:
     return time.thread_time() + seconds_in_git()
 
 
-def agreeing(
-    arbiter: Arbiter | None, settings: Settings, base: str, commit: str
-) -> AbstractContextManager[bool]:
+def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
     """A block in which a commit that is made, on top of `base`, becomes the one that is checked out.
 
     Where a git remote has to take each write before, it has taken the commit when the block begins; else the
     block is given False, since others were faster, whose commits are checked out now. Raises RemoteError.
     """
-    if arbiter and settings.push == BEFORE:
+    if arbiter:
         return arbiter.agreeing(base, commit)
     return nullcontext(True)

@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from server.errors import CommitError
 from server.storage.git.command import git, git_as_owner
 from server.storage.git.index import OWN_INDEX, copy_index, set_files
 from server.storage.git.repository import Repository, Staged, Tree
 
 _REFUSED_IN_NAME = re.compile(r"[\x00-\x1f\x7f<>]+")
+_AUTHOR = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # in the environment, before what is configured
 _FILE_MODE = "100644"
 _MESSAGE = "quire-merge-message"  # in the folder of the repository
 _TRAILER = "Quire-Actor: "  # in every commit of ours
@@ -51,6 +53,16 @@ class Person:
         """What tells git who this is, for AUTHOR or COMMITTER."""
         name, _, email = self.ident.rpartition(" <")
         return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email[:-1], f"GIT_{role}_DATE": f"@{at} +0000"}
+
+
+def local_author(root: Path) -> Person | None:
+    """The author that `git commit` would name at `root`; None where git does not know one."""
+    given = {name: os.environ[name] for name in _AUTHOR if name in os.environ}
+    try:
+        ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=given).decode(errors="replace")
+    except CommitError:
+        return None
+    return Person.of(ident.rpartition(">")[0] + ">")
 
 
 @dataclass(frozen=True, slots=True)

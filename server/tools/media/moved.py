@@ -22,11 +22,20 @@ Progress = Callable[[int, int], None]  # (done, in all)
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many files and bytes were moved, and the paths of those that were left, each with the reason."""
+    """How many files and bytes were moved, and the paths of those that were left, each with the reason.
+
+    `commit` is what the last write says of its commit (`Site.write`).
+    """
 
     files: int
     bytes: int
     left: tuple[tuple[str, str], ...] = ()
+    commit: str = ""
+
+
+def message_of(verb: str, where: str, count: int) -> str:
+    """What the commit of a write says: `Move 20 media files to the bucket`."""
+    return f"{verb} {count:,} media file{'s' * (count != 1)} {where} the bucket"
 
 
 def media_of(site: Site) -> list[Document]:

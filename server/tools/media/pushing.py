@@ -7,6 +7,7 @@ content/uploads/ only after all of it was read back from the bucket, and if it i
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from posixpath import splitext
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from server.documents.document import Document
 from server.errors import ConflictError, MissingObjectError
 from server.formats.tree import Plain, Tree
+from server.service.authorship import by_command
 from server.site.site import Site
 from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.stored import KEY, StoredFile, object_of
@@ -23,7 +25,7 @@ from server.storage.images.formats import needs_formats
 from server.storage.images.kinds import ImageSize
 from server.storage.media import DESCRIPTION
 from server.storage.read import parse
-from server.tools.media.moved import BATCH, Moved, Progress, fetched, is_on_disk, media_of
+from server.tools.media.moved import BATCH, Moved, Progress, fetched, is_on_disk, media_of, message_of
 from server.write.context import Context, unreadable
 
 if TYPE_CHECKING:
@@ -56,7 +58,8 @@ def push(site: Site, bucket: "Bucket", progress: Progress, *, keep: bool = False
     """
     keeper = Keeper(bucket, site.image_cache.folder)
     waiting = [one for one in media_of(site) if is_on_disk(site, one) or _lacks_formats(one)]
-    count, size, left = 0, 0, list[tuple[str, str]]()
+    count, size, left, commit = 0, 0, list[tuple[str, str]](), ""
+    message = partial(message_of, "Copy" if keep else "Move", "to")
     for start in range(0, len(waiting), BATCH):
         sent = list[_Sent]()
         for done, document in enumerate(waiting[start : start + BATCH], start):
@@ -69,10 +72,10 @@ def push(site: Site, bucket: "Bucket", progress: Progress, *, keep: bool = False
             if one.found or one.stored.formats:
                 sent.append(one)
         if sent:
-            site.write(_describe, _Batch(sent, keep))
+            commit = site.write(by_command(site, message), _describe, _Batch(sent, keep))[2]
         count, size = count + len(sent), size + sum(one.stored.object.size for one in sent)
     progress(len(waiting), len(waiting))
-    return Moved(count, size, tuple(left))
+    return Moved(count, size, tuple(left), commit)
 
 
 def _lacks_formats(document: Document) -> bool:
@@ -110,14 +113,20 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
             bucket.fetch(object_, nothing)
 
 
-def _describe(batch: _Batch, context: Context) -> None:
-    """Let the descriptions of files name their content in the bucket, instead of the files beside them."""
+def _describe(batch: _Batch, context: Context) -> int:
+    """Let the descriptions of files name their content in the bucket, instead of the files beside them.
+
+    Returns how many there are.
+    """
+    count = 0
     for one in batch.files:
         if one.found and _signature(context.changeset.root / one.document.path) != one.found:
             continue  # It was changed since, and is sent by the next push.
         _say(context, one)
         if one.found and not batch.keep:
             context.changeset.delete(one.document.path)
+        count += 1
+    return count
 
 
 def _signature(path: Path) -> Signature | None:

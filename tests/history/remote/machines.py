@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from server.site.site import Site
 from tests.git import commit_all, git
-from tests.sites import STRING, Api, collection, component, relation, write
+from tests.sites import STRING, Api, collection, component, opened, relation, write
 
 FILES: Mapping[str, str | bytes] = {
     ".gitignore": ".quire/\ncontent/uploads/private/\n",
@@ -107,9 +106,7 @@ def machines(
     made = {}
     for name in names:
         git(folder, "clone", "-q", "bare.git", name)
-        site = Site(folder / name)
-        site.load()
-        made[name] = Api.of(site)
+        made[name] = Api.of(opened(folder / name))
     try:
         yield Machines(folder / "bare.git", made)
     finally:

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from server.site.site import Site
 from server.tools.importer.importing import ImportOptions, run
 from server.tools.importer.readers.archive import Archive
-from tests.sites import Api
+from tests.sites import Api, opened
 
 HERE = Path(__file__).parent
 ANSWERS = json.loads((HERE / "answers.json").read_bytes())
@@ -30,8 +29,7 @@ TIMESTAMPS = {"stamp": ("1709202030000", "2024-02-29T10:20:30.000Z")}
 def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
     root = tmp_path_factory.mktemp("imported")
     run(root, Archive(HERE / "export.tar.gz"), ImportOptions(), lambda *_: None)
-    site = Site(root)
-    site.load()
+    site = opened(root)
     for path in site.unscaled():
         site.scale(path)
     assert site.problems == ()

@@ -20,6 +20,7 @@ from server.commands.cli import main
 from server.site.site import Site
 from server.storage.bucket import bucket as buckets
 from tests.buckets import S3
+from tests.git import commit_all, git
 from tests.sites import load, schema, write
 from tests.waiting import until
 
@@ -250,3 +251,21 @@ def test_a_file_that_somebody_changes_meanwhile_is_not_lost(
     until(lambda: content(root) == {})
     said = yaml.safe_load((root / "content/uploads/deep/note.txt.yaml").read_text())
     assert said["file"]["sha256"] == hashlib.sha256(b"changed twice!").hexdigest()
+
+
+def test_moves_are_commits_where_the_site_commits_writes(root: Path, s3: S3) -> None:
+    settings = f"{s3.settings()}git: {{commit: each, committer: Site <site@example.org>}}\n"
+    write(root, {"site.yaml": settings, ".gitignore": ".quire/\n"})
+    commit_all(root)
+    git(root, "config", "user.name", "Ada")
+    git(root, "config", "user.email", "ada@example.org")
+    assert run(root, "push", "--keep").exit_code == 0
+    assert run(root, "push").exit_code == 0
+    assert run(root, "pull").exit_code == 0
+    assert git(root, "status", "--short") == ""
+    assert git(root, "log", "-4", "--format=%an: %s").splitlines() == [
+        "Ada: Move 3 media files from the bucket",
+        "Ada: Move 3 media files to the bucket",
+        "Ada: Copy 3 media files to the bucket",
+        "T: first",
+    ]
