@@ -117,4 +117,6 @@ def is_configuration(path: str) -> bool:
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
     """The signatures of site.yaml and the schema files, by path: what differs whenever one has changed."""
-    return {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
+    found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
+    # Without the ctime: a file that is only linked must not have everybody told of other settings.
+    return {path: signature and (*signature[:3], 0) for path, signature in found.items()}
