@@ -2,6 +2,7 @@
 PYTHON ?= python3
 PORT ?= 1337
 MINUTES ?= 60
+SECONDS ?= 60
 BIN := .venv/bin
 # Many images set this for the processes of a container. Tests and benchmarks start hundreds, and without compiled
 # modules each takes twice as long to import the server.
@@ -9,6 +10,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+
+install: .venv/bin/python pyproject.toml ## Install what all other targets need into .venv/, with one run of pip
+	@sh .ci/install '.[dev,openapi,studio]'
+	@touch .venv/.ready .venv/.ready-dev .venv/.ready-openapi .venv/.ready-studio
 
 serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/quire serve --site . --port $(PORT)
@@ -28,16 +33,14 @@ torture: .venv/.ready-dev ## The hard tests at random for an hour: kills, worker
 	$(BIN)/python -m tests.torture --minutes $(MINUTES)
 
 test-machines: .venv/.ready-dev ## Three machines at random: writes from all sides, kills, and what must hold
-	$(BIN)/python -m tests.machines --push before
-	$(BIN)/python -m tests.machines --push after
+	$(BIN)/python -m tests.machines --push before --seconds $(SECONDS)
+	$(BIN)/python -m tests.machines --push after --seconds $(SECONDS)
 
 test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debian's chromium
 	$(BIN)/pytest -n 2 --dist loadfile tests/studio/browser_*.py
 
-test-bench: .venv/.ready-dev ## Run every benchmark at its smallest size, to see that it runs
-	for kind in worst history events webhooks machines large search quire; do \
-	    BENCH_SHARE=0.005 $(BIN)/python -m bench $$kind > /dev/null || exit 1; done
-	BENCH_SHARE=0.005 $(BIN)/python -m bench.peer --stand-in --json build/test-bench-peers.json > /dev/null
+test-bench: .venv/.ready-studio ## Run every benchmark at its smallest size, to see that it runs
+	$(BIN)/python -m tests.bench.run
 
 test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
 	$(BIN)/python -m tests.openapi.run
@@ -58,6 +61,9 @@ check: .venv/.ready-dev ## Check format, lint and types
 	$(BIN)/ruff format --check server tests bench docs
 	$(BIN)/ruff check server tests bench docs
 	$(BIN)/mypy
+
+test-vendor: .venv/.ready-dev ## Bundle what the studio takes from npm again, and compare
+	$(BIN)/python -m tests.vendor.run
 
 vendor: ## Bundle what the studio takes from npm into server/api/studio/page/vendor
 	cd vendor && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error && node bundle.mjs
@@ -106,4 +112,4 @@ clean: ## Remove what the other targets made
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help serve test test-quick test-bench test-clients test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean
+.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-machines test-studio vendor dist test-dist torture test-openapi check docs bench bench-worst bench-studio bench-peers peer-diff format clean

@@ -40,6 +40,7 @@ from bench import (
 from bench.effort import scaled
 from bench.load import generator
 from bench.sites import Sizes, make_site
+from tests.signals import restore_in_children
 
 SIZES = (0, *(scaled(size, least) for size, least in ((1000, 50), (10_000, 60), (50_000, 70))))
 WORST = scaled(10_000, 50)  # articles of the site that costly queries are sent to
@@ -70,6 +71,7 @@ def main() -> None:
     parser.add_argument("--articles", type=int, help="of large (150,000) and history (2,500): how many")
     parser.add_argument("--commits", type=int, default=history.COMMITS, help="of history: how many")
     options = parser.parse_args()
+    restore_in_children()
     print(_machine())
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
         if options.what == "servers":

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
-from bench.effort import scaled_seconds
+from bench.effort import scaled, scaled_seconds
 from bench.host import SERVERS
 from bench.load import CONNECTIONS, Requests, Result, run
 from bench.serving import Serving, hosted
@@ -17,6 +17,7 @@ from bench.sites import make_site
 from bench.tables import count, ratio, show, size
 
 SECONDS = scaled_seconds(2)
+ARTICLES = scaled(1000, 60)
 FIRST = "granian"
 _REQUESTS = {
     "a document": "/api/articles/2007--article-00007?",
@@ -29,8 +30,9 @@ def measure(folder: Path, rounds: int) -> None:
     """Measure every server that can be had, in turns, and print a table for each app."""
     root = folder / "site"
     root.mkdir()
-    make_site(root, 1000)
-    packages = _install(folder, [name for name in SERVERS if find_spec(name) is None])
+    make_site(root, ARTICLES)
+    missing = [name for name in SERVERS if find_spec(name) is None]
+    packages = _install(folder, missing[: scaled(len(missing), 1)])
     names = [name for name in SERVERS if find_spec(name) or (packages and (packages / name).is_dir())]
     with ExitStack() as stack:
         sites = {name: stack.enter_context(hosted(name, "site", root, packages)) for name in names}
@@ -51,9 +53,10 @@ def _install(folder: Path, missing: Sequence[str]) -> Path | None:
     home = folder / "servers"
     venv.create(home, with_pip=True)
     command = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for name in missing:
-        if subprocess.run([*command, name], check=False, capture_output=True).returncode:
-            print(f"{name} can't be installed here; it is left out")
+    if subprocess.run([*command, *missing], check=False, capture_output=True).returncode:
+        for name in missing:
+            if subprocess.run([*command, name], check=False, capture_output=True).returncode:
+                print(f"{name} can't be installed here; it is left out")
     found = subprocess.run(
         [str(home / "bin" / "python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         capture_output=True,

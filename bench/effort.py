@@ -14,6 +14,6 @@ def scaled(usual: int, least: int = 2) -> int:
     return max(least, round(usual * SHARE)) if SHARE < 1 else usual
 
 
-def scaled_seconds(usual: float) -> int:
-    """Return for how many seconds to measure, at least one."""
-    return max(1, round(usual * SHARE)) if SHARE < 1 else round(usual)
+def scaled_seconds(usual: float) -> float:
+    """Return for how many seconds to measure, at least a quarter of one."""
+    return max(0.25, usual * SHARE) if SHARE < 1 else usual

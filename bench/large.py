@@ -13,14 +13,14 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
-from bench.effort import scaled
+from bench.effort import scaled, scaled_seconds
 from bench.serving import Serving, quire
 from bench.sites import WORDS
 from bench.tables import count, ratio, show, size
 
 WORKERS = 2
 SEARCHES = scaled(12)  # of each kind, after one that looks at every document for the first time
-QUIET_S = 4.0  # until what a server does after a start or a change is over
+QUIET_S = scaled_seconds(4)  # until what a server does after a start or a change is over
 LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
 LIST = "/api/articles?fields=title"

@@ -56,7 +56,7 @@ def generator() -> str:
 
 
 def run(
-    serving: Serving, requests: Requests, seconds: int, turn: int = 0, connections: int = CONNECTIONS
+    serving: Serving, requests: Requests, seconds: float, turn: int = 0, connections: int = CONNECTIONS
 ) -> Result:
     """Load a server for some seconds; each `turn` begins elsewhere in the list."""
     start = turn * 1_000_003
@@ -65,7 +65,7 @@ def run(
     return _run_threads(serving, requests, seconds, start, connections)
 
 
-def _run_wrk(port: int, requests: Requests, seconds: int, start: int, connections: int) -> Result:
+def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connections: int) -> Result:
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
         paths, script = Path(folder, "paths"), Path(folder, "requests.lua")
         paths.write_text("\n".join(requests.paths) + "\n")
@@ -73,7 +73,15 @@ def _run_wrk(port: int, requests: Requests, seconds: int, start: int, connection
         script.write_text(
             _SCRIPT % {"start": start, "paths": paths, "unique": unique, "host": f"{HOST}:{port}"}
         )
-        command = ["wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s"]
+        command = [
+            "wrk",
+            "--threads",
+            "1",
+            "--connections",
+            str(connections),
+            "--duration",
+            f"{max(1, round(seconds))}s",
+        ]
         command += ["--timeout", "30s"]  # a slow answer is none that failed
         url = f"http://{HOST}:{port}/"
         done = subprocess.run(
@@ -86,7 +94,9 @@ def _run_wrk(port: int, requests: Requests, seconds: int, start: int, connection
     return Result(count / (micros / 1e6), median / 1000, p99 / 1000)
 
 
-def _run_threads(serving: Serving, requests: Requests, seconds: int, start: int, connections: int) -> Result:
+def _run_threads(
+    serving: Serving, requests: Requests, seconds: float, start: int, connections: int
+) -> Result:
     taken: list[float] = []
     began = time.perf_counter()
     end = began + seconds

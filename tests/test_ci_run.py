@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,16 @@ ROOT = Path(__file__).parent.parent
 MAKE = """#!/bin/sh
 echo making $1
 [ "$1" = "$FAILING" ] && exit 2
+[ "$1" = "$WAITING" ] && sleep 60 && touch went-on
+[ "$1" = check ] && sleep 0.3
 [ "$1" = test ] && echo "12 passed in 3.00s"
 [ "$1" = test-studio ] && echo "99 passed in 9.00s"
+echo made $1
 exit 0
 """
 
 
-def run(folder: Path, failing: str = "") -> subprocess.CompletedProcess[str]:
+def run(folder: Path, failing: str = "", waiting: str = "") -> subprocess.CompletedProcess[str]:
     """Run a copy of `.ci/run` in a folder, where one target of make may fail."""
     programs = {folder / "programs/make": MAKE, folder / ".venv/bin/python": "#!/bin/sh\n"}
     for path, text in programs.items():
@@ -25,7 +29,7 @@ def run(folder: Path, failing: str = "") -> subprocess.CompletedProcess[str]:
         path.chmod(0o755)
     (folder / ".ci").mkdir()
     shutil.copy(ROOT / ".ci/run", folder / ".ci")
-    environment = {"PATH": f"{folder / 'programs'}:/usr/bin:/bin", "FAILING": failing}
+    environment = {"PATH": f"{folder / 'programs'}:/usr/bin:/bin", "FAILING": failing, "WAITING": waiting}
     return subprocess.run([folder / ".ci/run"], env=environment, capture_output=True, text=True, check=False)
 
 
@@ -33,11 +37,35 @@ def test_a_run_ends_with_the_seconds_of_phases_and_the_closing_line_of_pytest(tm
     done = run(tmp_path)
     lines = done.stdout.splitlines()
     phases = [line.removeprefix("== ") for line in lines if line.startswith("== ") and "make" in line]
+    assert_whole(lines)
+    assert phases.index("make test-dist") < phases.index(
+        "make check"
+    )  # which is begun before it and takes longer
     table = lines[lines.index("== seconds by phase") + 1 :]
     assert done.returncode == 0, done
     assert [line.split(" s  ")[1] for line in table[:-1]] == [*phases, "in all"]
     assert {"make check", "make test", "make test-studio"} <= set(phases)
     assert table[-1] == "12 passed in 3.00s"
+
+
+def assert_whole(lines: list[str]) -> None:
+    """What each phase prints is together, of those as well that run beside another."""
+    begins = [number for number, line in enumerate(lines) if line.startswith("== ")]
+    for number in begins[:-1]:
+        name = lines[number].split("make ")[1].split()[0]
+        assert lines[number + 1] == f"making {name}"
+        end = next(n for n, line in enumerate(lines) if n > number and line.startswith("-- "))
+        assert lines[end - 1] == f"made {name}"
+
+
+def test_a_phase_that_fails_ends_the_one_beside_it(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = run(tmp_path, "test-dist", "check")
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1] == "-- make test-dist: FAILED with status 2"
+    assert "making check" not in done.stdout
+    assert time.monotonic() - began < 50
+    assert not (tmp_path / "went-on").exists()
 
 
 @pytest.mark.parametrize("failing", ["check", "test", "test-studio"])

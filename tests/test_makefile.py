@@ -1,16 +1,73 @@
-"""`make serve` in a new clone, on a machine without a network."""
+"""The targets of the Makefile: which of them CI runs, and `make serve` on a machine without a network."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from bench.__main__ import CHOICES
+from tests.torture.__main__ import PARTS
 
 ROOT = Path(__file__).parent.parent
 SAYS = (
     "make: the first time needs the network, to install packages into .venv/: "
     "pip can't reach its index (.venv/pip.log)"
 )
+
+TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
+CI = (ROOT / ".ci/run").read_text()
+# What .ci/run does not run by its name: what of it is run instead, or why it is not.
+NOT_BY_NAME = {
+    "serve": "test_a_first_start_without_a_network_says_so_in_one_line runs it as far as the installation",
+    "test-quick": "make test runs all of these tests",
+    "torture": "make test runs the tests of all parts once; tests/torture/test_run.py runs the rest of it",
+    "dist": "make test-dist needs it",
+    "vendor": "make test-vendor does the same into another folder",
+    "bench": "make test-bench runs it at its smallest size",
+    "bench-worst": "make test-bench runs it at its smallest size",
+    "bench-studio": "make test-bench runs it at its smallest size",
+    "bench-peers": "make test-bench runs it with a second Quire in place of Strapi",
+    "peer-diff": "tests/bench/ runs what needs no other server; the others take minutes to install",
+    "format": "make check runs the same program without writing",
+    "clean": "it removes what the other targets made",
+    "help": "test_make_alone_lists_every_target runs it",
+}
+
+
+def test_ci_runs_every_target_or_it_is_known_why_not() -> None:
+    run = set(re.findall(r"\bmake ([a-z-]+)", CI))
+    assert run.isdisjoint(NOT_BY_NAME)
+    assert run | NOT_BY_NAME.keys() == set(TARGETS)
+
+
+def test_make_alone_lists_every_target() -> None:
+    done = subprocess.run(["make", "-s"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.findall(r"^  make ([a-z-]+) ", done.stdout, re.M) == TARGETS
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert sorted(phony.split()) == sorted(TARGETS)
+
+
+def test_the_commands_of_the_readme_are_targets() -> None:
+    section = (ROOT / "README.md").read_text().partition("## Working on Quire")[2]
+    named = re.findall(r"^make ([a-z-]+)", section.partition("```sh\n")[2].partition("```")[0], re.M)
+    assert named
+    assert set(named) <= set(TARGETS)
+    for page in (ROOT / "docs").glob("*.md"):
+        asked = set(re.findall(r"^(?:\$ )?make ([a-z-]+)|`make ([a-z-]+)", page.read_text(), re.M))
+        assert {one or other for one, other in asked} <= set(TARGETS), page
+
+
+def test_each_benchmark_of_the_makefile_is_one_that_test_bench_runs() -> None:
+    named = re.findall(r"python -m bench (\w+)$", (ROOT / "Makefile").read_text(), re.M)
+    assert named
+    assert set(named) <= set(CHOICES)
+
+
+def test_make_test_runs_the_tests_of_every_part_of_torture() -> None:
+    paths = [ROOT / path for part in PARTS for path in part.tests]
+    assert [path for path in paths if not path.is_file() or not path.name.startswith("test_")] == []
 
 
 def test_a_first_start_without_a_network_says_so_in_one_line(tmp_path: Path) -> None:
@@ -29,7 +86,7 @@ def test_a_first_start_without_a_network_says_so_in_one_line(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 2, done.stderr
     assert [line for line in done.stderr.splitlines() if "***" not in line] == [SAYS]

@@ -1,5 +1,5 @@
 // Bundles the libraries of the studio, once: `make vendor`. Each module beside this one becomes a file in
-// server/api/studio/page/vendor/, and manifest.json says what of which version, under which licence, is in it.
+// server/api/studio/page/vendor/, or in the folder that the command line names, and manifest.json says what of which version, under which licence, is in it.
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const target = join(here, "../server/api/studio/page/vendor");
+const target = process.argv[2] ?? join(here, "../server/api/studio/page/vendor");
 
 /** The packages that something of is in a bundle. */
 function packagesOf({ outputs }) {

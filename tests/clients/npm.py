@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-INSTALL_S = 400.0
+INSTALL_S = 900.0
 _AWAY = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT")
 _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
 

@@ -12,6 +12,7 @@ from server.auth.users import Users
 from tests.ci import skipped
 from tests.clients.npm import install, missing_node
 from tests.servers import free_port, serving
+from tests.signals import restore_in_children
 from tests.sites import schema, write
 
 HERE = Path(__file__).parent
@@ -54,6 +55,7 @@ TAG = schema(
 
 def main() -> int:
     """Install, serve, run; the status of node's test runner."""
+    restore_in_children()
     if (reason := missing_node() or install(HERE, "--legacy-peer-deps")) is not None:
         return skipped("test-clients", reason)
     with tempfile.TemporaryDirectory(prefix="quire-clients-") as folder:

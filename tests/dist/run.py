@@ -1,25 +1,33 @@
-"""`make test-dist`: the package, installed into an empty environment, makes a site and serves it."""
+"""`make test-dist`: the package, installed into an empty environment, makes a site and serves it.
 
+The environment is made by the steps of the Dockerfile, whose other steps need Docker.
+"""
+
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.servers import ROOT, free_port, get, wait
+from tests.signals import restore_in_children
 
 
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
 # Without what would lead Python to the modules of this folder.
 OWN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def main() -> int:
     """Install what `make dist` made, and use it as its reader would; 0 where all of that works."""
+    restore_in_children()
     (wheel,) = (ROOT / "dist").glob("quire-*.whl")
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        run(sys.executable, "-m", "venv", scratch / "venv")
-        run(scratch / "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        install(wheel, scratch / "venv")
         quire = scratch / "venv/bin/quire"
         told = run(quire, "--version", cwd=scratch)
         commit = run("git", "rev-parse", "--short", "HEAD", cwd=ROOT).strip()
@@ -28,6 +36,17 @@ def main() -> int:
         serve(quire, scratch / "site")
     print(f"{wheel.name}: {told.strip()} was installed, made a site and served it")
     return 0
+
+
+def install(wheel: Path, environment: Path) -> None:
+    """Install the package as the Dockerfile does, and import all of it."""
+    (words,) = re.findall(r"pip --python \S+ install (.*?)(?: \\\n|$)", DOCKERFILE)
+    packages = [re.sub(r"^\.(?=\[)", str(wheel), word) for word in shlex.split(words) if word != "--no-cache-dir"]
+    run(sys.executable, "-m", "venv", "--without-pip", environment)
+    pip = [sys.executable, "-m", "pip", "--python", environment / "bin/python"]
+    run(*pip, "install", "--quiet", "--disable-pip-version-check", *packages)
+    (imports,) = re.findall(r"&& (/opt/quire/bin/python -c .*?\")\n", DOCKERFILE, re.S)
+    run("sh", "-c", imports.replace("/opt/quire", str(environment)), cwd=environment)
 
 
 def run(*command: object, cwd: Path | None = None) -> str:
@@ -49,6 +68,8 @@ def serve(quire: Path, site: Path) -> None:
             status, body = get(port, path)
             assert status == 200, (path, status, body)
             assert body, path
+        (healthy,) = re.findall(r"^HEALTHCHECK.*\n +CMD (\[.*\])$", DOCKERFILE, re.M)
+        run(*json.loads(healthy.replace(":1337/", f":{port}/")))
     finally:
         process.terminate()
         process.communicate(timeout=20)

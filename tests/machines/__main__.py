@@ -36,6 +36,7 @@ from tests.machines.verdict import (
     check_writes,
 )
 from tests.postgres import postgres
+from tests.signals import restore_in_children
 from tests.waiting import until
 
 CONVERGES_S = 60.0
@@ -52,6 +53,7 @@ def main() -> int:
     parser.add_argument("--no-faults", action="store_true", help="kill nothing")
     parser.add_argument("--keep", action="store_true", help="leave the folder")
     options = parser.parse_args()
+    restore_in_children()
     print(f"seed {options.seed}, git.push: {options.push}", flush=True)
     try:
         with postgres() as database, s3_server() as bucket:

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from server.auth.accounts import Accounts
 from tests.buckets import KEYS, S3
 from tests.git import commit_all, git
 from tests.postgres import Postgres
-from tests.servers import ROOT, children, free_port, kill_all, wait, workers
+from tests.servers import ROOT, children, free_port, kill_all, start, wait, workers
 from tests.sites import collection, schema, write
 from tests.waiting import until
 
@@ -76,26 +75,10 @@ class Machine:
 
     def launch(self) -> None:
         """Begin to serve the clone."""
-        command = [
-            sys.executable,
-            "-m",
-            "server",
-            "serve",
-            "--site",
-            str(self.root),
-            "--port",
-            str(self.port),
-        ]
-        environment = {"QUIRE_JWT_SECRET": SECRET, "PYTHONPATH": str(ROOT), **KEYS}
+        options = ("--workers", "2", "--log", "json")
+        environment = {**os.environ, "QUIRE_JWT_SECRET": SECRET, "PYTHONPATH": str(ROOT), **KEYS}
         with (self.root.parent / f"{self.name}.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--workers", "2", "--log", "json"],
-                env={**os.environ, **environment},
-                stdout=log,
-                stderr=log,
-                text=True,
-                start_new_session=True,
-            )
+            self.process = start(self.root, self.port, *options, output=log, environment=environment)
 
     def kill(self) -> None:
         """Kill the server and all its processes at once, as a power cut does."""

@@ -21,6 +21,7 @@ from server.auth.accounts import Accounts
 from server.auth.users import Users
 from tests.ci import skipped
 from tests.servers import free_port, serving
+from tests.signals import restore_in_children
 from tests.sites import schema, write
 
 HERE = Path(__file__).parent
@@ -73,6 +74,7 @@ DOCUMENTS = {
 
 def main() -> int:
     """Serve, and ask; the status of schemathesis."""
+    restore_in_children()
     if importlib.util.find_spec("schemathesis") is None:
         return skipped("test-openapi", "schemathesis is not installed")
     with tempfile.TemporaryDirectory(prefix="quire-openapi-") as folder:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench.tables import show
+from tests.signals import restore_in_children
 
 
 @dataclass
@@ -68,6 +69,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="how long, in all")
     options = parser.parse_args()
+    restore_in_children()
     for part in PARTS:
         print(f"{part.name} …", file=sys.stderr, flush=True)
         part.run(options.minutes * 60 / len(PARTS))

@@ -1,0 +1,13 @@
+"""vendor/package.json has exact versions of all that is bundled: `make vendor` gives the same again."""
+
+import json
+
+from tests.vendor.run import BUNDLED, FOLDER
+
+
+def test_each_bundled_package_has_one_version() -> None:
+    package = json.loads((FOLDER / "package.json").read_text())
+    wanted = {**package["dependencies"], **package["overrides"]}
+    files = json.loads((BUNDLED / "manifest.json").read_text()).values()
+    bundled = {found["name"]: found["version"] for file in files for found in file["packages"]}
+    assert bundled == {name: wanted.get(name) for name in bundled}
