@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import threading
 import time
@@ -12,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from random import Random
 from subprocess import DEVNULL
 
 import pytest
@@ -22,7 +22,7 @@ from server.events.recorder import Recorder
 from server.site.site import Site
 from tests.servers import free_port, serving, start, stop, wait, workers
 from tests.sites import collection, with_accounts, write
-from tests.torture import LONG
+from tests.torture import LONG, SEED
 from tests.waiting import until
 
 SECONDS = 30.0 if LONG else 3.0
@@ -42,6 +42,7 @@ class Writer:
     """A client that makes, changes and deletes documents, and what it was answered."""
 
     ports: list[int]
+    random: Random
     done: list[tuple[str, str, bool]] = field(default_factory=list)  # id, method, and whether it was answered
     number: int = 0
 
@@ -49,7 +50,7 @@ class Writer:
         while not stopped.is_set():
             made = self.ask("POST", "/api/notes")
             if made:
-                for _ in range(random.randint(0, 4)):
+                for _ in range(self.random.randint(0, 4)):
                     self.ask("PUT", f"/api/notes/{made}", made)
                 self.ask("DELETE", f"/api/notes/{made}", made)
 
@@ -57,7 +58,7 @@ class Writer:
         """Write, until the server takes it; the id of the document, "" where nobody knows what came of it."""
         self.number += 1
         body = json.dumps({"data": {"title": f"{id(self)} {self.number}"}})
-        connection = HTTPConnection("127.0.0.1", random.choice(self.ports), timeout=20)
+        connection = HTTPConnection("127.0.0.1", self.random.choice(self.ports), timeout=20)
         try:
             connection.request(method, path, body, {"Content-Type": "application/json"})
             answer = connection.getresponse()
@@ -78,7 +79,7 @@ class Writer:
 
 def edit(root: Path, stopped: threading.Event) -> None:
     """An editor that writes, replaces and removes files."""
-    number = 0
+    number, random = 0, Random(SEED)
     while not stopped.wait(0.02):
         number += 1
         path = root / f"content/tags/t{random.randrange(4)}.json"
@@ -92,7 +93,7 @@ def edit(root: Path, stopped: threading.Event) -> None:
 @contextmanager
 def busy(root: Path, ports: list[int], count: int = 3) -> Iterator[list[Writer]]:
     """Clients and an editor at work for the block."""
-    stopped, found = threading.Event(), [Writer(ports) for _ in range(count)]
+    stopped, found = threading.Event(), [Writer(ports, Random(SEED + n)) for n in range(count)]
     threads = [threading.Thread(target=writer.run, args=(stopped,)) for writer in found]
     threads.append(threading.Thread(target=edit, args=(root, stopped)))
     for thread in threads:
@@ -172,7 +173,7 @@ def root(tmp_path: Path, accounts: str) -> Path:
 
 
 def test_workers_that_are_killed_while_clients_write(root: Path) -> None:
-    port = free_port()
+    port, random = free_port(), Random(SEED)
     process = start(root, port, "--workers=2", "--quiet", output=DEVNULL)
     try:
         wait(process, port)
