@@ -36,6 +36,7 @@ FILES: dict[str, str | bytes] = {
 # The limits of a server that is not to be waited for.
 SOON = "from server.api.serving import bodies, http_server; http_server.HEAD_MS = 700; "
 SOON += "bodies.PROGRESS_S, bodies.WHOLE_S = 0.7, 1.5"
+PATIENCE_S = 60.0  # of a client, for a machine on which others compute
 
 
 class Server:
@@ -51,7 +52,7 @@ class Server:
         wait(self.process, self.port)
 
     def connect(self, data: bytes = b"") -> socket.socket:
-        client = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
         client.sendall(data)
         return client
 
@@ -62,7 +63,7 @@ class Server:
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes, Any]:
         """(status, body, headers) of a request with the token."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             sent = {"Authorization": f"Bearer {self.token}", **headers}
             connection.request(method, path, body, sent)
@@ -517,7 +518,7 @@ def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_p
         database.listen(50)
 
         def connect(*headers: str) -> socket.socket:
-            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S))
             client.sendall(head("GET", "/api/notes/one", "Connection: close", *headers))
             return client
 
