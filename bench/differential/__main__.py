@@ -19,13 +19,15 @@ from pathlib import Path
 from bench.differential import report
 from bench.differential.causes import Findings
 from bench.differential.content import fill, learn
-from bench.differential.deviations import read_deviations
+from bench.differential.deviations import Deviation, read_deviations, read_rows
 from bench.differential.filing import AREAS as UPLOAD_AREAS
 from bench.differential.filing import Filing
+from bench.differential.granting import grants
 from bench.differential.judging import Judge
 from bench.differential.looking import settle
 from bench.differential.model import read_model
 from bench.differential.pair import Pair
+from bench.differential.peers import Peer, Recorded, Strapi
 from bench.differential.people import AREAS as PEOPLE_AREAS
 from bench.differential.people import People
 from bench.differential.reading import Reading, note
@@ -36,21 +38,25 @@ from bench.differential.writes import AREAS as WRITE_AREAS
 from bench.differential.writes import Writes
 from bench.differential.writing import Make, Writing
 from bench.peer.install import install_strapi, node
+from bench.peer.recording import Recording
 
 BEGAN = time.perf_counter()
+MOST_UNRECORDED = 20  # requests of a run that a recording may lack, as Quire has changed since
 FLOORS = Path(__file__).parent / "floors.json"
 
 
 def main() -> int:
     """Run what the command line asks for; the exit status."""
     options = _parser().parse_args()
-    if not node():
+    if not options.replay and not node():
         print("peer-diff: SKIPPED, there is no Node.js with npm on this machine")
         return 0
-    findings = Findings()
+    findings, deviations = Findings(), read_deviations()
     with tempfile.TemporaryDirectory(prefix="quire-differential-") as folder:
         for name in options.site or DEFAULT:
-            _run(Path(folder), name, options, findings)
+            _run(Path(folder), name, options, findings, deviations)
+            if options.causes:  # after each site, since a run takes long
+                options.causes.write_text(report.causes_text(findings), encoding="utf-8")
     return _report(options, findings)
 
 
@@ -63,32 +69,53 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--area", action="append", help="these areas alone, by a word of their name")
     parser.add_argument("--site", action="append", help=f"these sites alone: {', '.join(SITES)}, random-N")
     parser.add_argument("--case", type=int, action="append", help="the requests of these numbers alone")
-    parser.add_argument("--causes", type=Path, help="a file to append the causes to, as Markdown")
+    parser.add_argument(
+        "--causes", type=Path, help="a file for an example of each difference, declared or not"
+    )
+    parser.add_argument("--replay", type=Path, help="answers of Strapi to play back instead of running it")
+    parser.add_argument("--record", type=Path, help="a file for the answers of Strapi, of one site")
     parser.add_argument("--most", type=int, default=30, help="how many causes to print")
     return parser
 
 
-def _run(folder: Path, name: str, options: argparse.Namespace, findings: Findings) -> None:
+def _run(
+    folder: Path,
+    name: str,
+    options: argparse.Namespace,
+    findings: Findings,
+    deviations: Sequence[Deviation],
+) -> None:
     """Fill one site, and send it its share of the requests."""
     types = make_types(folder / f"{name}-types", name)
     model, seed = read_model(types), f"{options.seed}/{name}"
     world = World(model)
-    pair = Pair(install_strapi(), types, model, folder / name)
+    given, recording = grants(model, name), Recording() if options.record else None
+    work = folder / name
+    peer: Peer
+    if options.replay:
+        peer = Recorded(options.replay, given)
+    else:
+        peer = Strapi(install_strapi(), types, given, work, recording)
+    pair = Pair(peer, types, model, given, work)
     try:
         pair.start()
         _say(f"{name}: filling")
-        judge = Judge(pair, model, read_deviations())
+        judge = Judge(pair, world, deviations)
         _fill(judge, world, seed, options.documents, findings)
         _say(f"{name}: {len(world.documents)} documents")
         pair.keep()
-        share = len(options.site or DEFAULT)
+        share, shrinking = len(options.site or DEFAULT), not (options.record or options.replay)
         reads = [area for area in AREAS if _chosen(f"read {area}", options.area)]
         numbers = options.case or range(options.reads // share if reads else 0)
         _say(f"{name}: {len(numbers)} reads")
-        Reading(judge, world, findings).run(seed, numbers, reads)
-        _converse(Writing(judge, world, findings), seed, options, options.writes // share)
+        Reading(judge, world, findings, shrinking=shrinking).run(seed, numbers, reads)
+        _converse(
+            Writing(judge, world, findings, shrinking=shrinking), seed, options, options.writes // share
+        )
     finally:
         pair.stop()
+    if recording is not None:
+        recording.write(options.record)
 
 
 def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: int) -> None:
@@ -130,16 +157,16 @@ def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findi
 def _report(options: argparse.Namespace, findings: Findings) -> int:
     """Print everything; the exit status."""
     floors = json.loads(FLOORS.read_bytes())
-    causes = report.ranked(findings)
-    for number, cause in enumerate(causes[: options.most], 1):
+    for number, cause in enumerate(report.ranked(findings.causes)[: options.most], 1):
         print(report.cause_text(cause, number))
-    if options.causes:
-        with options.causes.open("a", encoding="utf-8") as file:
-            file.write(f"# Seed {options.seed}, {time.strftime('%H:%M')}\n\n")
-            file.writelines(f"{report.cause_text(cause, n)}\n" for n, cause in enumerate(causes, 1))
-    report.print_agreement(findings, floors)
-    report.print_deviations(findings)
+    print("Equal but for wording, there ≠ here:")
+    print("\n".join(report.wording_lines(findings, options.most)))
+    report.print_rows(findings, read_rows())
+    report.print_outcomes(findings, floors)
     few = report.below(findings, floors)
+    if findings.unrecorded > MOST_UNRECORDED:
+        print("peer-diff: the recording has no answers to these requests: record it again (--record)")
+        return 1
     if few:
         print(f"peer-diff: below what is asked: {', '.join(few)}")
     return 1 if few else 0

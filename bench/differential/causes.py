@@ -1,10 +1,10 @@
-"""What a run found: how often each area agrees, and each cause of disagreement once."""
+"""Findings of a run: the outcomes of each area, and each cause of disagreement once."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.differential.judging import Verdict
+from bench.differential.judging import BUT_WORDING, DECLARED, EQUAL, UNDECLARED, UNRECORDED, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,51 +30,48 @@ class Cause:
         return self.areas.total()
 
 
+Causes = dict[str, Cause]
+
+
 @dataclass(slots=True)
 class Findings:
     """Everything that a run found."""
 
-    same: Counter[str] = field(default_factory=Counter)  # by area
-    known: Counter[str] = field(default_factory=Counter)  # by area
-    deviations: Counter[str] = field(default_factory=Counter)  # by name
-    causes: dict[str, Cause] = field(default_factory=dict)  # by shape
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # by area
+    rows: Counter[str] = field(default_factory=Counter)  # declared answers by row, by its name
+    aside: Counter[str] = field(default_factory=Counter)  # answers with keys that were not compared
+    unrecorded: int = 0  # requests that a recording has no answer to
+    causes: Causes = field(default_factory=dict)  # of undeclared differences, by shape
+    wordings: Causes = field(default_factory=dict)  # of answers that are equal but for wording, by shape
+    declared: Causes = field(default_factory=dict)  # of declared differences, by the names of the rows
 
-    def agree(self, area: str) -> None:
-        """Both said the same."""
-        self.same[area] += 1
-
-    def deviate(self, area: str, names: Sequence[str]) -> None:
-        """They differ as they are known to."""
-        self.known[area] += 1
-        self.deviations.update(names)
-
-    def disagree(self, area: str, shape: str, example: Example) -> bool:
-        """They differ; whether nothing of this shape was there before."""
-        cause = self.causes.get(shape)
-        if cause is None:
-            cause = self.causes[shape] = Cause(shape, example)
-        elif _size(example) < _size(cause.example):
-            cause.example = example
-        cause.areas[area] += 1
-        return cause.count == 1
-
-    def disagreements(self, area: str) -> int:
-        """How many answers of an area differ for no known reason."""
-        return sum(cause.areas[area] for cause in self.causes.values())
+    def note(self, area: str, shape: str, example: Example) -> bool:
+        """Count an answer that was compared; whether nothing of this shape was there before."""
+        verdict = example.verdict
+        if verdict.outcome == UNRECORDED:
+            self.unrecorded += 1
+            return False
+        self.outcomes.setdefault(area, Counter())[verdict.outcome] += 1
+        self.rows.update(verdict.deviations if verdict.outcome == DECLARED else ())
+        self.aside.update(verdict.aside)
+        if verdict.outcome == EQUAL:
+            return False
+        causes = {BUT_WORDING: self.wordings, DECLARED: self.declared, UNDECLARED: self.causes}
+        return _add(causes[verdict.outcome], area, shape, example)
 
     def areas(self) -> list[str]:
         """The areas that were asked."""
-        other = {area for cause in self.causes.values() for area in cause.areas}
-        return sorted(set(self.same) | set(self.known) | other)
+        return sorted(self.outcomes)
 
-    def asked(self, area: str) -> int:
-        """How many answers of an area were compared, known deviations left out."""
-        return self.same[area] + self.disagreements(area)
 
-    def agreement(self, area: str) -> float:
-        """The share of answers of an area that agree, known deviations left out."""
-        asked = self.asked(area)
-        return self.same[area] / asked if asked else 1.0
+def _add(causes: Causes, area: str, shape: str, example: Example) -> bool:
+    cause = causes.get(shape)
+    if cause is None:
+        cause = causes[shape] = Cause(shape, example)
+    elif _size(example) < _size(cause.example):
+        cause.example = example
+    cause.areas[area] += 1
+    return cause.count == 1
 
 
 def _size(example: Example) -> int:

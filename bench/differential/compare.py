@@ -1,46 +1,21 @@
-"""Whether two answers say the same, apart from what no two servers share.
+"""Compare two responses, apart from what no two servers share.
 
-The rules are those of the recorded conversations (tests/conformance/compare.py): documentIds one to
-one, numbers of rows and times by their kind, errors by status, name, the paths of their details and,
-where it names a key or the lack of credentials, the message.
+documentIds are compared one to one, numbers of rows and times by their kind, formats of pictures by their
+names, and sizes of pictures not at all. Everything else has to be equal: the status, the headers of
+`compare_headers`, every value and key, the order of lists, and of errors their name, message and details.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bench.differential.compare_errors import error_differences
+from bench.differential.compare_headers import header_differences
+from bench.differential.difference import ABSENT, Difference
 from bench.differential.request import Answer
-from tests.conformance.compare import COUNTS, EXACT_MESSAGE, HASH, OPTIONAL, SIZES, TIME, TIMES
+from tests.conformance.compare import HASH, TIME, TIMES
 
 _HASHED = ("hash", "url", "name")
-_ABSENT = "«absent»"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing that differs: where, and how.
-
-    `kind` is status, error, more (errors than there), value, type, missing, extra, order, or members
-    (also more or fewer members than there), or itself, where only here a document relates to itself, or
-    repeated, where a list has a document several times there, or other locale, where a relation shows
-    another version of the same document, or other document, where a relation to one does, or written
-    and moved, where a relation lacks the document alone that was written before, or has it in another
-    place.
-    """
-
-    where: str
-    kind: str
-    theirs: Any
-    ours: Any
-
-    def __str__(self) -> str:
-        return f"{self.where} {self.kind}: {_short(self.theirs)} there, {_short(self.ours)} here"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 100 else text[:97] + "…"
 
 
 class Comparison:
@@ -55,17 +30,31 @@ class Comparison:
         self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
         self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
         self._inside: list[str] = []  # the documents of ours that hold what is being compared
+        self._holders: list[dict[str, Any]] = []  # the same documents, as they are answered
+        self.aside: set[str] = set()  # keys whose values were not compared, as they are known to differ
 
-    def differences(self, theirs: Answer, ours: Answer, *, unordered: bool = False) -> list[Difference]:
-        """What is not the same; `unordered` where the order of the list below `data` means nothing."""
+    def differences(
+        self, theirs: Answer, ours: Answer, *, unordered: bool = False, cross_origin: bool = False
+    ) -> list[Difference]:
+        """What is not the same; `unordered` where the order of the list below `data` means nothing.
+
+        `cross_origin` says that the request was one of a page of another origin.
+        """
         if theirs.status != ours.status:
             return [Difference("status", "status", _told(theirs), _told(ours))]
-        if isinstance(theirs.body, dict) and theirs.body.get("error"):
-            return list(_errors(theirs.body["error"], ours.body))
-        if isinstance(theirs.body, str) or (theirs.body is None and theirs.status >= 400):
-            return []  # no JSON: the status says it all
-        found = list(self._any(theirs.body, ours.body, ""))
+        found = [
+            *header_differences(theirs, ours, cross_origin=cross_origin),
+            *self._bodies(theirs.body, ours.body),
+        ]
         return [d for d in found if not (unordered and d.kind == "order" and d.where == "data")]
+
+    def _bodies(self, theirs: Any, ours: Any) -> Iterator[Difference]:
+        if isinstance(theirs, dict) and theirs.get("error"):
+            yield from error_differences(theirs, ours)
+        elif isinstance(theirs, str) and isinstance(ours, str) and theirs != ours:
+            yield Difference("text", "message", theirs, ours)
+        else:
+            yield from self._any(theirs, ours, "")
 
     def bind(self, theirs: str, ours: str) -> None:
         """From now on, a documentId there is this one here."""
@@ -88,29 +77,38 @@ class Comparison:
         name = str(known.get(found["documentId"], found["documentId"]))
         return f"{name} {_locale(found)}" if locales else name
 
+    def _different(self, where: str, kind: str, theirs: Any, ours: Any) -> Difference:
+        return Difference(where, kind, theirs, ours, self._holders[-1] if self._holders else {})
+
+    def names(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the names of documents, by the documentIds that they have there and here."""
+        return self._theirs, self._ours
+
     def _any(self, theirs: Any, ours: Any, where: str) -> Iterator[Difference]:
         if theirs is None and isinstance(ours, dict) and ours.get("documentId") in self._inside[-1:]:
-            yield Difference(where, "itself", theirs, ours)
+            yield self._different(where, "itself", theirs, ours)
         elif theirs is None and isinstance(ours, dict) and self._is_written(ours):
-            yield Difference(where, "written", theirs, ours)
+            yield self._different(where, "written", theirs, ours)
         elif isinstance(theirs, dict) and isinstance(ours, dict):
             yield from self._objects(theirs, ours, where)
         elif isinstance(theirs, list) and isinstance(ours, list):
             yield from self._lists(theirs, ours, where)
         elif isinstance(theirs, bool) != isinstance(ours, bool) or theirs != ours:
             kind = "value" if type(theirs) is type(ours) else "type"
-            yield Difference(where, kind, theirs, ours)
+            yield self._different(where, kind, theirs, ours)
 
     def _objects(self, theirs: dict[str, Any], ours: dict[str, Any], where: str) -> Iterator[Difference]:
         holds = isinstance(ours.get("documentId"), str)
         other = self._other(theirs, ours) if self._inside and holds else ""
         if other:
-            yield Difference(where, other, *(_identity(found) for found in (theirs, ours)))
+            yield self._different(where, other, *(_identity(found) for found in (theirs, ours)))
             return
         self._inside += [ours["documentId"]] if holds else []
+        self._holders += [ours] if holds else []
         yield from self._members(theirs, ours, where)
         if holds:
             self._inside.pop()
+            self._holders.pop()
 
     def _is_written(self, ours: dict[str, Any]) -> bool:
         known = self._ours.get(ours.get("documentId", ""))
@@ -135,18 +133,22 @@ class Comparison:
         for key, their in theirs.items():
             at = f"{where}.{key}".lstrip(".")
             if key not in ours:
-                if key not in OPTIONAL:
-                    yield Difference(at, "missing", their, _ABSENT)
+                yield self._different(at, "missing", their, ABSENT)
+            elif key == "size" and theirs.get("width") and isinstance(ours[key], int | float):
+                pass  # of a picture: it depends on the library that encodes it
             elif not self._same(key, their, ours[key]):
                 yield from self._any(their, ours[key], at)
         for key in ours:
-            if key not in theirs and key != "locale":
-                yield Difference(f"{where}.{key}".lstrip("."), "extra", _ABSENT, ours[key])
+            if key == "locale" and key not in theirs:
+                self.aside.add("locale")
+            elif key not in theirs:
+                yield self._different(f"{where}.{key}".lstrip("."), "extra", ABSENT, ours[key])
 
     def _same(self, key: str, theirs: Any, ours: Any) -> bool:
         """Whether a key's two values are the same by the rule for that key."""
-        if key == "id" or key in SIZES or key in COUNTS:
-            return isinstance(theirs, int | float) and isinstance(ours, int | float)
+        if key == "id" and isinstance(theirs, int) and isinstance(ours, int):
+            self.aside.add("id")
+            return True
         if key == "jwt" and isinstance(theirs, str) and isinstance(ours, str):
             return theirs.count(".") == ours.count(".") == 2
         if key == "documentId" and isinstance(theirs, str) and isinstance(ours, str):
@@ -167,7 +169,7 @@ class Comparison:
             yield from self._types(theirs, ours, where)
             return
         if len(theirs) != len(ours):
-            yield Difference(where, "members", f"{len(theirs)} items", f"{len(ours)} items")
+            yield self._different(where, "members", f"{len(theirs)} items", f"{len(ours)} items")
         for their, our in zip(theirs, ours, strict=False):
             yield from self._any(their, our, f"{where}[]")
 
@@ -175,9 +177,9 @@ class Comparison:
         """Lists of content types or components are compared by their uids, in any order."""
         there, here = ({item["uid"]: item for item in items} for items in (theirs, ours))
         if missing := sorted(there.keys() - here.keys()):
-            yield Difference(where, "fewer members", missing, [])
+            yield self._different(where, "fewer members", missing, [])
         if extra := sorted(here.keys() - there.keys()):
-            yield Difference(where, "more members", [], extra)
+            yield self._different(where, "more members", [], extra)
         for uid in sorted(there.keys() & here.keys()):
             yield from self._any(there[uid], here[uid], f"{where}[]")
 
@@ -191,22 +193,22 @@ class Comparison:
         more, fewer = Counter(here) - Counter(there), Counter(there) - Counter(here)
         others = Counter(map(_document, fewer.elements())) & Counter(map(_document, more.elements()))
         if self._inside and others:
-            yield Difference(where, "other locale", there, here)
+            yield self._different(where, "other locale", there, here)
             more, fewer = _without(more, others), _without(fewer, others)
         own = [self._label({"documentId": i}, ours=True, locales=False) for i in self._inside[-1:]]
         if not fewer and len(more) == 1 and [_document(label) for label in more] == own:
-            yield Difference(where, "itself", there, here)
+            yield self._different(where, "itself", there, here)
         elif fewer and not more and set(there) == set(here):
-            yield Difference(where, "repeated", there, here)
+            yield self._different(where, "repeated", there, here)
         elif others and not more and not fewer:
             pass  # All that differs is the locale of some, and so their place.
         elif there != here and not fewer and self._rest(there) == self._rest(here):
-            yield Difference(where, "written" if more else "moved", there, here)
+            yield self._different(where, "written" if more else "moved", there, here)
         elif more or fewer:
             kind = "members" if more and fewer else "more members" if more else "fewer members"
-            yield Difference(where, kind, there, here)
+            yield self._different(where, kind, there, here)
         elif there != here:
-            yield Difference(where, "order", there, here)
+            yield self._different(where, "order", there, here)
         for item, other in pairs:
             yield from self._any(item, other, f"{where}[]")
 
@@ -256,24 +258,3 @@ def _told(answer: Answer) -> str:
     if isinstance(error, dict):
         return f"{answer.status} {error.get('name')}: {error.get('message')}"
     return str(answer.status) if answer.status else str(answer.body)
-
-
-def _errors(theirs: Mapping[str, Any], body: Any) -> Iterator[Difference]:
-    ours = body.get("error") if isinstance(body, dict) else None
-    if not isinstance(ours, dict):
-        yield Difference("error", "error", theirs, body)
-        return
-    if theirs.get("name") != ours.get("name") and theirs.get("name") != "SyntaxError":
-        told = [f"{e.get('name')}: {e.get('message')}" for e in (theirs, ours)]
-        yield Difference("error.name", "error", *told)
-    elif EXACT_MESSAGE.match(str(theirs["message"])) and theirs["message"] != ours.get("message"):
-        yield Difference("error.message", "error", theirs["message"], ours.get("message"))
-    wanted, found = _paths(theirs), _paths(ours)
-    if wanted and wanted != found:
-        kind = "more" if set(wanted) < set(found) else "error"
-        yield Difference("error.details.errors", kind, wanted, found)
-
-
-def _paths(error: Mapping[str, Any]) -> list[str]:
-    listed = (error.get("details") or {}).get("errors") or []
-    return sorted({".".join(map(str, entry["path"])) for entry in listed if entry.get("path")})

@@ -1,24 +1,35 @@
-"""What Quire answers differently on purpose: tests/conformance/deviations.json, applied to answers.
+"""What Quire answers differently on purpose: the rows of docs/differences.md, applied to responses.
 
-An entry says what both do and why. What it has in `match` says where a run meets it: patterns for the
-request (as it reads, then its body as JSON, with the names of attributes and with their kinds), for where
-the difference is (with kinds for names), and for what is there and here. `instead` replaces patterns of
-the request: the deviation explains an answer where Quire, asked that instead, says the same as the other.
+Each entry of tests/conformance/deviations.json is one row of that page. Its masks in `match` say where a run
+meets the row. Each mask names the `kind` of the difference, and has patterns for the request (as it reads,
+then its body as JSON, with the names of attributes and with their kinds), for where the difference is (with
+kinds for names), and for what is there and here. `check` names a function of `checks` that looks closer.
+`instead` replaces patterns of the request: the row explains a response if Quire, asked that instead, answers
+the same as Strapi; `without` leaves keys of the query out, and the row has to explain what differs then.
+Entries without `match` say in `unmet` why no run meets them.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from bench.differential.compare import Difference
+from bench.differential.checks import CHECKS, Context
+from bench.differential.difference import Difference
 from bench.differential.request import Request
 from bench.differential.shapes import Shapes
 
 FILE = Path(__file__).parents[2] / "tests" / "conformance" / "deviations.json"
-Check = Callable[[Request], bool]  # whether Quire, asked this instead, answers the same
+_CLOSER = ("check", "without")  # what a mask has beside patterns
+
+
+class Again(Protocol):
+    """Asks Quire, or both, something else, and says what differs then."""
+
+    def __call__(self, other: Request, *, both: bool) -> tuple[list[Difference], Context]:
+        """The differences, and where they were found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +48,18 @@ class Deviation:
             made = replace(made, query=query)
         return made if made != request else None
 
-    def explains(self, request: str, found: Difference, where: str) -> bool:
+    def without(self, request: Request) -> Request | None:
+        """What both are to be asked to see whether the row explains a difference: less of the query."""
+        if "without" not in self.match or request.method != "GET":
+            return None
+        query = tuple(pair for pair in request.query if not re.search(self.match["without"], pair[0]))
+        return replace(request, query=query) if query != request.query else None
+
+    def explains(self, request: str, found: Difference, where: str, context: Context) -> bool:
         """Whether it is why there is this difference."""
         if not self.match or "instead" in self.match:
             return False
+        patterns = {key: pattern for key, pattern in self.match.items() if key not in _CLOSER}
         told = {
             "request": request,
             "where": where,
@@ -48,7 +67,9 @@ class Deviation:
             "there": found.theirs,
             "here": found.ours,
         }
-        return all(re.search(pattern, str(told[key])) for key, pattern in self.match.items())
+        if not all(re.search(pattern, str(told[key])) for key, pattern in patterns.items()):
+            return False
+        return CHECKS[self.match["check"]](context, found) if "check" in self.match else True
 
 
 def read_deviations(path: Path = FILE) -> list[Deviation]:
@@ -61,36 +82,64 @@ def read_deviations(path: Path = FILE) -> list[Deviation]:
     ]
 
 
+def read_rows(path: Path = FILE) -> Mapping[str, str]:
+    """The rows of docs/differences.md: the first column of each, by its name."""
+    return {entry["name"]: entry["about"] for entry in json.loads(path.read_text(encoding="utf-8"))}
+
+
 def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     found = entry.get("match", [])
     return [found] if isinstance(found, Mapping) else found
 
 
 def explain(
-    deviations: Sequence[Deviation],
-    requests: Sequence[Request],
-    found: Sequence[Difference],
-    shapes: Shapes,
-    same: Check,
+    deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again
 ) -> tuple[list[str], list[Difference]]:
-    """The names of the deviations that explain differences, and the differences that none explains.
+    """The names of the deviations that explain differences, and the differences that none explains."""
+    names, left = _told(deviations, found, context, again)
+    for deviation in deviations:
+        other = deviation.instead(context.requests[-1]) if left and context.write is None else None
+        if other is not None and not _told(deviations, *again(other, both=False), None)[1]:
+            return sorted({*names, deviation.name}), []
+    return sorted(names), left
 
-    The last of the requests is the one that was answered; one before it is the write that it looks at.
-    """
-    text = " then ".join(_text(request, shapes) for request in requests)
+
+def _told(
+    deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again | None
+) -> tuple[set[str], list[Difference]]:
+    """Apply the masks; the last request of the context was answered, one before it is the write."""
+    shapes, answered = context.shapes, context.requests[-1]
+    text = " then ".join(_text(request, shapes) for request in context.requests)
     names, left = set(), []
     for difference in found:
-        where = shapes.where(difference, requests[-1])
-        name = next((d.name for d in deviations if d.explains(text, difference, where)), None)
+        where = shapes.where(difference, answered)
+        name = next(
+            (
+                deviation.name
+                for deviation in deviations
+                if deviation.explains(text, difference, where, context)
+                and _shown_without(deviations, deviation, answered, again)
+            ),
+            None,
+        )
         if name is None:
             left.append(difference)
         else:
             names.add(name)
-    for deviation in deviations:
-        other = deviation.instead(requests[-1]) if left else None
-        if other is not None and same(other):
-            return sorted({*names, deviation.name}), []
-    return sorted(names), left
+    return names, left
+
+
+def _shown_without(
+    deviations: Sequence[Deviation], deviation: Deviation, answered: Request, again: Again | None
+) -> bool:
+    """Whether a mask needs no closer look, or the same request with less of its query shows the row alone."""
+    if "without" not in deviation.match:
+        return True
+    other = deviation.without(answered) if again is not None else None
+    if other is None or again is None:
+        return False
+    names, _ = _told(deviations, *again(other, both=True), None)
+    return deviation.name in names
 
 
 def _text(request: Request, shapes: Shapes) -> str:

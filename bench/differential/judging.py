@@ -1,33 +1,51 @@
-"""Asks both servers the same and says whether they agree, differ as they are known to, or disagree."""
+"""Ask both servers the same, and judge what the two responses come to: one of five outcomes."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bench.differential.compare import Comparison, Difference
-from bench.differential.deviations import Deviation, explain
-from bench.differential.model import Model
+from bench.differential.checks import Context
+from bench.differential.compare import Comparison
+from bench.differential.deviations import Again, Deviation, explain
+from bench.differential.difference import WORDING, Difference
 from bench.differential.pair import Pair
 from bench.differential.request import Answer, Request
 from bench.differential.shapes import Shapes
+from bench.differential.world import World
+from bench.peer.recording import NOT_RECORDED
 
+EQUAL, BUT_WORDING, DECLARED, UNDECLARED = "equal", "wording", "declared", "undeclared"
+UNRECORDED = "unrecorded"  # what a recording has no answer to; nothing was compared
+OUTCOMES = (EQUAL, BUT_WORDING, DECLARED, UNDECLARED)
 _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Two answers to a request: the deviations that they show, and what is left that none explains."""
+    """Two responses to a request: the deviations that they show, and what is left that none explains.
+
+    `left` are true differences, `wording` the same errors in other words. `aside` are the keys whose values
+    were not compared.
+    """
 
     request: Request
     theirs: Answer
     ours: Answer
-    deviations: Sequence[str]
-    left: Sequence[Difference]
+    deviations: Sequence[str] = ()
+    left: Sequence[Difference] = ()
+    wording: Sequence[Difference] = ()
+    aside: Sequence[str] = ()
 
     @property
-    def same(self) -> bool:
-        """Whether the answers say the same."""
-        return not self.left and not self.deviations
+    def outcome(self) -> str:
+        """Return equal, wording (equal but for it), declared or undeclared."""
+        if self.theirs.status == NOT_RECORDED:
+            return UNRECORDED
+        if self.left:
+            return UNDECLARED
+        if self.deviations:
+            return DECLARED
+        return BUT_WORDING if self.wording else EQUAL
 
     @property
     def took(self) -> bool:
@@ -38,8 +56,9 @@ class Verdict:
 class Judge:
     """Compares the answers of one pair of servers."""
 
-    def __init__(self, pair: Pair, model: Model, deviations: Sequence[Deviation]) -> None:
-        self.pair, self.shapes, self._deviations = pair, Shapes(model), deviations
+    def __init__(self, pair: Pair, world: World, deviations: Sequence[Deviation]) -> None:
+        self.pair, self.shapes, self._deviations = pair, Shapes(world.model), deviations
+        self._world = world
         self.lasting = {deviation.name for deviation in deviations if deviation.lasting}
 
     def ask(self, request: Request) -> Verdict:
@@ -63,16 +82,29 @@ class Judge:
         written = _REFERENCE.search(write.path) if write else None
         names = self.pair.theirs.names, self.pair.ours.names
         comparison = Comparison(*names, written[1] if written else "")
-        found = comparison.differences(theirs, ours, unordered=unordered)
+        found = comparison.differences(
+            theirs, ours, unordered=unordered, cross_origin="Origin" in dict(request.headers)
+        )
+        aside = sorted(comparison.aside)
         if not found:
-            return Verdict(request, theirs, ours, (), ())
+            return Verdict(request, theirs, ours, aside=aside)
 
-        def same(other: Request) -> bool:
-            if request.method != "GET":
-                return False
-            left = comparison.differences(theirs, self.pair.ours.ask(other), unordered=unordered)
-            return not explain(self._deviations, [other], left, self.shapes, lambda _: False)[1]
-
+        there, here = comparison.names()
         requests = [write, request] if write else [request]
-        explained, left = explain(self._deviations, requests, found, self.shapes, same)
-        return Verdict(request, theirs, ours, explained, left)
+        context = Context(requests, theirs, ours, self.shapes, self._world, here, there)
+        explained, left = explain(self._deviations, found, context, self._asked_again(comparison, context))
+        wording = [d for d in left if d.kind == WORDING]
+        return Verdict(
+            request, theirs, ours, explained, [d for d in left if d.kind != WORDING], wording, aside
+        )
+
+    def _asked_again(self, comparison: Comparison, context: Context) -> Again:
+        """What differs where Quire, or both, are asked something else instead."""
+
+        def again(other: Request, *, both: bool) -> tuple[list[Difference], Context]:
+            theirs = self.pair.theirs.ask(other) if both else context.theirs
+            ours = self.pair.ours.ask(other)
+            seen = replace(context, requests=[other], theirs=theirs, ours=ours)
+            return comparison.differences(theirs, ours), seen
+
+        return again

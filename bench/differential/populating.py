@@ -79,6 +79,43 @@ class Populates:
             made[kind] = self._inside(found, deep + 1)
         return {"on": made}
 
+    def zones(self, type_: Type) -> list[str]:
+        """The attributes whose `populate` takes `on`: dynamic zones and relations to any type."""
+        morph = ("morphToOne", "morphToMany")
+        return [
+            name
+            for name, found in type_.attributes.items()
+            if found["type"] == "dynamiczone" or found.get("relation") in morph
+        ]
+
+    def on_tree(self, type_: Type) -> Any:
+        """What `populate` holds to show parts of a zone, each with parameters of its own."""
+        names = self.zones(type_)
+        if not names:
+            return "*"
+        name = self.chance.choice(names)
+        kinds = type_.attributes[name].get("components") or sorted(self.world.model.types)
+        few = self.chance.sample(kinds, self.chance.randint(1, min(3, len(kinds))))
+        made: dict[str, Any] = {"on": {kind: self._on(kind) for kind in few}}
+        if self.chance.random() < 0.1:
+            made["populate"] = "*"
+        return {name: made}
+
+    def _on(self, kind: str) -> Any:
+        """The parameters of one kind of component, or of one type."""
+        model = self.world.model
+        inner = model.types[kind].attributes if kind in model.types else model.components[kind]
+        made: dict[str, Any] = {}
+        if self.chance.random() < 0.5 and scalars(inner):
+            made["sort"] = sort_tree(self.world, self.chance, inner, 2)
+        if self.chance.random() < 0.4 and scalars(inner):
+            made["fields"] = self.fields(inner)
+        if self.chance.random() < 0.3 and compounds(inner):
+            made["populate"] = self._any(inner, 2)
+        if self.chance.random() < 0.25:
+            made["filters"] = self._filters._one(inner, kind, 2)
+        return made or ("true" if self.chance.random() < 0.5 else {"populate": "*"})
+
     def fields(self, attributes: Attributes) -> Any:
         """What `fields` holds."""
         names = [n for n in (*OWN, *scalars(attributes)) if n in attributes or self.chance.random() < 0.3]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 from bench.differential.causes import Example, Findings
-from bench.differential.judging import Judge, Verdict
+from bench.differential.judging import DECLARED, Judge, Verdict
 from bench.differential.reads import AREAS, Reads
 from bench.differential.request import Request, curl
 from bench.differential.shrink import shrink
@@ -12,23 +12,29 @@ from bench.differential.world import World
 
 
 def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdict) -> None:
-    """Note what two answers came to."""
-    if verdict.same:
-        findings.agree(area)
-    elif not verdict.left:
-        findings.deviate(area, verdict.deviations)
-    else:
-        left = judge.shapes.differences(verdict.left, verdict.request)
-        shape = f"{judge.shapes.request(verdict.request)} → {left}"
-        command = curl(verdict.request, judge.pair.ours.names)
-        findings.disagree(area, shape, Example(case, [command], verdict))
+    """Count two answers to a request that stands alone."""
+    command = curl(verdict.request, judge.pair.ours.names)
+    findings.note(area, shape_of(judge, verdict), Example(case, [command], verdict))
+
+
+def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> str:
+    """What two answers have in common with others that differ for the same reason."""
+    if verdict.outcome == DECLARED:
+        return ", ".join(verdict.deviations)
+    differences = verdict.left or verdict.wording
+    told = judge.shapes.differences(differences, verdict.request)
+    if not verdict.left:
+        return told
+    then = " then read" if write else ""
+    return f"{judge.shapes.request(write or verdict.request)}{then} → {told}"
 
 
 class Reading:
     """The reads of one site, which change nothing: every read stands alone."""
 
-    def __init__(self, judge: Judge, world: World, findings: Findings) -> None:
+    def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._world, self._findings = judge, world, findings
+        self._shrinking = shrinking
 
     def run(self, seed: str, numbers: Sequence[int], areas: Sequence[str]) -> None:
         """Send the reads of these numbers, each made from the seed and its number alone."""
@@ -40,7 +46,7 @@ class Reading:
 
     def _check(self, case: str, area: str, request: Request) -> None:
         verdict = self._judge.ask(request)
-        if verdict.left:
+        if verdict.left and self._shrinking:
             first = verdict
             small = shrink(request, lambda other: self._shows(other, first))
             verdict = self._judge.ask(small) if small != request else verdict

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench.differential import mistakes
+from bench.differential import mistakes, protocol
 from bench.differential.filtering import Filters, sort_tree
-from bench.differential.model import FILE, LOCALES, Type
+from bench.differential.model import FILE, LOCALES, Type, compounds, scalars
 from bench.differential.populating import Populates
 from bench.differential.request import PUBLIC, Request, flatten
 from bench.differential.values import PLAIN, Chance
@@ -30,6 +30,8 @@ class Reads:
         """A request of an area."""
         if area == "builder":
             return Request("GET", self.chance.choice(self._described()), who=self.chance.choice(_ASK))
+        if area == "http":
+            return self._http()
         type_ = self._type(area)
         made: dict[str, Any] = {}
         headers = V4 if area == "v4" else ()
@@ -49,6 +51,8 @@ class Reads:
         query = [(key, self._version(value, made)) for key, value in query]
         if area == "errors":
             query = mistakes.spoil(self.chance, type_, query)
+        if area == "forms":
+            query = list(protocol.with_other_indices(self.chance, tuple(query)))
         who = self.chance.choice(_ASK) if area == "access" else "full"
         return Request("GET", path, tuple(query), headers=headers, who=who)
 
@@ -64,10 +68,17 @@ class Reads:
         paths += [f"{builder}/content-types/{uid}" for uid in (*model.types, "api::nope.nope", FILE)]
         return paths + [f"{builder}/components/{uid}" for uid in (*model.components, "no.such")]
 
+    def _http(self) -> Request:
+        types = sorted(self.world.model.types.values(), key=lambda type_: type_.uid)
+        names = {type_.uid: [d.reference for d in self.world.of(type_.uid)] for type_ in types}
+        return protocol.http_request(self.chance, types, names)
+
     def _type(self, area: str) -> Type:
         types = sorted(self.world.model.types.values(), key=lambda type_: type_.uid)
         if area in ("sort", "pagination", "search", "filters"):
             types = [type_ for type_ in types if not type_.single]
+        if area == "zones":
+            types = [type_ for type_ in types if self.populates.zones(type_)] or types
         if area == "locale" and self.chance.random() < 0.8:
             types = [type_ for type_ in types if type_.localized] or types
         if area == "drafts" and self.chance.random() < 0.8:
@@ -93,6 +104,22 @@ class Reads:
 
     def _populate(self, type_: Type, made: dict[str, Any]) -> None:
         made["populate"] = self.populates.tree(type_)
+
+    def _lists(self, type_: Type, made: dict[str, Any]) -> None:
+        """Lists in every parameter that takes one."""
+        few = scalars(type_.attributes) or ["documentId"]
+        names = compounds(type_.attributes)
+        made["fields"] = self.chance.sample(few, min(len(few), self.chance.randint(1, 3)))
+        made["sort"] = [f"{name}:desc" for name in self.chance.sample(few, min(len(few), 2))]
+        if names and self.chance.random() < 0.6:
+            made["populate"] = self.chance.sample(names, min(len(names), 2))
+        conditions = [self.filters.tree(type_) for _ in range(2)]
+        made["filters"] = {self.chance.choice(("$or", "$and")): conditions}
+        for name in self.chance.sample(list(made), len(made) - self.chance.randint(1, 2)):
+            del made[name]
+
+    def _on(self, type_: Type, made: dict[str, Any]) -> None:
+        made["populate"] = self.populates.on_tree(type_)
 
     def _filter(self, type_: Type, made: dict[str, Any]) -> None:
         made["filters"] = self.filters.tree(type_)
@@ -162,10 +189,13 @@ _PARTS: Mapping[str, tuple[_Part, ...]] = {
     "mixed": _ALL,
     "access": _ALL,
     "builder": (),
+    "forms": (Reads._lists,),
+    "zones": (Reads._on,),
+    "http": (),
 }
 # How much of a run each area gets.
 AREAS: Mapping[str, int] = {
     "filters": 20, "sort": 10, "populate": 20, "fields": 4, "pagination": 6, "locale": 8,
     "drafts": 8, "search": 4, "v4": 6, "errors": 8, "mixed": 12,
-    "access": 8, "builder": 2,
+    "access": 8, "builder": 2, "forms": 8, "zones": 6, "http": 8,
 }  # fmt: skip

@@ -1,40 +1,53 @@
-"""What a run says: agreement by area, known deviations, and each cause with a request that shows it."""
+"""The report of a run: outcomes by area, declared differences by row, and each cause with a request."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.differential.causes import Cause, Findings
+from bench.differential.causes import Cause, Causes, Findings
+from bench.differential.judging import EQUAL, OUTCOMES
 from bench.tables import show
 
 _LONG = 700
 ENOUGH = 30  # answers of an area, to say that it agrees too little
+_HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared", "share", "at least"]
 
 
-def print_agreement(findings: Findings, floors: Mapping[str, float]) -> None:
-    """The table of areas."""
-    rows = []
-    for area in findings.areas():
-        share = f"{findings.agreement(area):.2%}"
-        rows.append(
-            [area, str(findings.asked(area)), share, f"{floors.get(area, 0):.1%}", str(findings.known[area])]
-        )
-    all_same, all_other = findings.same.total(), sum(c.count for c in findings.causes.values())
-    share = f"{all_same / max(all_same + all_other, 1):.2%}"
-    rows.append(["all", str(all_same + all_other), share, "", str(findings.known.total())])
-    note = "Answers that agree, of those that no known deviation explains; the least that is asked of each."
-    show("Agreement", ["area", "answers", "agree", "at least", "known deviations"], rows, note)
+def print_outcomes(findings: Findings, floors: Mapping[str, float]) -> None:
+    """Print the table of areas."""
+    rows = [_row(area, findings.outcomes[area], floors.get(area)) for area in findings.areas()]
+    rows.append(_row("all", sum(findings.outcomes.values(), Counter()), floors.get("all")))
+    note = "Of all answers compared, those that are equal, and the least that is asked of each area."
+    if findings.unrecorded:
+        note += f" {findings.unrecorded} more requests were not recorded."
+    show("Outcomes", _HEAD, rows, note)
 
 
-def print_deviations(findings: Findings) -> None:
-    """How often each known deviation was met."""
-    for name, count in findings.deviations.most_common():
-        print(f"  {count:5}  {name}")
+def _row(area: str, outcomes: Counter[str], floor: float | None) -> list[str]:
+    compared = outcomes.total()
+    share = f"{outcomes['equal'] / max(compared, 1):.1%}"
+    counts = [str(outcomes[outcome]) for outcome in OUTCOMES]
+    return [area, str(compared), *counts, share, f"{floor:.0%}" if floor is not None else ""]
 
 
-def ranked(findings: Findings) -> list[Cause]:
+def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
+    """Print how many answers each row of docs/differences.md explains; `about` is by the rows' names."""
+    rows = [[about[name], str(count)] for name, count in findings.rows.most_common()]
+    unmet = len(about) - len(rows)
+    note = (
+        "Answers that are different and declared, by row of docs/differences.md; one with several rows counts"
+        " in each."
+    )
+    show("Declared differences", ["row", "answers"], rows, note)
+    print(f"{unmet} of the {len(about)} rows were not met.")
+    for name, count in findings.aside.most_common():
+        print(f"Not compared: `{name}` in {count} answers; its row says how it differs.")
+
+
+def ranked(causes: Causes) -> list[Cause]:
     """The causes, most frequent first."""
-    return sorted(findings.causes.values(), key=lambda cause: (-cause.count, cause.shape))
+    return sorted(causes.values(), key=lambda cause: (-cause.count, cause.shape))
 
 
 def cause_text(cause: Cause, number: int) -> str:
@@ -49,10 +62,29 @@ def cause_text(cause: Cause, number: int) -> str:
         "```sh",
     ]
     lines += [*example.commands, "```", ""]
-    lines += [f"- {difference}" for difference in example.verdict.left[:6]]
+    differences = (*example.verdict.left, *example.verdict.wording)
+    lines += [f"- {difference}" for difference in differences[:6]]
     lines += ["", f"Strapi: {example.verdict.theirs.status} `{_shortened(example.verdict.theirs.body)}`", ""]
     lines += [f"Quire: {example.verdict.ours.status} `{_shortened(example.verdict.ours.body)}`", ""]
     return "\n".join(lines)
+
+
+def wording_lines(findings: Findings, most: int) -> Sequence[str]:
+    """The wordings that differ, most frequent first, one line each."""
+    return [f"  {cause.count:5}  {cause.shape}" for cause in ranked(findings.wordings)[:most]]
+
+
+def causes_text(findings: Findings) -> str:
+    """Every cause of every outcome that is not equal, as Markdown."""
+    parts = (
+        ("Undeclared", findings.causes),
+        ("Declared", findings.declared),
+        ("Wording", findings.wordings),
+    )
+    return "\n".join(
+        f"# {title}\n\n" + "\n".join(cause_text(cause, n) for n, cause in enumerate(ranked(causes), 1))
+        for title, causes in parts
+    )
 
 
 def _shortened(body: Any) -> str:
@@ -68,6 +100,10 @@ def _without(body: Any) -> Any:
 
 
 def below(findings: Findings, floors: Mapping[str, float]) -> Sequence[str]:
-    """The areas that agree less than they are to; of few answers nothing can be told."""
-    asked = (area for area in findings.areas() if findings.asked(area) >= ENOUGH)
-    return [area for area in asked if findings.agreement(area) < floors.get(area, 0)]
+    """The areas of which fewer answers are equal than they are to; of few answers nothing can be told."""
+    every = {**findings.outcomes, "all": sum(findings.outcomes.values(), Counter())}
+    return [
+        area
+        for area, outcomes in every.items()
+        if outcomes.total() >= ENOUGH and outcomes[EQUAL] / outcomes.total() < floors.get(area, 0)
+    ]

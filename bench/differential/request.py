@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -40,10 +40,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered: JSON as it parses, else the text."""
+    """A response: JSON as it parses, else the text; of its headers those that are compared, in lower case."""
 
     status: int
     body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def data(self) -> Any:
@@ -105,7 +106,8 @@ def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
         text = "&".join(f"{quote(k, '')}={quote(v, '')}" for k, v in pairs)
         return text.encode(), {"Content-Type": request.kind, **headers}
     text = body if isinstance(body, str) and request.kind != "application/json" else json.dumps(body)
-    return text.encode(), {"Content-Type": request.kind, **headers}
+    kind = {"Content-Type": request.kind} if request.kind else {}
+    return text.encode(), {**kind, **headers}
 
 
 _BOUNDARY = "quire-differential-boundary"

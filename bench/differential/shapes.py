@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bench.differential.compare import Difference
+from bench.differential.difference import WORDING, Difference
 from bench.differential.model import Attribute, Attributes, Model, Type, shared, to_many
 from bench.differential.request import GET, Request
 
@@ -13,6 +13,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d\d:\d\d.*")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _KEPT = ("true", "false", "*", "asc", "desc", "ASC", "DESC", "draft", "published", "abc", "")
+_HEADERS = {"Strapi-Response-Format": "v4"}
 _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
@@ -47,7 +48,7 @@ class Shapes:
         pairs = (f"{self._key(key)}={self._operand(key, value)}" for key, value in request.query)
         query = "&".join(sorted(set(pairs)))
         made += f"?{query}" if query else ""
-        made += " v4" if request.headers else ""
+        made += "".join(f" {_HEADERS.get(name, name)}" for name, _ in request.headers)
         if request.body is not None:
             made += f" {self._top(request.body)}"
         return made + (f" {request.kind}" if request.kind != "application/json" else "")
@@ -176,8 +177,10 @@ class Shapes:
 
     def difference(self, found: Difference, request: Request) -> str:
         """The shape of one difference."""
-        if found.kind in ("status", "error"):
+        if found.kind in ("status", "error", WORDING):
             return f"{_message(found.theirs)} ≠ {_message(found.ours)}"
+        if found.kind in ("header", "details"):
+            return f"{found.where} {found.theirs} ≠ {found.ours}"[:200]
         if found.kind == "order" or found.kind.endswith("members"):
             return f"{self.where(found, request)} {found.kind}"
         return f"{self.where(found, request)} {found.kind} {_value(found.theirs)} ≠ {_value(found.ours)}"

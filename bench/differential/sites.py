@@ -4,22 +4,26 @@ import shutil
 from pathlib import Path
 
 from bench.differential.random_types import write_random_types
+from bench.differential.rules_types import write_rules_types
 
 ROOT = Path(__file__).parents[2]
 SITES = {
     "things": ROOT / "tests" / "conformance" / "site" / "content-types",
     "books": ROOT / "tests" / "tools" / "importer" / "site",
 }
+RULES = "rules"  # every option on every type of attribute
 RANDOM = "random-"  # and a number: content types made at random from it
-DEFAULT = (*SITES, f"{RANDOM}1")
+DEFAULT = (*SITES, RULES, f"{RANDOM}1")
 
 
 def make_types(folder: Path, name: str) -> Path:
     """A folder `content-types` of a site. SystemExit where there is none of that name."""
     if name.startswith(RANDOM):
         write_random_types(folder, name.removeprefix(RANDOM))
+    elif name == RULES:
+        write_rules_types(folder)
     elif name in SITES:
         shutil.copytree(SITES[name], folder)
     else:
-        raise SystemExit(f"there is no site {name!r}: choose one of {', '.join(SITES)}, {RANDOM}N")
+        raise SystemExit(f"there is no site {name!r}: choose one of {', '.join(SITES)}, {RULES}, {RANDOM}N")
     return folder

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from bench.differential.model import Attribute
@@ -68,6 +69,10 @@ class Values:
         return f"{self._prefix}{self._count}"
 
     def _string(self, attribute: Attribute) -> str:
+        if " " in attribute.get("regex", ""):
+            return f"{self.chance.choice('abc')} {self.chance.choice('abc')}"
+        if "{2}" in attribute.get("regex", ""):
+            return "".join(self.chance.choices("ABC", k=2))
         if attribute.get("regex"):
             return "".join(self.chance.choices("abcdefghij", k=self.chance.randint(2, 6)))
         made = self.text()
@@ -77,16 +82,19 @@ class Values:
         return (made if len(made) >= least else made + "x" * least)[:most]
 
     def _long(self, attribute: Attribute) -> str:
+        if attribute.get("regex"):
+            return self._string(attribute)
         made = "\n".join(self.text(4) for _ in range(self.chance.randint(1, 3)))
         least, most = attribute.get("minLength", 0), attribute.get("maxLength", 2000)
         return (made if len(made) >= least else made + "x" * least)[:most]
 
     def _number(self, attribute: Attribute) -> int:
-        least, most = attribute.get("min", -50), attribute.get("max", 1000)
-        return self.chance.randint(int(least), min(int(most), int(least) + 60))
+        least, most = ceil(float(attribute.get("min", -50))), int(float(attribute.get("max", 1000)))
+        return self.chance.randint(least, min(most, least + 60))
 
     def _decimal(self, attribute: Attribute) -> float:
-        return self._number(attribute) + self.chance.choice((0, 0.5, 0.25, 0.1))
+        made = self._number(attribute) + self.chance.choice((0, 0.5, 0.25, 0.1))
+        return min(made, float(attribute.get("max", made)))
 
     def _uid(self, attribute: Attribute) -> str:
         return f"{self.chance.choice(PLAIN)}-{self._next()}"
@@ -115,7 +123,8 @@ class Values:
         return self.chance.random() < 0.5
 
     def _big(self, attribute: Attribute) -> Any:
-        made = self.chance.choice((0, 7, -7, 123456789012, 9007199254740991, self._number(attribute)))
+        usual = (0, 7, -7, 123456789012, 9007199254740991)
+        made = self.chance.choice((*(() if "min" in attribute else usual), self._number(attribute)))
         return str(made) if self.chance.random() < 0.6 else made
 
     def _json(self, attribute: Attribute) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bench.differential import edges, morphs, protocol
 from bench.differential.bodies import Bodies, Body
 from bench.differential.linking import Links, leads_somewhere
 from bench.differential.looking import requests
@@ -33,11 +34,15 @@ class Writes:
     def step(self, areas: Mapping[str, int]) -> Step | None:
         """A write of one of the areas, or None where the type has nothing for it."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
-        type_ = self.chance.choice(self._types)
-        found = self.world.of(type_.uid)[-4:]
-        document = self.chance.choice(found) if found and self.chance.random() < 0.85 else None
-        made = _AREAS[area][0](self, type_, document)
-        return replace(made, area=area) if made else None
+        every = list(self.world.model.types.values())
+        others = self.chance.sample(every, len(every)) if area in _RARE else []
+        for type_ in (self.chance.choice(self._types), *others):
+            found = self.world.of(type_.uid)[-4:]
+            document = self.chance.choice(found) if found and self.chance.random() < 0.85 else None
+            made = _AREAS[area][0](self, type_, document)
+            if made:
+                return replace(made, area=area)
+        return None
 
     def _send(
         self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
@@ -324,6 +329,65 @@ class Writes:
         body, query = RoundTrips(self.world, self.chance, self.bodies).body(type_, document)
         return self._send(type_, document, dict.fromkeys(type_.attributes), query, data={"data": body})
 
+    def rules(self, type_: Type, document: Document | None) -> Step | None:
+        """Values at the edges of lengths, bounds, patterns and of what is unique; defaults."""
+        names = [n for n, found in type_.attributes.items() if found["type"] in edges.SIMPLE]
+        if not names:
+            return None
+        few = self.chance.sample(names, min(len(names), self.chance.choice((0, 1, 1, 1, 2))))
+        made = {name: self._edge(type_, name) for name in few}
+        parts = [n for n, found in type_.attributes.items() if found["type"] == "component"]
+        if parts and self.chance.random() < 0.3:
+            name = self.chance.choice(parts)
+            made = {name: self._edged_component(type_.attributes[name])}
+        query: Query = (("status", "draft"),) if type_.drafts and self.chance.random() < 0.3 else ()
+        if type_.localized and self.chance.random() < 0.2:
+            query += (("locale", "fr"),)
+        return self._send(type_, document, {**self._base(type_, document), **made}, query)
+
+    def _edge(self, type_: Type, name: str) -> Any:
+        said = list(self.world.said(type_.uid, name))
+        return edges.edge(self.chance, type_.attributes[name], said)
+
+    def _edged_component(self, attribute: Attribute) -> Any:
+        inner = self.world.model.components[attribute["component"]]
+        part = self.bodies.body(inner, (LOCALES[0], "published"), 0.3, deep=3)
+        name = self.chance.choice([n for n, found in inner.items() if found["type"] in edges.SIMPLE])
+        part[name] = edges.edge(self.chance, inner[name], [])
+        if not attribute.get("repeatable"):
+            return part
+        return [part] * self.chance.randint(0, attribute.get("max", 2) + 1)
+
+    def blocks(self, type_: Type, document: Document | None) -> Step | None:
+        """Blocks with null at any depth."""
+        name = self._pick(type_, "blocks")
+        if name is None:
+            return None
+        value = edges.with_null_inside(self.chance, self.values.good(type_.attributes[name]))
+        return self._send(type_, document, {**self._base(type_, document), name: value})
+
+    def morph(self, type_: Type, document: Document | None) -> Step | None:
+        """A relation to documents of any type, or back from there."""
+        names = morphs.morphs(type_)
+        if not names:
+            return None
+        name = self.chance.choice(names)
+        value = morphs.morph_value(self.chance, self.world, type_.attributes[name])
+        return self._send(type_, document, {**self._base(type_, document), name: value})
+
+    def same_targets(self, type_: Type, document: Document | None) -> Step | None:
+        """Several relations to the same document."""
+        body = morphs.same_targets(self.chance, self.world, type_)
+        if body is None:
+            return None
+        query: Query = (("status", "draft"),) if type_.drafts and self.chance.random() < 0.3 else ()
+        return self._send(type_, document, {**self._base(type_, document), **body}, query)
+
+    def content_type(self, type_: Type, document: Document | None) -> Step:
+        """A body with another content type."""
+        made = self._send(type_, document, self._good(type_, document))
+        return replace(made, request=protocol.with_content_type(self.chance, made.request))
+
 
 _Make = Callable[[Writes, Type, Document | None], Step | None]
 _AREAS: Mapping[str, tuple[_Make, int]] = {
@@ -340,6 +404,12 @@ _AREAS: Mapping[str, tuple[_Make, int]] = {
     "write form": (Writes.form, 2),
     "write populated": (Writes.populated, 5),
     "write round trip": (Writes.round_trip, 20),
+    "write rules": (Writes.rules, 20),
+    "write blocks": (Writes.blocks, 6),
+    "write morph": (Writes.morph, 8),
+    "write same targets": (Writes.same_targets, 10),
+    "write content types": (Writes.content_type, 6),
 }
+_RARE = ("write blocks", "write morph", "write same targets")  # few types have what they are about
 # How much of a run each area gets.
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

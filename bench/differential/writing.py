@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from bench.differential.causes import Example, Findings
 from bench.differential.judging import Judge, Verdict
 from bench.differential.looking import look
+from bench.differential.reading import shape_of
 from bench.differential.request import Answer, Request, curl
 from bench.differential.shrink import shrink
 from bench.differential.steps import Maker, Step
@@ -42,13 +43,12 @@ class Sent:
 class Writing:
     """The conversations of one site."""
 
-    def __init__(self, judge: Judge, world: World, findings: Findings) -> None:
+    def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._base, self._findings = judge, world, findings
+        self._shrinking = shrinking
         # What is derived from other documents may differ before anything was written.
         self._before = {
-            judge.shapes.difference(found, verdict.request)
-            for verdict in look(judge, world)
-            for found in verdict.left
+            (verdict.request, str(found)) for verdict in look(judge, world) for found in verdict.left
         }
 
     def run(
@@ -62,7 +62,7 @@ class Writing:
 
     def _converse(self, case: str, make: Make, areas: Mapping[str, int]) -> int:
         """Hold one conversation; how many steps were sent."""
-        self._judge.pair.reset()
+        self._judge.pair.reset(case)
         maker = make(self._base.copy(), random.Random(case), f"c{case.rsplit('/', 1)[1]}-")
         sent: list[Sent] = []
         for _ in range(_STEPS):
@@ -71,12 +71,7 @@ class Writing:
                 continue
             sent.append(self._send(step))
             last = sent[-1]
-            if last.verdict.left:
-                self._note(step.area, case, sent)
-            elif last.verdict.deviations:
-                self._findings.deviate(step.area, last.verdict.deviations)
-            else:
-                self._findings.agree(step.area)
+            self._note(step.area, case, sent)
             if not last.agreed:
                 break
             if last.verdict.took:
@@ -97,7 +92,7 @@ class Writing:
         deviations = set(verdict.deviations)
         for look_at in step.looks:
             seen = judge.look(look_at, step.request)
-            left = [d for d in seen.left if judge.shapes.difference(d, look_at) not in self._before]
+            left = [d for d in seen.left if (look_at, str(d)) not in self._before]
             if left:
                 return Sent(step, replace(seen, left=left), look_at)
             deviations |= set(seen.deviations)
@@ -114,28 +109,23 @@ class Writing:
 
     def _replay(self, steps: Sequence[Step], last: Step) -> Sent:
         """Send some steps again from the state that was kept, and then another."""
-        self._judge.pair.reset()
+        self._judge.pair.reset("shrinking")
         for step in steps:
             self._send(step)
         return self._send(last)
 
     def _note(self, area: str, case: str, sent: Sequence[Sent]) -> None:
-        """Note the disagreement that the last of some steps shows, with no more steps than needed."""
+        """Count the last of some steps; a new disagreement is shown with no more steps than needed."""
         before, last = [one.step for one in sent[:-1]], sent[-1]
-        shape = self._shape(last)
-        if shape not in self._findings.causes:
+        if self._shrinking and last.verdict.left and self._shape(last) not in self._findings.causes:
             before, last = self._shrink(before, last)
-            shape = self._shape(last)
         names = self._judge.pair.ours.names
         commands = [curl(step.request, names) for step in (*before, last.step)]
         commands += [curl(last.shown, names)] if last.shown else []
-        self._findings.disagree(area, shape, Example(case, commands, last.verdict))
+        self._findings.note(area, self._shape(last), Example(case, commands, last.verdict))
 
     def _shape(self, sent: Sent) -> str:
-        shapes = self._judge.shapes
-        then = " then read" if sent.shown else ""
-        left = shapes.differences(sent.verdict.left, sent.verdict.request)
-        return f"{shapes.request(sent.step.request)}{then} → {left}"
+        return shape_of(self._judge, sent.verdict, sent.step.request if sent.shown else None)
 
     def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
         """Leave out steps, then parts of the last one, for as long as the same difference shows."""

@@ -11,6 +11,8 @@ from tests.signals import restore_in_children
 
 SHARE = "0.005"
 COMMANDS = {kind: ["bench", kind] for kind in CHOICES}
+RECORDED = "--site rules --documents 2 --reads 80 --writes 40 --replay tests/bench/strapi-rules.json"
+COMMANDS["differential"] = ["bench.differential", *RECORDED.split()]
 COMMANDS["peers"] = ["bench.peer", "--stand-in", "--json", "build/test-bench-peers.json"]
 
 

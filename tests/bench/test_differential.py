@@ -7,17 +7,26 @@ from typing import Any
 
 import pytest
 
+from bench.differential.causes import Example, Findings
+from bench.differential.checks import CHECKS, Context
 from bench.differential.compare import Comparison
 from bench.differential.deviations import Deviation, explain, read_deviations
-from bench.differential.model import read_model
+from bench.differential.difference import Difference
+from bench.differential.edges import edge, with_null_inside
+from bench.differential.judging import Verdict
+from bench.differential.model import Model, read_model
+from bench.differential.morphs import same_targets
+from bench.differential.protocol import with_other_indices
 from bench.differential.reads import AREAS, Reads
+from bench.differential.report import below, print_outcomes, print_rows
 from bench.differential.request import GET, Answer, Request, curl, fill, flatten
 from bench.differential.shapes import Shapes
 from bench.differential.shrink import shrink
-from bench.differential.sites import SITES
+from bench.differential.sites import SITES, make_types
 from bench.differential.world import World
 from bench.differential.writes import AREAS as WRITE_AREAS
 from bench.differential.writes import Writes
+from tests.conformance.compare import dig
 
 MODEL = read_model(SITES["things"])
 SHAPES = Shapes(MODEL)
@@ -69,20 +78,93 @@ def test_lists_of_documents_are_compared_by_what_is_in_them() -> None:
     assert comparison.differences(*answers, unordered=True) == []
 
 
-def test_errors_are_compared_by_status_name_and_paths() -> None:
-    def error(name: str, message: str, *paths: str) -> dict[str, Any]:
-        details = {"errors": [{"path": path.split(".")} for path in paths]}
-        return {"data": None, "error": {"status": 400, "name": name, "message": message, "details": details}}
+def error(name: str, message: str, *paths: str, **more: Any) -> dict[str, Any]:
+    errors = [{"path": path.split("."), "message": f"{path} is wrong", "name": name} for path in paths]
+    details = {"errors": errors, **more} if paths else more
+    return {"data": None, "error": {"status": 400, "name": name, "message": message, "details": details}}
 
-    assert (
-        differences(error("ValidationError", "one", "a.b"), error("ValidationError", "other", "a.b"), 400)
-        == []
-    )
+
+def test_errors_are_compared_by_name_and_details() -> None:
+    one = error("ValidationError", "one", "a.b")
+    assert differences(one, one, 400) == []
     assert differences(error("ValidationError", "one", "a"), error("ValidationError", "one", "b"), 400)
     assert differences(error("ValidationError", "one"), error("ApplicationError", "one"), 400)
+    assert differences(error("ValidationError", "one", key="a"), error("ValidationError", "one"), 400)
     assert differences(
         error("ValidationError", "Invalid key a"), error("ValidationError", "Invalid key b"), 400
     )
+
+
+def kinds(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    found = Comparison({}, {}).differences(Answer(400, theirs), Answer(400, ours))
+    return [difference.kind for difference in found]
+
+
+def test_other_words_for_the_same_mistake_are_a_kind_of_their_own() -> None:
+    assert kinds(error("ValidationError", "one", "a"), error("ValidationError", "other", "a")) == ["message"]
+    theirs, ours = error("ValidationError", "one", "a"), error("ValidationError", "one", "a")
+    ours["error"]["details"]["errors"][0]["message"] = "a must be something else"
+    assert kinds(theirs, ours) == ["message"]
+    ours["error"]["details"]["errors"][0]["name"] = "OtherError"
+    assert kinds(theirs, ours) == ["message", "details"]
+
+
+def test_headers_are_compared_and_those_of_cors_where_an_origin_asks() -> None:
+    theirs = Answer(200, None, {"content-type": "application/json; charset=utf-8", "vary": "Origin, Accept"})
+    same = Answer(200, None, {"content-type": "application/json;charset=UTF-8", "vary": "accept, origin"})
+    other = Answer(200, None, {"content-type": "text/plain", "vary": "Accept", "allow": "GET"})
+    comparison = Comparison({}, {})
+    assert comparison.differences(theirs, same, cross_origin=True) == []
+    found = comparison.differences(theirs, other)
+    assert [difference.where for difference in found] == ["header.allow", "header.content-type"]
+    found = comparison.differences(theirs, other, cross_origin=True)
+    assert [difference.where for difference in found][2:] == ["header.vary"]
+
+
+def test_a_key_that_only_one_of_them_has_differs() -> None:
+    assert differences({"a": 1, "isUrlSigned": False}, {"a": 1}) == [
+        "isUrlSigned missing: False there, '«absent»' here"
+    ]
+    assert differences({"size": 1.2}, {"size": 1.3}) == ["size value: 1.2 there, 1.3 here"]
+
+
+def noted(findings: Findings, area: str, **parts: Any) -> None:
+    answer = Answer(200, {})
+    verdict = Verdict(Request("GET", "/api/things"), answer, answer, **parts)
+    findings.note(area, "shape", Example("1", ["curl"], verdict))
+
+
+def test_every_answer_compared_counts_in_the_share(capsys: pytest.CaptureFixture[str]) -> None:
+    findings, found = Findings(), [Difference("a", "value", 1, 2)]
+    for parts in ({}, {}, {"deviations": ["times"], "aside": ["id"]}, {"wording": found}, {"left": found}):
+        noted(findings, "read", **parts)
+    noted(findings, "read", left=found, deviations=["times"])
+    assert findings.outcomes["read"] == {"equal": 2, "declared": 1, "wording": 1, "undeclared": 2}
+    print_outcomes(findings, {"read": 0.25})
+    assert (
+        "| all  |        6 |     2 |               1 |        1 |          2 | 33.3% |"
+        in capsys.readouterr().out
+    )
+    print_rows(findings, {"times": "`timestamp`", "case": "`$contains`"})
+    printed = capsys.readouterr().out
+    assert "| `timestamp` |       1 |" in printed
+    assert "1 of the 2 rows were not met." in printed
+    assert "Not compared: `id` in 1 answers" in printed
+
+
+def test_an_area_below_its_floor_is_named() -> None:
+    findings = Findings()
+    for i in range(40):
+        noted(findings, "read", left=[Difference("a", "value", 1, 2)] if i % 2 else [])
+    assert below(findings, {"read": 0.5}) == []
+    assert below(findings, {"read": 0.51}) == ["read"]
+
+
+def test_what_a_recording_has_no_answer_to_is_not_compared() -> None:
+    findings = Findings()
+    verdict = Verdict(Request("GET", "/api/things"), Answer(599, None), Answer(200, {}))
+    findings.note("read", "shape", Example("1", ["curl"], verdict))
+    assert (findings.outcomes, findings.unrecorded) == ({}, 1)
 
 
 def test_references_are_filled_in_by_each_server() -> None:
@@ -161,10 +243,19 @@ def test_a_request_reads_as_a_command() -> None:
     assert command == f"curl -sg '/api/things?{asked}'"
 
 
-def world() -> World:
+RULES = "rules"
+
+
+@pytest.fixture(scope="session")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """The model of the site that has every option."""
+    return read_model(make_types(tmp_path_factory.mktemp("rules") / "types", RULES))
+
+
+def world(model: Model = MODEL) -> World:
     """A world with two documents of each type."""
-    made = World(MODEL, files=["«file:0»"])
-    for uid, type_ in MODEL.types.items():
+    made = World(model, files=["«file:0»"])
+    for uid, type_ in model.types.items():
         for _ in range(1 if type_.single else 2):
             made.add(uid).versions.add(("en", "published"))
     return made
@@ -174,12 +265,31 @@ def world() -> World:
 def test_the_same_seed_asks_the_same(area: str) -> None:
     one, two = (Reads(world(), random.Random(7)).request(area) for _ in range(2))
     assert one == two
-    assert one.method == "GET"
+    assert one.method == "GET" or area == "http"
+
+
+def test_requests_of_the_area_http_write_nothing() -> None:
+    """A POST to a collection would, as would a PUT to a single type or a document."""
+    singles = {type_.path for type_ in MODEL.types.values() if type_.single}
+    asked = [Reads(world(), random.Random(seed)).request("http") for seed in range(500)]
+    assert {request.method for request in asked} >= {"HEAD", "OPTIONS", "PATCH", "POST", "PUT", "DELETE"}
+    for request in asked:
+        if "nope" in request.path or request.path in ("/api", "/api/"):
+            continue
+        if request.method in ("PUT", "DELETE"):
+            assert request.path.count("/") == 2
+            assert request.path not in singles
+        elif request.method == "POST":
+            assert request.path.count("/") == 3 or request.path in singles
 
 
 @pytest.mark.parametrize("area", WRITE_AREAS)
-def test_every_area_of_writes_has_some(area: str) -> None:
-    made = [Writes(world(), random.Random(seed), "x").step({area: 1}) for seed in range(20)]
+def test_every_area_of_writes_has_some(area: str, rules: Model) -> None:
+    made = [
+        Writes(world(model), random.Random(seed), "x").step({area: 1})
+        for model in (MODEL, rules)
+        for seed in range(20)
+    ]
     written = [write for write in made if write]
     assert written
     assert {write.area for write in written} == {area}
@@ -213,9 +323,12 @@ def test_what_a_filter_compares_is_told() -> None:
 def explained(deviation: Deviation, request: Request, theirs: Answer, ours: Answer) -> tuple[list[str], int]:
     """The names of the deviations of two answers, and how many differences are left."""
     found = Comparison({}, {}).differences(theirs, ours)
-    names, left = explain(
-        [deviation], [request], found, SHAPES, lambda other: "$containsi" in str(other.query)
-    )
+    context = Context([request], theirs, ours, SHAPES, world(), {}, {})
+
+    def again(other: Request, *, both: bool) -> tuple[list[Difference], Context]:
+        return ([] if "$containsi" in str(other.query) else found), context
+
+    names, left = explain([deviation], found, context, again)
     return names, len(left)
 
 
@@ -248,3 +361,60 @@ def test_more_errors_are_not_more_documents() -> None:
     errors = next(d for d in read_deviations() if d.name == "all errors")
     answers = Answer(200, {"data": []}), Answer(200, {"data": [{"documentId": "a"}]})
     assert explained(errors, Request("GET", "/api/things"), *answers) == ([], 1)
+
+
+def test_lists_of_a_query_are_written_in_other_ways() -> None:
+    query = flatten("filters", {"$or": [{"a": {"$in": ["1", "2"]}}, {"b": "3"}]})
+    seen = {with_other_indices(random.Random(seed), query)[0][0] for seed in range(40)}
+    assert {
+        "filters[$or][][a][$in][]",
+        "filters[$or][2][a][$in][2]",
+        "filters[$or][150][a][$in][150]",
+    } <= seen
+
+
+def test_edges_are_about_what_the_attribute_says() -> None:
+    attribute = {"type": "string", "minLength": 2, "maxLength": 8}
+    texts = [edge(random.Random(seed), attribute, []) for seed in range(400)]
+    lengths = {len(text) for text in texts if text}
+    assert {1, 2, 3, 7, 8, 9} <= lengths
+    assert {None, "", "🎈"} <= set(texts)
+    numbers = [edge(random.Random(seed), {"type": "float", "min": 0.5}, []) for seed in range(200)]
+    assert {0.5, -0.5, 1.5, 0.0} <= {number for number in numbers if isinstance(number, float)}
+
+
+def test_null_comes_to_every_depth_of_blocks() -> None:
+    blocks = [
+        {"type": "list", "children": [{"type": "list-item", "children": [{"type": "text", "text": "x"}]}]}
+    ]
+    made = [with_null_inside(random.Random(seed), blocks) for seed in range(300)]
+    places = ("0", "0.type", "0.children.0", "0.children.0.children.0", "0.children.0.children.0.text")
+    for place in places:
+        assert any(dig(value, place, "absent") is None for value in made), place
+    assert blocks[0]["type"] == "list"
+
+
+def test_relations_of_one_document_lead_to_the_same_one(rules: Model) -> None:
+    road = rules.types["api::road.road"]
+    bodies = [same_targets(random.Random(seed), world(rules), road) for seed in range(400)]
+    assert any(body and body.get("start") and body.get("start") == body.get("end") for body in bodies)
+
+
+def test_the_masks_of_a_search_look_for_the_text() -> None:
+    """What only Strapi finds has to have the text where Quire does not show it."""
+    made = world()
+    document = next(d for d in made.documents.values() if d.uid == "api::thing.thing")
+    document.said["priv"] = "a Secret word"
+    names = {"theirs1": f"doc:{document.name}"}
+    theirs = Answer(200, {"data": [{"documentId": "theirs1", "id": 4, "locale": None}]})
+    difference = Difference("data", "fewer members", [], [])
+
+    def found(text: str) -> bool:
+        request = Request("GET", "/api/things", (("_q", text),))
+        context = Context([request], theirs, Answer(200, {"data": []}), SHAPES, made, {}, names)
+        return CHECKS["found by what is hidden"](context, difference)
+
+    assert found("secret")
+    assert found("heirs")
+    assert found("en")
+    assert not found("tide")

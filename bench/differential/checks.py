@@ -1,0 +1,113 @@
+"""Closer looks of masks: whether a difference is what a row of docs/differences.md says, by its name."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.differential.difference import Difference
+from bench.differential.model import LOCALES, hidden
+from bench.differential.request import Answer, Request
+from bench.differential.shapes import Shapes
+from bench.differential.world import World
+
+_NAME = re.compile(r"doc:([^»\s]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a difference was found: the requests, of which the last was answered, and both answers."""
+
+    requests: Sequence[Request]
+    theirs: Answer
+    ours: Answer
+    shapes: Shapes
+    world: World
+    names: Mapping[str, str]  # of documents, by our documentIds
+    their_names: Mapping[str, str]  # and by those of Strapi
+
+    @property
+    def write(self) -> Request | None:
+        """The write that the answer shows the outcome of."""
+        first = self.requests[0]
+        return first if first.method in ("POST", "PUT", "DELETE") else None
+
+
+def other_version(context: Context, found: Difference) -> bool:
+    """Whether what differs is in another version of a document than the one that was written.
+
+    Without a write: whether the document that holds it has several versions.
+    """
+    write = context.write
+    if write is None:
+        document = context.world.documents.get(_name(context, found).removeprefix("doc:"))
+        return document is not None and len(document.versions) > 1
+    wrote, read = dict(write.query), dict(context.requests[-1].query)
+    locale = found.holder.get("locale", LOCALES[0])
+    return (locale, read.get("status", "published")) != (
+        wrote.get("locale", LOCALES[0]),
+        wrote.get("status", "published"),
+    )
+
+
+def other_document(context: Context, found: Difference) -> bool:
+    """Whether what differs is not in the document that was written."""
+    write = context.write
+    if write is None:
+        return False
+    named = _NAME.search(write.path)
+    return named is None or _name(context, found) != f"doc:{named[1]}"
+
+
+def _name(context: Context, found: Difference) -> str:
+    return context.names.get(str(found.holder.get("documentId")), "")
+
+
+def other_locale_there(context: Context, found: Difference) -> bool:
+    """Whether Strapi shows documents in other locales than the one that was asked for."""
+    asked = dict(context.requests[-1].query).get("locale", LOCALES[0])
+    if isinstance(found.theirs, dict):
+        return found.theirs.get("locale") not in (asked, None)
+    extra = [label for label in found.theirs or () if label not in (found.ours or ())]
+    return bool(extra) and all(str(label).partition(" ")[2] not in (asked, "") for label in extra)
+
+
+def sorted_by(context: Context, found: Difference) -> bool:
+    """Whether what is shown only there is an attribute that the request sorts by."""
+    name = found.where.rpartition(".")[2]
+    query = context.requests[-1].query
+    sorts = [f"{key} {value}" for key, value in query if re.search(r"(^|\[)sort", key)]
+    return any(name in re.findall(r"\w+", text) for text in sorts)
+
+
+def found_by_hidden(context: Context, found: Difference) -> bool:
+    """Whether each document that `_q` finds only there has the text in an id, a locale or a private value."""
+    word = dict(context.requests[-1].query)["_q"].lower()
+    there, here = context.theirs.data or [], context.ours.data or []
+    if not isinstance(there, list) or not isinstance(here, list):
+        return False
+    shown = {context.names.get(document["documentId"]) for document in here}
+    documents = [item for item in there if context.their_names.get(item["documentId"]) not in shown]
+    return bool(documents) and all(
+        any(word in str(text).lower() for text in _hidden(context, item)) for item in documents
+    )
+
+
+def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
+    """What a document of theirs has and does not show, and its ids."""
+    yield from (item["documentId"], item["id"], item.get("locale") or LOCALES[0])
+    document = context.world.documents.get(
+        context.their_names.get(item["documentId"], "").removeprefix("doc:")
+    )
+    if document is not None:
+        attributes = context.world.type_of(document).attributes
+        yield from (value for n, value in document.said.items() if n in attributes and hidden(attributes[n]))
+
+
+CHECKS: Mapping[str, Callable[[Context, Difference], bool]] = {
+    "found by what is hidden": found_by_hidden,
+    "other document than was written": other_document,
+    "other locale there": other_locale_there,
+    "other version than was written": other_version,
+    "sorted by": sorted_by,
+}

@@ -1,0 +1,138 @@
+"""Strapi as one of the two servers: run from its packages, or played back from recorded answers."""
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from bench.differential.granting import Grants, their_tokens
+from bench.differential.model import LOCALES
+from bench.differential.servers import Server
+from bench.peer.recording import Recording, playing
+from bench.peer.strapi import make_project, strapi, token
+
+
+class Peer(Protocol):
+    """The other server."""
+
+    def start(self) -> Server:
+        """Start it."""
+
+    def stop(self) -> None:
+        """Stop it."""
+
+    def keep(self) -> None:
+        """Remember the state that it is in now."""
+
+    def reset(self, case: str) -> None:
+        """Bring it back to that state, for a conversation of that name."""
+
+
+class Strapi:
+    """A project of Strapi with the content types of a folder; `recording` takes its answers."""
+
+    def __init__(
+        self, packages: Path, types: Path, grants: Grants, folder: Path, recording: Recording | None
+    ) -> None:
+        self._packages, self._folder, self._grants = packages, folder, grants
+        self._project = packages / "projects" / f"differential-{folder.name}-{os.getpid()}"
+        self._recording = recording
+        make_project(self._project, types)
+        self._stack = ExitStack()
+        self._stack.callback(shutil.rmtree, self._project, ignore_errors=True)
+
+    def start(self) -> Server:
+        """Start it, with a token for each of the grants."""
+        tokens = {"PEER_TOKENS": their_tokens(self._grants)}
+        serving = self._stack.enter_context(strapi(self._packages, self._project, LOCALES[1:], tokens))
+        theirs = json.loads((self._project / "tokens.json").read_bytes())
+        known = {"full": token(self._project), **theirs}
+        return Server("Strapi", serving.port, known, recording=self._recording)
+
+    def stop(self) -> None:
+        """Stop it, and remove the project."""
+        self._stack.close()
+
+    def keep(self) -> None:
+        """Copy its database and its uploads."""
+        shutil.copytree(self._uploads, self._kept)
+        with _opened(self._project / "data.db") as database, _opened(self._folder / "kept.db") as copy:
+            database.backup(copy)
+
+    def reset(self, case: str) -> None:
+        """Put the rows back below it, while it runs, and its uploads."""
+        put_back(self._uploads, self._kept)
+        restore(self._project / "data.db", self._folder / "kept.db")
+        if self._recording is not None:
+            self._recording.begin(case)
+
+    @property
+    def _uploads(self) -> Path:
+        return self._project / "public" / "uploads"
+
+    @property
+    def _kept(self) -> Path:
+        return self._folder / "kept-uploads"
+
+
+class Recorded:
+    """Answers of Strapi from a file, played back by a server of its own."""
+
+    def __init__(self, file: Path, grants: Grants) -> None:
+        self._file, self._names = file, ("full", "read-only", *grants)
+        self._stack = ExitStack()
+
+    def start(self) -> Server:
+        """Start a server that plays them back; tokens are named in its file, not written out."""
+        self._playing = self._stack.enter_context(playing(self._file))
+        return Server("Strapi", self._playing.port, {name: name for name in self._names})
+
+    def stop(self) -> None:
+        """Stop it."""
+        self._stack.close()
+
+    def keep(self) -> None:
+        """Nothing: each conversation has its own answers."""
+
+    def reset(self, case: str) -> None:
+        """Go to the answers of a conversation."""
+        self._playing.begin(case)
+
+
+def put_back(live: Path, kept: Path) -> None:
+    """Make the files of a folder those that were kept; those that are the same stay untouched."""
+    there = {path.relative_to(kept) for path in kept.rglob("*") if path.is_file()}
+    for path in [path for path in live.rglob("*") if path.is_file()]:
+        if path.relative_to(live) not in there:
+            path.unlink()
+    for name in there:
+        content = (kept / name).read_bytes()
+        if not (live / name).exists() or (live / name).read_bytes() != content:
+            (live / name).parent.mkdir(parents=True, exist_ok=True)
+            (live / name).write_bytes(content)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def restore(database: Path, kept: Path) -> None:
+    """Put the rows of a kept database back into one that a server has open."""
+    with _opened(database) as live:
+        live.execute("PRAGMA foreign_keys = OFF")
+        live.execute("ATTACH ? AS kept", (str(kept),))
+        live.execute("BEGIN IMMEDIATE")
+        tables = live.execute("SELECT name FROM kept.sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            live.execute(f'DELETE FROM main."{table}"')
+            live.execute(f'INSERT INTO main."{table}" SELECT * FROM kept."{table}"')
+        live.execute("COMMIT")

@@ -1,0 +1,146 @@
+"""Answers of a peer in a file, and a server that plays them back: for runs without the peer's packages.
+
+An answer is found by its request and by the conversation that it belongs to, so a run may leave requests out.
+A request that was never recorded is answered with the status 599. The same request again gets the next of its
+answers, and the last one for good.
+"""
+
+import http.client
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from bench.differential.compare_headers import compared
+from bench.host import HOST
+from bench.serving import Serving, free_port, running
+
+NOT_RECORDED = 599
+_BEGIN = "/recording/begin/"  # and the name of a conversation
+_FORM = "multipart/form-data"
+_MATTER = (
+    "authorization", "origin", "accept", "content-type", "strapi-response-format",
+    "access-control-request-method", "access-control-request-headers",
+)  # fmt: skip
+
+
+def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> str:
+    """Return what a request is found by.
+
+    The body of a form does not count: it has pictures, whose bytes depend on the library that makes them.
+    """
+    known = {name.lower(): value for name, value in headers.items()}
+    told = [f"{name}: {known[name]}" for name in _MATTER if name in known]
+    content = b"" if known.get("content-type", "").startswith(_FORM) else body or b""
+    return sha256("\n".join([method, path, *told]).encode() + b"\n\n" + content).hexdigest()[:20]
+
+
+@dataclass
+class Recording:
+    """Answers by conversation and key; equal ones are kept once."""
+
+    answers: list[Any] = field(default_factory=list)  # status, headers, body
+    asked: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    _case: str = ""
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def begin(self, case: str) -> None:
+        """Go on with another conversation."""
+        self._case = case
+
+    def add(self, asked: str, status: int, headers: Message, body: bytes) -> None:
+        """Add an answer."""
+        answer = [status, compared(headers), body.decode()]
+        text = json.dumps(answer)
+        if text not in self._known:
+            self._known[text] = len(self.answers)
+            self.answers.append(answer)
+        self.asked.setdefault(self._case, {}).setdefault(asked, []).append(self._known[text])
+
+    def write(self, path: Path) -> None:
+        """Write it, one answer a line."""
+        lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in self.answers)
+        path.write_text(f'{{"asked": {json.dumps(self.asked)},\n"answers": [\n{lines}\n]}}\n', "utf-8")
+
+
+@dataclass(frozen=True)
+class Playing:
+    """A server that plays a recording back."""
+
+    serving: Serving
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self.serving.port
+
+    def begin(self, case: str) -> None:
+        """Go to a conversation of the recording."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        connection.request("POST", _BEGIN + case)
+        connection.getresponse().read()
+        connection.close()
+
+
+@contextmanager
+def playing(file: Path) -> Iterator[Playing]:
+    """A process that plays a recording back."""
+    port = free_port()
+    command = [sys.executable, "-m", "bench.peer.recording", str(file), str(port)]
+    with running(command, port) as serving:
+        yield Playing(serving)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    recording: Recording
+    case, counts = "", dict[tuple[str, str], int]()
+
+    def do(self) -> None:
+        """Answer any request."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith(_BEGIN):
+            type(self).case = self.path.removeprefix(_BEGIN)
+            self._answer(204, {}, b"")
+            return
+        asked = key(self.command, self.path, dict(self.headers.items()), body or None)
+        found = self.recording.asked.get(self.case, {}).get(asked)
+        if not found:
+            self._answer(NOT_RECORDED, {}, b"")
+            return
+        count = self.counts.get((self.case, asked), 0)
+        self.counts[self.case, asked] = count + 1
+        status, headers, text = self.recording.answers[found[min(count, len(found) - 1)]]
+        self._answer(status, headers, text.encode())
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = do_PATCH = do
+
+    def _answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.send_response_only(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if status not in (204, 304):
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def main() -> None:
+    """Play the recording of the first argument back, on the port that the second one names."""
+    found = json.loads(Path(sys.argv[1]).read_bytes())
+    _Handler.recording = Recording(found["answers"], found["asked"])
+    ThreadingHTTPServer((HOST, int(sys.argv[2])), _Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()
