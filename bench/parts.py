@@ -21,7 +21,7 @@ from bench.cases import Case, cases
 from bench.effort import scaled
 from bench.sites import Sizes
 from bench.tables import count, ratio, show
-from server.api import front
+from server.api import entrance as entrances
 from server.api.app import create_app
 from server.api.caching.answers import answer_cache
 from server.api.identities import Identities
@@ -54,8 +54,8 @@ def _nothing_kept(self: Fragments, shown: Any) -> Any:
 
 
 PARTS = (
-    Part("answers kept by question", "list of 25", lambda: _out(front, "LARGEST", -1), again=True),
-    Part("reading without Flask", "one document", lambda: _out(front, "content_at", _nothing)),
+    Part("answers kept by question", "list of 25", lambda: _out(entrances, "LARGEST", -1), again=True),
+    Part("reading without Flask", "one document", lambda: _out(entrances, "content_at", _nothing)),
     Part(
         "what was rendered, kept",
         "list of 25, populate=*",
@@ -96,7 +96,7 @@ def measure(root: Path, articles: int) -> None:
     site = open_site(root, Mode.SERVER, records=False).site
     app = create_app(site, Accounts(root, site.state.settings.accounts))
     entrance = app.wsgi_app
-    assert isinstance(entrance, front.Front)
+    assert isinstance(entrance, entrances.Entrance)
     _read_by_flask(app, entrance.identities)
     kinds: Mapping[str, Case] = {case.name: case for case in cases(Sizes(articles))}
     rows = []

@@ -1,6 +1,6 @@
 """The handlers of every path, in a Flask app.
 
-Reads of content need none of them (`server.api.front`), so that `quire serve` loads this module and all
+Reads of content need none of them (`server.api.entrance`), so that `quire serve` loads this module and all
 that it needs at the first request that is for a handler.
 """
 
@@ -8,43 +8,45 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flask import Flask, Response
-from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Rule
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import BaseConverter, Rule
 from werkzeug.wrappers import Response as BaseResponse
 
+from server.api.entrance import Entrance
 from server.api.failure import envelope
-from server.api.front import LIVE, Front
 from server.api.identities import Identities
-from server.api.monitoring import blueprint as monitoring
+from server.api.monitoring import handlers as monitoring
 from server.api.monitoring.watched import Watched
 from server.api.openapi import routes as openapi
+from server.api.operations.operation import CONVERTERS
+from server.api.operations.table import OPERATIONS
+from server.api.request import not_found, options_of
 from server.api.response import OF_BODY, Answer, Environ, without
 from server.api.routes import (
+    access,
     auth,
     batch,
-    builder,
+    branches,
     content,
-    i18n,
+    events,
+    git_hook,
+    presence,
+    problems,
+    schema,
     search,
     sessions,
+    source,
     start_page,
+    undo,
     upload,
     uploads,
     users,
 )
-from server.api.routes.access import blueprint as access
-from server.api.routes.actions import blueprint as actions
-from server.api.routes.branches import blueprint as branches
-from server.api.routes.branches.writing import BranchRequests
-from server.api.routes.events import blueprint as events
-from server.api.routes.git import blueprint as git
-from server.api.routes.history import blueprint as history
-from server.api.routes.presence import blueprint as presence
-from server.api.routes.problems import blueprint as problems
-from server.api.routes.source import blueprint as source
-from server.api.routes.source.dry_run import open_dry_run
-from server.api.routes.undo import blueprint as undo
+from server.api.routes.branch_requests import BranchRequests
+from server.api.routes.dry_run import open_dry_run
+from server.api.routes.handlers import Handlers
+from server.api.routes.history import handlers as history
 from server.api.serving.bodies import MAX_BODY
 from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES
@@ -55,7 +57,7 @@ from server.storage.bucket.site_bucket import SiteBucket
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
-_TOLD = ("Allow", "Content-Range", "Retry-After")  # the headers of werkzeug's errors that clients act on
+_TOLD = ("Content-Range", "Retry-After")  # the headers of werkzeug's errors that clients act on
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
@@ -64,7 +66,7 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
     past = PastStates(site)
     watched = Watched.alone(site.root, site.state.settings.accounts)
     app = _make(site, identities, past, watched)
-    app.wsgi_app = Front(site, identities, partial(_handle, app), past)  # type: ignore[method-assign]
+    app.wsgi_app = Entrance(site, identities, partial(_handle, app), past)  # type: ignore[method-assign]
     return app
 
 
@@ -96,45 +98,64 @@ class _App(Flask):
 
 
 def _make(site: Site, identities: Identities, past: PastStates, watched: Watched) -> Flask:
-    app = _App("quire", static_folder=None)
+    app = _App("quire", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
     branched, bucket = BranchRequests(site, identities, past), SiteBucket(site.root, site.image_cache.folder)
+    for name, pattern in CONVERTERS.items():
+        app.url_map.converters.setdefault(name, _converter(pattern))
+    app.before_request(_answer_other_methods)
     app.before_request(open_dry_run)
     app.before_request(branched.open)
-    app.register_blueprint(auth.blueprint(identities))
-    app.register_blueprint(sessions.blueprint(identities))
-    app.register_blueprint(upload.blueprint(site, identities, branched, bucket))
-    app.register_blueprint(users.blueprint(identities))
-    app.register_blueprint(builder.blueprint(identities))
-    app.register_blueprint(i18n.blueprint(site, identities))
-    app.register_blueprint(content.blueprint(identities, branched))
-    app.register_blueprint(actions.blueprint(identities, branched))
-    app.register_blueprint(batch.blueprint(identities, branched))
-    app.register_blueprint(undo.blueprint(site, identities))
-    app.register_blueprint(uploads.blueprint(site, past, bucket))
-    app.register_blueprint(openapi.blueprint(identities))
-    app.register_blueprint(search.blueprint(site, identities))
-    app.register_blueprint(history.blueprint(site, identities, past, branched))
-    app.register_blueprint(source.blueprint(site, identities, branched))
-    app.register_blueprint(branches.blueprint(identities, past))
-    app.register_blueprint(access.blueprint(identities, past))
-    app.register_blueprint(problems.blueprint(site, identities))
-    app.register_blueprint(studio.blueprint(site, identities))
-    app.register_blueprint(events.blueprint(identities, watched.recorder.database))
-    app.register_blueprint(git.blueprint(site, watched.notices))
-    app.register_blueprint(presence.blueprint(identities, watched.presence))
-    app.register_blueprint(monitoring.blueprint(site, identities, watched, bucket))
-    app.register_blueprint(start_page.blueprint(identities))
-
-    def health() -> Response:  # The front answers before this; the route says which methods there are.
-        return Response(status=204)
-
-    for path in LIVE:
-        app.add_url_rule(path, view_func=health)
-
+    handles = Handlers()
+    auth.bind(handles, identities)
+    sessions.bind(handles, identities)
+    upload.bind(handles, site, identities, branched, bucket)
+    users.bind(handles, identities)
+    schema.bind(handles, site, identities)
+    content.bind(handles, identities, branched)
+    batch.bind(handles, identities, branched)
+    undo.bind(handles, site, identities)
+    uploads.bind(handles, site, past, bucket)
+    openapi.bind(handles, identities)
+    search.bind(handles, site, identities)
+    history.bind(handles, site, identities, past, branched)
+    source.bind(handles, site, identities, branched)
+    branches.bind(handles, identities, past)
+    access.bind(handles, identities, past)
+    problems.bind(handles, site, identities)
+    studio.bind(handles, site, identities)
+    events.bind(handles, identities, watched.recorder.database)
+    git_hook.bind(handles, site, watched.notices)
+    presence.bind(handles, identities, watched.presence)
+    monitoring.bind(handles, site, identities, watched, bucket)
+    start_page.bind(handles, identities)
+    for operation in OPERATIONS:
+        if not operation.in_place:
+            app.add_url_rule(
+                operation.rule,
+                operation.id,
+                handles.by_id[operation.id],
+                methods=[operation.method],
+                strict_slashes=not operation.slash,
+                provide_automatic_options=False,
+            )
     return app
+
+
+def _converter(pattern: str) -> type[BaseConverter]:
+    """A converter of variables in paths, by its regular expression."""
+    return type("Converter", (BaseConverter,), {"regex": pattern, "part_isolating": True})
+
+
+def _answer_other_methods() -> Response | None:
+    """Answer OPTIONS, and requests that no operation is for. Raises NotFoundError, MethodNotAllowedError."""
+    if request.method == "OPTIONS":
+        return Response(headers={"Allow": ", ".join(options_of(request))})
+    if isinstance(request.routing_exception, NotFound | MethodNotAllowed):
+        raise not_found(request)
+    return None
 
 
 def _handle(app: Flask, environ: Environ) -> Answer:

@@ -10,10 +10,19 @@ from werkzeug.http import parse_list_header
 from server.api.commits.header import COMMIT_HEADER
 from server.api.environ import BUDGET, COMMIT, STATE, parse_query, wsgi_text
 from server.api.identities import Identities
+from server.api.operations.operation import Operation
+from server.api.operations.table import BY_ID, methods_at
 from server.api.render import dumps
-from server.api.response import CACHE_TAG, JSON
+from server.api.response import CACHE_TAG, JSON, READING
 from server.api.serving.bodies import SMALL
-from server.errors import LimitError, PayloadTooLargeError, ValidationError
+from server.errors import (
+    ApiError,
+    LimitError,
+    MethodNotAllowedError,
+    NotFoundError,
+    PayloadTooLargeError,
+    ValidationError,
+)
 from server.formats.json.reader import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
@@ -33,7 +42,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def state_of(request: Request) -> State:
-    """The one state of a request, taken at the entrance (`server.api.front`)."""
+    """The one state of a request, taken at the entrance (`server.api.entrance`)."""
     return cast(State, request.environ[STATE])
 
 
@@ -58,12 +67,38 @@ def prefers(request: Request, name: str) -> bool:
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
-def read_body(request: Request, most: int = SMALL) -> object:
+def operation_of(request: Request) -> Operation:
+    """The operation that a request is for. Raises KeyError where there is none."""
+    return BY_ID[request.endpoint or ""]
+
+
+def options_of(request: Request) -> tuple[str, ...]:
+    """The methods that the path of a request has, as `Allow` lists them. Raises NotFoundError if it has none.
+
+    Every path below /api has OPTIONS.
+    """
+    path = request.environ["PATH_INFO"]
+    methods = methods_at(path, state_of(request).schema)
+    if not methods and not path.startswith("/api/"):
+        raise NotFoundError()
+    return methods or ("OPTIONS",)
+
+
+def not_found(request: Request) -> ApiError:
+    """The error for a path that nothing is at, or for a method that it does not have."""
+    allowed = options_of(request)
+    if request.method in READING and ("GET" in allowed or allowed == ("OPTIONS",)):
+        return NotFoundError()
+    return MethodNotAllowedError(allowed)
+
+
+def read_body(request: Request) -> object:
     """The body of a request as a tree, from JSON or a form in bracket notation; None where it has neither.
 
-    Raises PayloadTooLargeError for more than `most` bytes, and ValidationError, also for more values than are
-    read (`api.limits.values`).
+    Raises PayloadTooLargeError for more bytes than the operation takes, and ValidationError, also for more
+    values than are read (`api.limits.values`).
     """
+    most = operation_of(request).max_body or SMALL
     form = request.mimetype == FORM
     if not form and not request.is_json:
         return None

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from server.api.front import Front
+from server.api.entrance import Entrance
 from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.limiting.table import CountTable
@@ -180,7 +180,7 @@ def _begin_log(*, as_json: bool) -> None:
 
 def _start(
     site: Site, past: PastStates, shared: Shared, key: str, report: Report, watched: Watched
-) -> tuple[Front, Background]:
+) -> tuple[Entrance, Background]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
@@ -197,7 +197,7 @@ def _start(
     return make_app(site, key, past, watched, shared.limited), leader
 
 
-def make_hub(app: Front, watched: Watched, shared: Shared) -> Hub:
+def make_hub(app: Entrance, watched: Watched, shared: Shared) -> Hub:
     """What serves the event streams of an answering process."""
 
     def identify(authorization: str) -> Actor:
@@ -221,7 +221,7 @@ def make_app(
     past: PastStates | None = None,
     watched: Watched | None = None,
     limited: CountTable | None = None,
-) -> Front:
+) -> Entrance:
     """The entrance to a site, whose handlers are loaded when the first request needs one.
 
     `key` is that of its sessions, and `past` its states at commits, where these are known; `limited` counts
@@ -232,7 +232,7 @@ def make_app(
     past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)
     watched.notices.listen(ACCOUNTS, identities.changed)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))
-    return Front(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited)
+    return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited)
 
 
 def _lead(

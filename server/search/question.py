@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from server.search.words import spans
 
-LONGEST = 500  # characters of a question
 MOST_WORDS = 32
 _PART = re.compile(
     r'(?P<out>-?)(?:(?P<field>[A-Za-z_]\w*):(?=\S))?(?:"(?P<quoted>[^"]*)(?P<end>"?)|(?P<bare>\S+))'

@@ -13,7 +13,7 @@ import pytest
 from werkzeug.test import create_environ, run_wsgi_app
 
 from server.api.caching.answers import MAX_BYTES, answer_cache
-from server.api.front import Front
+from server.api.entrance import Entrance
 from tests.sites import Api, make, schema
 
 POST = schema(
@@ -125,9 +125,9 @@ def test_a_head_has_the_headers_of_a_get(api: Api) -> None:
     assert {k: v for k, v in got.headers if k != "Date"} == {k: v for k, v in head.headers if k != "Date"}
 
 
-def front(api: Api) -> Front:
+def front(api: Api) -> Entrance:
     entrance = api.client.application.wsgi_app
-    assert isinstance(entrance, Front)
+    assert isinstance(entrance, Entrance)
     return entrance
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from server.api.routes.git.signatures import SECRET
+from server.api.routes.git_hook import SECRET
 from server.history.remote.waking import Pipe
 from tests.conftest import MakeApi
 from tests.git import commit_all

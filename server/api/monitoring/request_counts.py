@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from server.api.monitoring.route_names import ROUTES, route_of
+from server.api.operations.table import ROUTES, route_of
 from server.events.stream_counts import is_alive
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "other")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from server.api.monitoring.route_names import ROUTES, route_of
+from server.api.operations.table import ROUTES, route_of
 
 HEADER = "X-Request-Id"
 LONGEST = 1000  # characters of a path or query

@@ -1,35 +1,22 @@
 """The OpenAPI document of a site, as one actor sees it: only what the actor may do, and what that shows."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from dataclasses import replace
 from hashlib import blake2b
-from itertools import chain
 from typing import Any
 
-from server.api.commits.header import names_commit
-from server.api.openapi.batch import BATCH, batch_paths, undo_paths
-from server.api.openapi.branches import BRANCHES, branch_paths
-from server.api.openapi.content import ContentPaths, answer_schemas
-from server.api.openapi.events import EVENTS, event_paths
+from server.api.openapi.describe import describe, error_responses
 from server.api.openapi.examples import examples_of
-from server.api.openapi.history import HISTORY, history_paths
-from server.api.openapi.operations import error_responses, read
 from server.api.openapi.parameters import shared_parameters, type_parameters
-from server.api.openapi.search import SEARCH, search_path
-from server.api.openapi.services.accounts import ACCOUNTS, account_paths
-from server.api.openapi.services.caller import Caller
-from server.api.openapi.services.media import MEDIA, media_paths
-from server.api.openapi.services.presence import PRESENCE, presence_paths
-from server.api.openapi.services.problems import PROBLEMS, problem_paths
-from server.api.openapi.services.site import SITE, site_paths
-from server.api.openapi.services.users import USERS, user_paths
 from server.api.openapi.shared import shared_schemas
-from server.api.openapi.source import SOURCE, source_paths, with_dry_runs
 from server.api.openapi.types import SUFFIXES, TypeSchemas
-from server.api.openapi.values import JsonSchema
+from server.api.operations.content import CONTENT
+from server.api.operations.json_schema import JsonSchema
+from server.api.operations.operation import Area, Audience, TypeView
+from server.api.operations.table import AREAS
 from server.api.render import dumps
-from server.auth.permissions import Actor, may_branch, may_source
-from server.schema.model import BUILT_IN, UPLOAD, Type
+from server.auth.permissions import Actor
+from server.schema.model import BUILT_IN, Type
 from server.schema.naming import type_names
 from server.schema.sentences import describe_type
 from server.site.site import State
@@ -45,53 +32,23 @@ _BEARER = {
     "scheme": "bearer",
     "description": "An API token (`quire token create`), or the token that a login answers.",
 }
-_SERVICES: Mapping[str, str] = {
-    MEDIA: "Files, their descriptions and their content.",
-    ACCOUNTS: "Logins, registration, passwords.",
-    USERS: "Who there is, and what roles there are.",
-    SITE: "What the site says of itself.",
-    BATCH: "Several writes as one.",
-    HISTORY: "What git says of the documents.",
-    SOURCE: "The files of documents.",
-    BRANCHES: "States of the site that are not served.",
-    EVENTS: "What has changed.",
-    PRESENCE: "Who is at which document.",
-    PROBLEMS: "What is wrong with the files.",
-    SEARCH: "Ranked search across all types and locales.",
-}
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
     """The document as JSON, the same bytes for the same site."""
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
-    names = type_names(state.schema, taken, SUFFIXES)
-    schemas = TypeSchemas(state.schema, names, actor)
-    examples = cache(lambda type_: examples_of(state, public, type_))
-    limited = bool(state.settings.rate_limit)
-    branches = may_branch(actor, "update", state.schema)
-    commits = branches or state.settings.commit is not None
-    caller = Caller(actor, public, limited, commits, branches)
-    content = ContentPaths(schemas, public, examples, limited, commits)
-    written = {path: made for type_ in state.schema.content_types for path, made in content.of(type_) if made}
-    written |= dict(batch_paths(caller, state.schema.content_types))
-    written |= dict(history_paths(caller))
-    paths = with_dry_runs(written) if may_source(actor, "read", state.schema) else written
-    populated = ("populate",) if schemas.links(state.schema.types[UPLOAD]) else ()
-    services = chain(
-        media_paths(caller, populated), account_paths(caller), user_paths(caller), site_paths(caller)
-    )
-    paths |= {path: made for path, made in services if made}
-    searched = search_path(actor, public, state.schema.content_types, state.settings)
-    paths |= {"/search": searched} if searched else {}
-    paths |= dict(undo_paths(caller, state.schema.content_types))
-    paths |= dict(source_paths(caller, state.schema))
-    paths |= dict(branch_paths(actor, public, state.schema, limited=limited))
-    paths |= dict(event_paths(actor, public, state.schema, limited=limited))
-    paths |= dict(presence_paths(caller, state.schema))
-    paths |= dict(problem_paths(caller, state))
-    paths = {path: _with_reads(path, methods) for path, methods in paths.items()}
+    schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
     components = _components(state, schemas)
+    audience = Audience(actor, public, state.schema, state.settings)
+    paths: dict[str, JsonSchema] = {}
+    for type_ in state.schema.content_types:
+        view = TypeView(type_, schemas.names[type_.uid], examples_of(state, public, type_))
+        _add(paths, CONTENT, replace(audience, view=view))
+    for area in AREAS:
+        if area is not CONTENT:
+            _add(paths, area, audience)
+    _leave_out_unknown(paths, components["parameters"])
     used = _reached(paths, components)
     document = {
         "openapi": OPENAPI,
@@ -104,9 +61,27 @@ def describe_site(state: State, actor: Actor) -> bytes:
     return dumps(document)
 
 
-def _with_reads(path: str, methods: JsonSchema) -> JsonSchema:
-    of_content = names_commit(path)
-    return {m: read(made, of_content=of_content) if m == "get" else made for m, made in methods.items()}
+def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
+    """Describe the operations of an area that the caller may use; of a content type, those of its kind."""
+    for operation in area.operations:
+        path, view = operation.described_path, audience.view
+        if view:
+            if operation.kind != view.type.kind:
+                continue
+            path = path.replace("{pluralApiId}", view.type.plural)
+            path = path.replace("{singularApiId}", view.type.singular)
+        made = describe(operation, area, audience)
+        if made:
+            paths.setdefault(path, {})[operation.method.lower()] = made
+
+
+def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
+    """Leave out parameters that the document does not have, such as `populate` of what leads to nothing."""
+    known = {f"#/components/parameters/{name}" for name in parameters}
+    for methods in paths.values():
+        for made in methods.values():
+            if "parameters" in made:
+                made["parameters"] = [p for p in made["parameters"] if p.get("$ref") in {None, *known}]
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:
@@ -115,7 +90,7 @@ def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonS
     parameters = dict(shared_parameters(state.settings))
     for type_ in types:
         parameters.update(type_parameters(schemas, type_))
-    made = {**dict(shared_schemas()), **dict(schemas.all()), **dict(answer_schemas(schemas))}
+    made = {**dict(shared_schemas()), **dict(schemas.all())}
     return {"schemas": made, "parameters": parameters, "responses": dict(error_responses())}
 
 
@@ -156,5 +131,6 @@ def _version(*parts: Any) -> str:
 
 def _tags(types: Iterable[Type], paths: Mapping[str, Any]) -> list[JsonSchema]:
     used = {tag for methods in paths.values() for made in methods.values() for tag in made["tags"]}
-    found = {t.display: " ".join(describe_type(t)) for t in types} | dict(_SERVICES)
+    found = {type_.display: " ".join(describe_type(type_)) for type_ in types}
+    found |= {area.tag.name: area.tag.description for area in AREAS if area.tag}
     return [{"name": name, "description": text} for name, text in found.items() if name in used]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.api.commits.arrivals import PATTERN
-from server.api.openapi.types import TypeSchemas, ref
-from server.api.openapi.values import JsonSchema
+from server.api.openapi.types import TypeSchemas
+from server.api.operations.json_schema import TEXT, JsonSchema, in_header, in_path, in_query, ref
 from server.api.request import LONGEST_MESSAGE, MESSAGE
 from server.config.model import Settings
 from server.config.values import LOCALE
@@ -20,14 +20,9 @@ from server.query.parse import PUBLICATION_FILTERS, STATUSES
 from server.query.sorting import ORDERS
 from server.schema.model import Type
 
-_NAME: JsonSchema = {"type": "string"}
 _BRANCH: JsonSchema = {"type": "string", "minLength": 1}
 _MOST = 10**18 - 1  # more digits are refused
 _WHOLE: JsonSchema = {"type": "integer", "minimum": -_MOST, "maximum": _MOST}
-
-
-def _query(name: str, schema: JsonSchema, description: str, **more: Any) -> JsonSchema:
-    return {"name": name, "in": "query", "description": description, **more, "schema": schema}
 
 
 def _listed(
@@ -35,7 +30,7 @@ def _listed(
 ) -> JsonSchema:
     """A parameter that is a list of names, `most` of them at most, separated by commas."""
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
-    return _query(name, listed, description, style="form", explode=False, **more)
+    return in_query(name, listed, description, style="form", explode=False, **more)
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
@@ -44,11 +39,11 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     sizes = f"{settings.page_size} by default, {settings.max_page_size} at most"
     yield (
         "locale",
-        _query("locale", {"type": "string", "pattern": f"^({code})?$"}, _locale_sentence(settings)),
+        in_query("locale", {"type": "string", "pattern": f"^({code})?$"}, _locale_sentence(settings)),
     )
     yield (
         "localeOfList",
-        _query(
+        in_query(
             "locale",
             {"type": "string", "pattern": rf"^(\*|{code})?$"},
             f"{_locale_sentence(settings)} `*` is every locale.",
@@ -56,38 +51,42 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     )
     yield (
         "localeWritten",
-        _query("locale", {"enum": list(settings.locales)}, "One of the locales; the default one without it."),
+        in_query(
+            "locale", {"enum": list(settings.locales)}, "One of the locales; the default one without it."
+        ),
     )
     several = "One of the locales; the default one without it. `*` is every locale."
-    yield "localesWritten", _query("locale", {"enum": [*settings.locales, "*"]}, several)
-    yield "status", _query("status", {"enum": list(STATUSES)}, "Drafts need the permission `readDraft`.")
+    yield "localesWritten", in_query("locale", {"enum": [*settings.locales, "*"]}, several)
+    yield "status", in_query("status", {"enum": list(STATUSES)}, "Drafts need the permission `readDraft`.")
     yield (
         "statusWritten",
-        _query("status", {"enum": list(STATUSES)}, "`draft` writes the draft and leaves what is published."),
+        in_query(
+            "status", {"enum": list(STATUSES)}, "`draft` writes the draft and leaves what is published."
+        ),
     )
-    drafted = _query("status", {"enum": [DRAFT]}, "The permission `updateDraft` is for drafts alone.")
+    drafted = in_query("status", {"enum": [DRAFT]}, "The permission `updateDraft` is for drafts alone.")
     yield "statusOfDraft", {**drafted, "required": True}
-    yield "branch", _query("branch", _BRANCH, "The branch to write to, instead of what is served.")
+    yield "branch", in_query("branch", _BRANCH, "The branch to write to, instead of what is served.")
     dry = (
         "`true`: nothing is written, and the answer says what would change in files. It takes `source.read`."
     )
-    yield "dryRun", _query("dryRun", {"enum": ["true", "false"]}, dry)
+    yield "dryRun", in_query("dryRun", {"enum": ["true", "false"]}, dry)
     filters = "; ".join(f"`{name}`: {sentence}" for name, sentence in PUBLICATION_FILTERS.items())
     yield (
         "publicationFilter",
-        _query("publicationFilter", {"enum": list(PUBLICATION_FILTERS)}, f"Shows what … {filters}."),
+        in_query("publicationFilter", {"enum": list(PUBLICATION_FILTERS)}, f"Shows what … {filters}."),
     )
-    yield "q", _query("_q", _NAME, "Shows documents some text of which contains this, in any case.")
+    yield "q", in_query("_q", TEXT, "Shows documents some text of which contains this, in any case.")
     yield "pagination", _pagination(sizes, settings)
-    yield "documentId", _path("documentId", "The id of the document, the same in every locale.")
+    yield "documentId", in_path("documentId", "The id of the document, the same in every locale.")
     yield from _headers()
 
 
 def _headers() -> Iterator[tuple[str, JsonSchema]]:
-    yield "ifMatch", _header("If-Match", "The `ETag` of the version to change; 412 where there is another.")
+    yield "ifMatch", in_header("If-Match", "The `ETag` of the version to change; 412 where there is another.")
     yield (
         "prefer",
-        _header(
+        in_header(
             "Prefer",
             "`merge`: where `If-Match` names an earlier version, the change is merged with those made since; "
             "412 with `details.conflicts` where they overlap. `undo`: the answer offers in `Quire-Undo` to "
@@ -95,13 +94,13 @@ def _headers() -> Iterator[tuple[str, JsonSchema]]:
         ),
     )
     said = "The message of the commit, where the write becomes one."
-    yield "message", _header(MESSAGE, said, maxLength=LONGEST_MESSAGE)
+    yield "message", in_header(MESSAGE, said, maxLength=LONGEST_MESSAGE)
     yield (
         "ifNoneMatch",
-        _header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
+        in_header("If-None-Match", "The `ETag` of an answer that is known: 304 if it still holds."),
     )
     said = "A commit that the answer has to have, by at least 7 digits of its id; 503 where it does not come."
-    yield "after", {**_header("Quire-After", said), "schema": {"type": "string", "pattern": PATTERN}}
+    yield "after", in_header("Quire-After", said, pattern=PATTERN)
 
 
 def _locale_sentence(settings: Settings) -> str:
@@ -123,7 +122,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
     )
     one_way = {"not": {"allOf": [by_page, by_offset]}}
     apart = "" if settings.populate_with_pagination else " Not together with `populate`."
-    return _query(
+    return in_query(
         "pagination",
         {"type": "object", "properties": properties, **one_way},
         f"By page or by offset; numbers out of bounds are brought into them.{apart}",
@@ -131,30 +130,6 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
         explode=True,
         example={"page": 1, "pageSize": settings.page_size},
     )
-
-
-def _path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:
-    return {
-        "name": name,
-        "in": "path",
-        "required": True,
-        "description": description,
-        "schema": schema or {"type": "string", "minLength": 1},
-    }
-
-
-def _header(name: str, description: str, **bounds: int) -> JsonSchema:
-    return {"name": name, "in": "header", "description": description, "schema": {**_NAME, **bounds}}
-
-
-def number_in_path(name: str, description: str) -> JsonSchema:
-    """A whole number in a path."""
-    return _path(name, description, {"type": "integer", "minimum": 0})
-
-
-def name_in_path(name: str, description: str) -> JsonSchema:
-    """A name in a path."""
-    return _path(name, description)
 
 
 # --- of one type ---------------------------------------------------------------------------------
@@ -180,7 +155,7 @@ def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, Js
     yield f"{name}.sort", _sort(schemas, type_, columns, example)
     yield (
         f"{name}.filters",
-        _query(
+        in_query(
             "filters",
             ref(f"{name}Filters"),
             "Conditions in bracket notation: `filters[name][$eq]=value`, through what attributes lead to as "

@@ -6,7 +6,7 @@ credentials that is what the public may do. The page holds nothing but itself; i
 
 from pathlib import Path
 
-from flask import Blueprint, Response, redirect, request
+from flask import Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.caching.answers import StateCache, access_digest
@@ -14,6 +14,7 @@ from server.api.identities import Identities
 from server.api.openapi.document import describe_site
 from server.api.request import answer, state_of
 from server.api.response import EVERYBODY
+from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 
 MAX_BYTES = 16 * 1024 * 1024  # of documents that are kept, one for each set of permissions that asks
@@ -29,12 +30,11 @@ _POLICY = (
 )
 
 
-def blueprint(identities: Identities) -> Blueprint:
-    """The routes of the document and of the page that shows it."""
-    bp = Blueprint("openapi", __name__)
+def bind(handles: Handlers, identities: Identities) -> None:
+    """Bind the operations of the document and of the page that shows it."""
     documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
-    @bp.get("/openapi.json", strict_slashes=False)
+    @handles("openapi")
     def document() -> Response:
         state, actor = state_of(request), identities.actor(request)
         kept, access = documents.of(state), access_digest(actor)
@@ -44,19 +44,17 @@ def blueprint(identities: Identities) -> Blueprint:
             kept.put(access, text)
         return answer(text)
 
-    @bp.get("/docs")
+    @handles("docsPage")
     def page() -> Response:
         return _file("index.html")
 
-    @bp.get("/docs/")
+    @handles("docsPageWithSlash")
     def page_with_slash() -> BaseResponse:
         return redirect("../docs")  # what the page asks for is relative to it
 
-    @bp.get("/docs/<name>")
+    @handles("docsFile")
     def part(name: str) -> Response:
         return _file(name)
-
-    return bp
 
 
 def _file(name: str) -> Response:

@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from server.api.openapi.source import DRY_RUN
-from server.api.openapi.types import ref
-from server.api.openapi.values import OPERANDS, JsonSchema, nullable
+from server.api.openapi.values import OPERANDS, nullable
+from server.api.operations.json_schema import TEXT, JsonSchema, closed, list_of, ref
 from server.documents.blocks import BLOCKS, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
 from server.write.relation_input import OPERATIONS, POSITIONS
 
-_TEXT: JsonSchema = {"type": "string"}
 _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentId."}
 
 
@@ -18,7 +16,7 @@ def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
     """Every schema that does not depend on the site's types, by name."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
-    yield "DryRun", DRY_RUN
+    yield "DryRun", _DRY_RUN
     yield "Block", _BLOCK
     yield "BlockInput", {**_BLOCK_INPUT}
     yield "InlineInput", {**_INLINE_INPUT}
@@ -53,6 +51,17 @@ _ERROR = _object(
         ),
     }
 )
+_CHANGED_FILE = closed(
+    {
+        "path": TEXT,
+        "action": {"enum": ["create", "update", "delete"]},
+        "lines": {**list_of(TEXT), "description": "Of a unified diff."},
+    }
+)
+_DRY_RUN: JsonSchema = {
+    **closed({"data": closed({"files": list_of(_CHANGED_FILE)})}),
+    "description": "With `dryRun=true`: the files that would change.",
+}
 _COUNT: JsonSchema = {"type": "integer", "minimum": 0}
 _PAGINATION: JsonSchema = {
     "description": "By page, or by offset where the request was; without totals where it asked for none.",
@@ -86,16 +95,16 @@ _INLINE_INPUT: JsonSchema = {
 }
 _IMAGE_FORMAT = _object(
     {
-        "name": _TEXT,
-        "hash": _TEXT,
-        "ext": _TEXT,
-        "mime": _TEXT,
+        "name": TEXT,
+        "hash": TEXT,
+        "ext": TEXT,
+        "mime": TEXT,
         "path": {"type": "null"},
         "width": {"type": "integer"},
         "height": {"type": "integer"},
         "size": {"type": "number", "description": "In kB."},
         "sizeInBytes": {"type": "integer"},
-        "url": _TEXT,
+        "url": TEXT,
     }
 )
 # A target may be given as it was populated: what else it says is ignored.
@@ -176,7 +185,7 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
         "value": operand,
         "list": {"type": "array", "items": operand, "minItems": 1},
         "pair": {"type": "array", "items": operand, "minItems": 2, "maxItems": 2},
-        "text": _TEXT,
+        "text": TEXT,
         "flag": {"type": "boolean"},
     }
     return {**taken[operator.takes], "description": f"The value {operator.sentence}."}

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from server.api.openapi.values import (
     OPERAND_KINDS,
-    JsonSchema,
     count_bounds,
     described,
     shown_value,
     written_value,
 )
+from server.api.operations.json_schema import JsonSchema, closed, list_of, ref
 from server.auth.permissions import Actor, may_find
 from server.query.fields import targets_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
@@ -23,11 +23,6 @@ from server.write.validate import IGNORED
 
 SUFFIXES = ("Input", "Change", "Filters", "List", "Answer")
 _LIST = {"type": "array"}
-
-
-def ref(name: str, section: str = "schemas") -> JsonSchema:
-    """A reference to a part of the document."""
-    return {"$ref": f"#/components/{section}/{name}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +43,16 @@ class TypeSchemas:
                 yield f"{name}Input", self.input(type_, whole=True)
             if type_.kind != "component":
                 yield f"{name}Change", self.input(type_, whole=False)
+        paged: JsonSchema = {
+            "type": "object",
+            "properties": {"pagination": ref("Pagination")},
+            "required": ["pagination"],
+        }
+        for type_ in self.types.content_types:
+            name = self.names[type_.uid]
+            empty = {"type": "object", "maxProperties": 0}
+            yield f"{name}Answer", closed({"data": ref(name), "meta": empty})
+            yield f"{name}List", closed({"data": list_of(ref(name)), "meta": paged})
 
     def may_find(self, attribute: Attribute) -> bool:
         """Whether the actor may follow an attribute to something."""

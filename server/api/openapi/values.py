@@ -7,11 +7,11 @@ by type alone; bodies have every option that a document is held against when it 
 from collections.abc import Mapping
 from typing import Any
 
+from server.api.operations.json_schema import TEXT, TIMESTAMP, JsonSchema
 from server.documents.constraints import UID
 from server.schema.model import Attribute
 from server.schema.sentences import describe_attribute
 
-JsonSchema = dict[str, Any]
 _NUMBER_TEXT = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,2})?\s*$"
 _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
 _TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
@@ -19,22 +19,20 @@ _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
 # Milliseconds since 1970, from year 1 to year 9999.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
-_TEXT: JsonSchema = {"type": "string"}
-_TIMESTAMP: JsonSchema = {"type": "string", "format": "date-time"}
 
 # A value of each attribute type in an answer.
 SHOWN: Mapping[str, JsonSchema] = {
-    "string": _TEXT,
-    "text": _TEXT,
-    "richtext": _TEXT,
+    "string": TEXT,
+    "text": TEXT,
+    "richtext": TEXT,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/Block"}},
-    "enumeration": _TEXT,
-    "email": _TEXT,
-    "uid": _TEXT,
+    "enumeration": TEXT,
+    "email": TEXT,
+    "uid": TEXT,
     "date": {"type": "string", "format": "date"},
     "time": {"type": "string", "pattern": _TIME},
-    "datetime": _TIMESTAMP,
-    "timestamp": _TIMESTAMP,
+    "datetime": TIMESTAMP,
+    "timestamp": TIMESTAMP,
     "integer": {"type": "integer"},
     "biginteger": {"type": "string", "pattern": "^-?[0-9]+$"},
     "float": {"type": "number"},
@@ -70,7 +68,7 @@ OPERAND_KINDS: Mapping[str, str] = {
     "time": "Time",
 }
 OPERANDS: Mapping[str, JsonSchema] = {
-    "Text": _TEXT,
+    "Text": TEXT,
     "Integer": {"type": "integer"},
     "Number": {"type": "number"},
     "Boolean": {"type": "boolean"},

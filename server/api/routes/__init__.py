@@ -1,1 +1,1 @@
-"""The blueprints: one module for each part of the API, and what they share of forms and users."""
+"""The handlers of operations: one module for each part of the API, and what they share of forms and users."""

@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from flask import Blueprint, Response, redirect, request
+from flask import Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.identities import Identities
+from server.api.operations.people import CHANGE, EMAIL, LOGIN, REGISTER, RESET
 from server.api.render import dumps
 from server.api.request import answer, parameters, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.forms import read_form, refuse_others
+from server.api.routes.handlers import Handlers
 from server.api.routes.login import (
-    LOGIN,
     attempt_at,
     attempt_by,
     count,
@@ -22,39 +23,30 @@ from server.api.routes.login import (
     refuse_unready,
 )
 from server.auth import mail
-from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User, public_fields
+from server.auth.user import User, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, ValidationError
 
 NO_PROVIDER = (
     "This provider is disabled"  # Logging in with an account of another site (OAuth) is not offered.
 )
-# The fields of each form: name, least length.
-REGISTER: Mapping[str, int] = {"email": 1, "username": SHORTEST_NAME, "password": SHORTEST_PASSWORD}
-CHANGE: Mapping[str, int] = {
-    "currentPassword": 1,
-    "password": SHORTEST_PASSWORD,
-    "passwordConfirmation": 1,
-}
-RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordConfirmation": 1}
 
 
-def blueprint(identities: Identities) -> Blueprint:
-    """The routes below `/api/auth` and `/api/connect`."""
-    bp = Blueprint("auth", __name__, url_prefix="/api")
+def bind(handles: Handlers, identities: Identities) -> None:
+    """Bind the operations below `/api/auth` and `/api/connect`."""
     outbox = mail.Outbox()
 
     def count_mail(email: str) -> None:
         count(identities.directory().mails, attempt_by(identities, request, email))
 
-    @bp.post("/auth/local", strict_slashes=False)
+    @handles("login")
     def login() -> Response:
         identities.permit(request, "auth", "callback")
         body = read_sign_in(request)
         user = prove_password(identities, request, body)
         return logged_in(identities, request, user, body=body)
 
-    @bp.post("/auth/local/register", strict_slashes=False)
+    @handles("register")
     def register() -> Response:
         identities.permit(request, "auth", "register")
         body = read_sign_in(request)
@@ -70,7 +62,7 @@ def blueprint(identities: Identities) -> Blueprint:
             return answer(dumps({"user": public_fields(user)}))
         return logged_in(identities, request, user)
 
-    @bp.post("/auth/change-password", strict_slashes=False)
+    @handles("changePassword")
     def change_password() -> Response:
         # It is the current password that counts here, not when the session began.
         actor = identities.permit(request, "auth", "changePassword", ended=True)
@@ -89,17 +81,17 @@ def blueprint(identities: Identities) -> Blueprint:
         user = identities.users.update(user.id, {"password": form["password"]}) or user
         return logged_in(identities, request, user)
 
-    @bp.post("/auth/forgot-password", strict_slashes=False)
+    @handles("forgotPassword")
     def forgot_password() -> Response:
         identities.permit(request, "auth", "forgotPassword")
-        email = read_form(read_body(request), {"email": 1})["email"]
+        email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
         # Neither the answer nor the time that it takes tells who has an account.
         outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 
-    @bp.post("/auth/reset-password", strict_slashes=False)
+    @handles("resetPassword")
     def reset_password() -> Response:
         identities.permit(request, "auth", "resetPassword")
         form = read_form(read_sign_in(request), RESET)
@@ -114,16 +106,16 @@ def blueprint(identities: Identities) -> Blueprint:
         refuse_unready(user, state_of(request).settings)
         return logged_in(identities, request, user)
 
-    @bp.post("/auth/send-email-confirmation", strict_slashes=False)
+    @handles("sendConfirmation")
     def send_confirmation() -> Response:
         identities.permit(request, "auth", "sendEmailConfirmation")
-        email = read_form(read_body(request), {"email": 1})["email"]
+        email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
         outbox.put(lambda: _mail_confirmation(settings, identities, identities.users.named(email)))
         return answer(dumps({"email": email, "sent": True}))
 
-    @bp.get("/auth/email-confirmation", strict_slashes=False)
+    @handles("confirmEmail")
     def confirm_email() -> BaseResponse:
         identities.permit(request, "auth", "emailConfirmation")
         code = parameters(request).get("confirmation")
@@ -133,19 +125,17 @@ def blueprint(identities: Identities) -> Blueprint:
         url = state_of(request).settings.auth_url
         return redirect(url) if url else answer(dumps({"ok": True}), cache_control=NOBODY)
 
-    @bp.get("/auth/<provider>/callback", strict_slashes=False)
+    @handles("returnFromProvider")
     def return_from_provider(provider: str) -> Response:
         identities.permit(request, "auth", "callback")
         if provider == "local":  # a login without its form
             read_form(None, LOGIN)
         raise ApplicationError(NO_PROVIDER)
 
-    @bp.get("/connect/<path:provider>", strict_slashes=False)
+    @handles("connectProvider")
     def connect(provider: str) -> Response:
         identities.permit(request, "auth", "connect")
         raise ApplicationError(NO_PROVIDER)
-
-    return bp
 
 
 def _same_passwords(form: Mapping[str, str]) -> None:

@@ -7,18 +7,28 @@ from typing import Any
 from urllib.parse import unquote
 
 import orjson
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from server.api.environ import is_v4
-from server.api.front import content_at
 from server.api.identities import Identities
+from server.api.operations.batch import MAX_MESSAGE, MAX_OPERATIONS, MERGE
+from server.api.operations.content import content_at
 from server.api.reading import Params, Reader, Shown
 from server.api.render import dumps
 from server.api.request import answer, budget_of, read_body, state_of
-from server.api.routes.branches.writing import BranchRequests
-from server.api.routes.operation import ACTIONS, WRITES, Operation, Sent, hashed, permit, read_operation
-from server.api.routes.source.dry_run import PARAMETER, dry_run, is_dry_run, is_like_dry_run
-from server.api.routes.undo.offer import described, keeper_of, tell_undo
+from server.api.routes.branch_requests import BranchRequests
+from server.api.routes.document_write import (
+    ACTIONS,
+    WRITES,
+    DocumentWrite,
+    Sent,
+    hashed,
+    permit,
+    read_document_write,
+)
+from server.api.routes.dry_run import PARAMETER, dry_run, is_dry_run, is_like_dry_run
+from server.api.routes.handlers import Handlers
+from server.api.routes.undo import described, keeper_of, tell_undo
 from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import may_write
 from server.documents.ids import composed, new_document_id
@@ -40,9 +50,6 @@ from server.write import prepare
 from server.write.request import BatchRequest
 from server.write.write import single_id
 
-MOST = 100  # operations
-LONGEST_MESSAGE = 10_000  # characters
-MERGE = "merge"  # what an operation may prefer, as requests do in the header `Prefer`
 LONGEST_PATH = 40_000  # characters, with its query
 _LONGEST_NAME = 100  # characters of a word for which a similar one is looked for
 _KEYS = ("method", "path", "body", "ifMatch", "prefer")
@@ -57,11 +64,10 @@ _OTHERS = {
 }
 
 
-def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
-    """The route of `/batch`."""
-    bp = Blueprint("batch", __name__)
+def bind(handles: Handlers, identities: Identities, branches: BranchRequests) -> None:
+    """Bind the operations of `/batch`."""
 
-    @bp.post("/batch", strict_slashes=False)
+    @handles("batch")
     def batch() -> Response:
         state, budget = state_of(request), budget_of(request)
         v4, actor = is_v4(request.environ, state.settings), identities.actor(request)
@@ -71,7 +77,7 @@ def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
         def reader_of(type_: Type) -> Reader:
             return Reader(state, type_, actor, v4=v4, users=identities.user_index, budget=budget)
 
-        wanted, message = _read_batch(read_body(request, MAX_BODY))
+        wanted, message = _read_batch(read_body(request))
         operations = hashed(_Operations(state, reader_of).read(wanted))
         batch_request = BatchRequest(
             tuple((operation.prepare, operation.request) for operation in operations), message
@@ -91,8 +97,6 @@ def blueprint(identities: Identities, branches: BranchRequests) -> Blueprint:
         ]
         return tell_undo(answer(dumps({"data": results, **described(keeper)})), keeper)
 
-    return bp
-
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
     """The operations of a body, and its message. Raises ValidationError."""
@@ -100,12 +104,12 @@ def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
         raise ValidationError('A batch is an object with a list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
     operations, message = body["operations"], body.get("message")
-    if not 1 <= len(operations) <= MOST:
-        raise ValidationError(f"A batch has 1 to {MOST} operations, not {len(operations):,}")
+    if not 1 <= len(operations) <= MAX_OPERATIONS:
+        raise ValidationError(f"A batch has 1 to {MAX_OPERATIONS} operations, not {len(operations):,}")
     if message is not None and type(message) is not str:
         raise ValidationError("message must be text")
-    if message and (len(message) > LONGEST_MESSAGE or "\0" in message):
-        raise ValidationError(f"message must have at most {LONGEST_MESSAGE:,} characters, none of them null")
+    if message and (len(message) > MAX_MESSAGE or "\0" in message):
+        raise ValidationError(f"message must have at most {MAX_MESSAGE:,} characters, none of them null")
     return operations, message or ""
 
 
@@ -131,7 +135,7 @@ class _Operations:
     singles: dict[str, str] = field(default_factory=dict)
     room: int = MAX_BODY
 
-    def read(self, wanted: Iterable[Any]) -> list[Operation]:
+    def read(self, wanted: Iterable[Any]) -> list[DocumentWrite]:
         """The operations. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
         operations = []
         for number, one in enumerate(wanted):
@@ -141,7 +145,7 @@ class _Operations:
             self.ids.append(operation.sent.document_id if operation.query else None)
         return operations
 
-    def _one(self, wanted: Any) -> Operation:
+    def _one(self, wanted: Any) -> DocumentWrite:
         if not isinstance(wanted, dict):
             raise ValidationError("An operation is an object with a method and a path")
         _refuse_keys(wanted, _KEYS, "An operation")
@@ -170,7 +174,7 @@ class _Operations:
         if method != "DELETE":
             document_id = document_id or self._id_of(type_, {} if acted else params)
         merge = wanted.get("prefer") == MERGE
-        return read_operation(reader, Sent(method, document_id, params, body, if_match, merge=merge))
+        return read_document_write(reader, Sent(method, document_id, params, body, if_match, merge=merge))
 
     def _addressed(self, path: str, method: str) -> tuple[Type, str | None]:
         """The type that a path names, and the id in it. Raises ValidationError for what no write has."""
@@ -221,7 +225,7 @@ class _Operations:
         return document_id
 
 
-def _result(operation: Operation, document_id: str, state: State, *, merged: bool) -> dict[str, Any]:
+def _result(operation: DocumentWrite, document_id: str, state: State, *, merged: bool) -> dict[str, Any]:
     """What an operation came to: its document as it is after the whole batch.
 
     There is no body where that is deleted, and where the answer has no room for it: it is written already.

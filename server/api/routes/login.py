@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flask import Request, Response
 
 from server.api.identities import Identities
+from server.api.operations.people import LOGIN
 from server.api.render import dumps
 from server.api.request import FORM, answer, read_body, state_of
 from server.api.routes.forms import read_form
@@ -19,7 +20,6 @@ from server.errors import ApplicationError, RateLimitError, ValidationError
 if TYPE_CHECKING:
     from server.auth.attempts import Attempts
 
-LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}  # the fields of a login, and their least lengths
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"

@@ -6,14 +6,16 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from server.api.caching.tags import tags_of_types
 from server.api.environ import COMMIT
 from server.api.identities import Identities
+from server.api.operations.search import MAX_QUESTION
 from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of, tagged
 from server.api.response import CALLER
+from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, may_find, may_read_drafts
 from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
@@ -25,7 +27,7 @@ from server.schema.naming import title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
-from server.search.question import LONGEST, Question, read_question
+from server.search.question import Question, read_question
 from server.search.texts import searchable
 from server.site.site import Site, State
 
@@ -33,12 +35,11 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 MOST = 10_000  # hits that can be paged through
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
-    """The route of `/search`."""
-    bp = Blueprint("search", __name__)
+def bind(handles: Handlers, site: Site, identities: Identities) -> None:
+    """Bind the operations of `/search`."""
     engine = Search(site.root)
 
-    @bp.get("/search", strict_slashes=False)
+    @handles("search")
     def search() -> Response:
         state = state_of(request)
         actor = identities.actor(request)
@@ -64,8 +65,6 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         shown = answer(dumps(body), cache_control=CALLER)
         return tagged(shown, request, tags_of_types(scope.statuses, state.schema))
 
-    return bp
-
 
 # --- the request -------------------------------------------------------------------------------
 
@@ -78,8 +77,8 @@ def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question
     text = params.get("q")
     if not isinstance(text, str):
         raise _invalid("q", "the words to search for are expected, once")
-    if len(text) > LONGEST:
-        raise _invalid("q", f"at most {LONGEST} characters are expected")
+    if len(text) > MAX_QUESTION:
+        raise _invalid("q", f"at most {MAX_QUESTION} characters are expected")
     types = (t for t in state.schema.content_types if t.uid in scope.statuses)
     fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))

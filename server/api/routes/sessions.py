@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.request import answer, read_body, state_of
 from server.api.response import NOBODY
+from server.api.routes.handlers import Handlers
 from server.api.routes.login import COOKIE, forget_cookie, in_cookie, with_tokens
 from server.auth.login import Login
 from server.errors import BadRequestError, NotFoundError, UnauthorizedError
 
 
-def blueprint(identities: Identities) -> Blueprint:
-    """The routes of sessions."""
-    bp = Blueprint("sessions", __name__, url_prefix="/api/auth")
+def bind(handles: Handlers, identities: Identities) -> None:
+    """Bind the operations of sessions."""
 
     def permit(action: str) -> None:
         if not state_of(request).settings.refresh_tokens:  # There is no such path, whoever asks.
@@ -41,7 +41,7 @@ def blueprint(identities: Identities) -> Blueprint:
         token = request.cookies.get(COOKIE) or form().get("refreshToken")
         return token if isinstance(token, str) else ""
 
-    @bp.post("/refresh", strict_slashes=False)
+    @handles("refresh")
     def refresh() -> Response:
         permit("refresh")
         token = refresh_token()
@@ -54,7 +54,7 @@ def blueprint(identities: Identities) -> Blueprint:
             raise UnauthorizedError("Invalid refresh token")
         return with_tokens(identities, request, user, login, {})
 
-    @bp.post("/logout", strict_slashes=False)
+    @handles("logout")
     def logout() -> Response:
         user_id, login_id = caller("logout")
         body = form()
@@ -71,20 +71,18 @@ def blueprint(identities: Identities) -> Blueprint:
             forget_cookie(request, response)
         return response
 
-    @bp.get("/sessions", strict_slashes=False)
+    @handles("getSessions")
     def get_sessions() -> Response:
         user_id, login_id = caller("getSessions")
         found = sorted(identities.logins.of_user(user_id), key=lambda login: login.id != login_id)
         return answer(dumps({"data": [_shown(login, login_id) for login in found]}), cache_control=NOBODY)
 
-    @bp.delete("/sessions/<session_id>", strict_slashes=False)
+    @handles("revokeSession")
     def revoke_session(session_id: str) -> Response:
         user_id, _ = caller("revokeSession")
         if not identities.logins.end(user_id, session_id):
             raise NotFoundError("Session not found")
         return answer(dumps({"data": {}}))
-
-    return bp
 
 
 def _shown(login: Login, current: str) -> dict[str, Any]:

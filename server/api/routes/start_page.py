@@ -10,13 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, redirect, render_template, request
+from flask import Response, redirect, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from server import __version__
 from server.api.identities import Identities
 from server.api.render import dumps
 from server.api.request import answer, state_of
+from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED, Document
 from server.documents.locales import name_of
@@ -36,19 +37,18 @@ FILTERED = (
 LONGEST = 40  # characters of such a value
 SHORT = 3  # letters of a word that is too short to be searched for
 
-_TEMPLATES = Path(__file__).parent.parent / "templates"
-_STYLE = (_TEMPLATES / "start.css").read_text(encoding="utf-8")
+TEMPLATES = Path(__file__).parent.parent / "templates"
+_STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")
 _POLICY = (
     f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 
 
-def blueprint(identities: Identities) -> Blueprint:
-    """The route of the page, and those of addresses at which people look for one."""
-    bp = Blueprint("start", __name__, template_folder=str(_TEMPLATES))
+def bind(handles: Handlers, identities: Identities) -> None:
+    """Bind the operations of the page, and those of addresses at which people look for one."""
 
-    @bp.get("/")
+    @handles("startPage")
     def start() -> Response:
         state, actor = state_of(request), identities.actor(request)
         readable = _readable(state, actor)
@@ -56,19 +56,15 @@ def blueprint(identities: Identities) -> Blueprint:
         shown.vary.add("Accept")
         return shown
 
-    @bp.get("/api")
-    @bp.get("/admin")
+    @handles("startFromApi", "startFromAdmin")
     def elsewhere() -> BaseResponse:
         _refuse_programs()
         return redirect("./")  # relative, so that it holds behind a proxy that adds a path
 
-    @bp.get("/api/")
-    @bp.get("/admin/")
+    @handles("startFromApiWithSlash", "startFromAdminWithSlash")
     def elsewhere_with_slash() -> BaseResponse:
         _refuse_programs()
         return redirect("../")
-
-    return bp
 
 
 def _refuse_programs() -> None:

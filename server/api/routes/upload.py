@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
-from werkzeug.routing import BaseConverter
 
 from server.api.caching.tags import tags_of_document, tags_of_list
 from server.api.identities import Identities
 from server.api.render import list_answer, render_files
 from server.api.request import answer, budget_of, parameters, state_of, tagged
-from server.api.routes.branches.writing import BranchRequests
+from server.api.routes.branch_requests import BranchRequests
+from server.api.routes.handlers import Handlers
 from server.auth.permissions import narrow
 from server.documents.document import Document
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
@@ -47,16 +47,10 @@ _QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED = (*_QUERIED, "pagination", "page", "pageSize")
 
 
-class _FileKey(BaseConverter):
-    """The number or documentId of a file in a path, in which `page` has a meaning of its own."""
-
-    regex, part_isolating = r"(?!page$)[^/]+", True
-
-
-def blueprint(site: Site, identities: Identities, branches: BranchRequests, bucket: SiteBucket) -> Blueprint:
-    """The routes below `/api/upload`."""
-    bp = Blueprint("upload", __name__, url_prefix="/api/upload")
-    bp.record_once(lambda setup: setup.app.url_map.converters.update(file=_FileKey))
+def bind(
+    handles: Handlers, site: Site, identities: Identities, branches: BranchRequests, bucket: SiteBucket
+) -> None:
+    """Bind the operations below `/api/upload`."""
     incoming = site.root / FOLDER / "incoming"
     _sweep(incoming)
 
@@ -68,20 +62,20 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests, buck
         query = read_query(state.schema, state.settings, state.schema.types[UPLOAD], wanted, many=True)
         return replace(narrow(query, actor, state.schema), page=query.page if paged else read_part(params))
 
-    @bp.get("/files", strict_slashes=False)
+    @handles("findFiles")
     def find_files() -> Response:
         query = asked("find")
         files = _rendered(state_of(request), query, _found(query).documents)
         return _tagged(answer(_listed(files)), query)
 
-    @bp.get("/files/page", strict_slashes=False)
+    @handles("findFilesPage")
     def find_page() -> Response:
         query = asked("find", paged=True)
         listing = _found(query)
         files = _rendered(state_of(request), query, listing.documents)
         return _tagged(answer(list_answer(files, query.page, listing.total)), query)
 
-    @bp.get("/files/<file:key>", strict_slashes=False)
+    @handles("findOneFile")
     def find_file(key: str) -> Response:
         query = asked("findOne")
         whole = replace(query, selection=replace(query.selection, fields=None))
@@ -112,7 +106,7 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests, buck
         kept = bucket.keep(site.state.settings, change.file.source, ending)
         return replace(change, file=replace(change.file, stored=kept))
 
-    @bp.delete("/files/<file:key>", strict_slashes=False)
+    @handles("deleteFile")
     def delete_file(key: str) -> Response:
         identities.permit(request, "upload", "destroy")
         state = state_of(request)
@@ -120,7 +114,7 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests, buck
         branches.write(uploading.remove, key)
         return answer(removed)
 
-    @bp.post("", strict_slashes=False)
+    @handles("uploadFiles")
     def upload() -> Response:
         actor = identities.permit(request, "upload", "upload")
         limit = state_of(request).settings.upload_limit
@@ -138,8 +132,6 @@ def blueprint(site: Site, identities: Identities, branches: BranchRequests, buck
             wanted = uploading.Upload(described, actor, _attachment(form))
             state, paths = branches.write(uploading.upload, wanted, _media_keys)
             return answer(_listed(stored(state, paths)), 201)
-
-    return bp
 
 
 def _tagged(response: Response, query: Query) -> Response:

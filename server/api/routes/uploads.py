@@ -5,11 +5,12 @@ import posixpath
 from pathlib import Path
 from typing import IO
 
-from flask import Blueprint, Response, request, send_file
+from flask import Response, request, send_file
 
 from server.api.caching.file_tags import tag_of_file
 from server.api.caching.tags import tags_of_file
 from server.api.request import commit_of, state_of, tagged
+from server.api.routes.handlers import Handlers
 from server.documents.ids import composed
 from server.errors import NotFoundError
 from server.history.commit_files import open_blob
@@ -26,11 +27,10 @@ KEPT_S = 3600  # so long a client may keep a file without asking again
 REDIRECTED_S = 300  # and where to get it; less than a signed URL can be used
 
 
-def blueprint(site: Site, past: PastStates, bucket: SiteBucket) -> Blueprint:
-    """The route of media files: only what the index knows as one is served."""
-    bp = Blueprint("uploads", __name__, url_prefix="/uploads")
+def bind(handles: Handlers, site: Site, past: PastStates, bucket: SiteBucket) -> None:
+    """Bind the operations of media files: only what the index knows as one is served."""
 
-    @bp.get("/<path:path>")
+    @handles("download")
     def upload(path: str) -> Response:
         commit, key = commit_of(request), composed(path)
         stored = stored_object(state_of(request).snapshot.media, key)
@@ -79,8 +79,6 @@ def blueprint(site: Site, past: PastStates, bucket: SiteBucket) -> Blueprint:
             raise NotFoundError()
         opened = _opened(site, file)
         return _sent(opened, file.name, mime_type(key), tag_of_file(opened))
-
-    return bp
 
 
 def _opened(site: Site, file: Path) -> IO[bytes]:

@@ -3,24 +3,25 @@
 Users are answered bare, without the envelope of content, as clients expect.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from flask import Blueprint, Response, request
-from werkzeug.routing import BaseConverter
+from flask import Response, request
 
 from server.api.identities import Identities
+from server.api.operations.people import OWN, WRITTEN
 from server.api.reading import Reader
-from server.api.render import dumps
+from server.api.render import Renderer, dumps
 from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.forms import field_error, field_errors, form_error
-from server.api.routes.users_view import find_role, permissions_tree, render_role, render_users
+from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor
 from server.auth.roles import role_named, roles_of
 from server.auth.user import SHORTEST_NAME, SHORTEST_PASSWORD, User
 from server.config.model import FILE, Settings
+from server.documents.document import PUBLISHED, Document
 from server.errors import (
     ApplicationError,
     ForbiddenError,
@@ -31,26 +32,15 @@ from server.errors import (
 )
 from server.index.find import find, find_one
 from server.index.snapshot import View
-from server.query.ast import EVERYTHING, Query
+from server.query.ast import EVERYTHING, Query, Selection
 from server.query.pagination import read_part
-from server.schema.model import USER
+from server.schema.model import ROLE, USER, Schema
 
-# What a body may set of a user; other keys are ignored, since clients send back what they got.
-WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role")
-OWN = ("username", "email")  # what users may set of themselves
 ROLES_ARE_FILES = f"Roles are written in {FILE}, not through the API"
 
 
-class UserKey(BaseConverter):
-    """The part of a path that names a user: whatever no other path has there."""
-
-    regex = r"(?!(?:me|count)$)[^/]+"
-
-
-def blueprint(identities: Identities) -> Blueprint:
-    """The routes of users, roles and permissions."""
-    bp = Blueprint("users", __name__, url_prefix="/api")
-    bp.record_once(lambda setup: setup.app.url_map.converters.update(user=UserKey))
+def bind(handles: Handlers, identities: Identities) -> None:
+    """Bind the operations of users, roles and permissions."""
 
     def asked(subject: str, action: str) -> Reader:
         """Who asks for users, and may do so. Raises ForbiddenError."""
@@ -78,7 +68,7 @@ def blueprint(identities: Identities) -> Blueprint:
             raise NotFoundError()
         return answer(render_users(view, query, [document])[0], status, control)
 
-    @bp.get("/users", strict_slashes=False)
+    @handles("findUsers")
     def find_users() -> Response:
         ask = asked("user", "find")
         query = wanted(ask)
@@ -86,7 +76,7 @@ def blueprint(identities: Identities) -> Blueprint:
         found = render_users(view, query, find(view, query).documents)
         return answer(b"[%b]" % b",".join(found))
 
-    @bp.get("/users/count", strict_slashes=False)
+    @handles("countUsers")
     def count_users() -> Response:
         ask = asked("user", "count")
         query = wanted(ask)
@@ -94,13 +84,13 @@ def blueprint(identities: Identities) -> Blueprint:
             raise ForbiddenError()  # The number of those with some address tells who has it.
         return answer(dumps(find(ask.view(query), query).total))
 
-    @bp.get("/users/me", strict_slashes=False)
+    @handles("me")
     def me() -> Response:
         ask = asked("user", "me")
         user_id, query = _self(ask.actor), wanted(ask)
         return shown(ask.view(query), query, identities.users.get(user_id), control=NOBODY)
 
-    @bp.put("/users/me", strict_slashes=False)
+    @handles("updateMe")
     def update_me() -> Response:
         ask = asked("user", "updateMe")
         user_id, query = _self(ask.actor), written(ask)
@@ -109,13 +99,13 @@ def blueprint(identities: Identities) -> Blueprint:
         updated = identities.users.update(user_id, values)
         return shown(ask.view(query), query, updated)
 
-    @bp.get("/users/<user:key>", strict_slashes=False)
+    @handles("findOneUser")
     def find_user(key: str) -> Response:
         ask = asked("user", "findOne")
         query = wanted(ask)
         return shown(ask.view(query), query, identities.users.get(_number(key)))
 
-    @bp.post("/users", strict_slashes=False)
+    @handles("createUser")
     def create_user() -> Response:
         ask = asked("user", "create")
         query = written(ask, populate="role")
@@ -130,7 +120,7 @@ def blueprint(identities: Identities) -> Blueprint:
         )
         return shown(ask.view(query), query, made, 201)
 
-    @bp.put("/users/<user:key>", strict_slashes=False)
+    @handles("updateUser")
     def update_user(key: str) -> Response:
         ask = asked("user", "update")
         query, user_id = written(ask, populate="role"), _number(key)
@@ -140,14 +130,14 @@ def blueprint(identities: Identities) -> Blueprint:
         updated = identities.users.update(user_id, values)
         return shown(ask.view(query), query, updated)
 
-    @bp.delete("/users/<user:key>", strict_slashes=False)
+    @handles("deleteUser")
     def delete_user(key: str) -> Response:
         ask = asked("user", "destroy")
         query, user_id = written(ask), _number(key)
         before = ask.view(query)
         return shown(before, query, identities.users.delete(user_id))
 
-    @bp.get("/users-permissions/roles", strict_slashes=False)
+    @handles("findRoles")
     def find_roles() -> Response:
         ask = asked("role", "find")
         view = ask.view(Query(ask.type))
@@ -155,7 +145,7 @@ def blueprint(identities: Identities) -> Blueprint:
         roles = [render_role(view, role) for role in found if role]
         return answer(b'{"roles":[%b]}' % b",".join(roles))
 
-    @bp.get("/users-permissions/roles/<key>", strict_slashes=False)
+    @handles("findOneRole")
     def find_one_role(key: str) -> Response:
         ask = asked("role", "findOne")
         view, role = ask.view(Query(ask.type)), role_named(ask.state.settings, key)
@@ -165,19 +155,15 @@ def blueprint(identities: Identities) -> Blueprint:
         tree = dumps(permissions_tree(ask.state.schema, ask.state.settings, role.type))
         return answer(b'{"role":%b}' % render_role(view, document, b',"permissions":%b' % tree))
 
-    @bp.post("/users-permissions/roles", strict_slashes=False)
-    @bp.put("/users-permissions/roles/<key>", strict_slashes=False)
-    @bp.delete("/users-permissions/roles/<key>", strict_slashes=False)
+    @handles("createRole", "updateRole", "deleteRole")
     def refuse_role(key: str = "") -> Response:
         identities.permit(request, "role", "find")
         raise MethodNotAllowedError(("GET", "HEAD", "OPTIONS"), ROLES_ARE_FILES)
 
-    @bp.get("/users-permissions/permissions", strict_slashes=False)
+    @handles("findPermissions")
     def find_permissions() -> Response:
         ask = asked("role", "find")
         return answer(dumps({"permissions": permissions_tree(ask.state.schema, ask.state.settings, "")}))
-
-    return bp
 
 
 def _number(key: str) -> int:
@@ -235,3 +221,43 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
     if errors:
         raise form_error(errors)
     return values
+
+
+SHOWN = ("username", "email", "provider", "confirmed", "blocked", "createdAt", "updatedAt", "publishedAt")
+_OF_A_ROLE = ("name", "description", "type", "createdAt", "updatedAt", "publishedAt")
+
+
+def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
+    """Users as a query wants them shown, each as a JSON object."""
+    selection, renderer = query.selection, Renderer(view)
+    if selection.fields is None:
+        selection = replace(selection, fields=SHOWN)
+    return [renderer.document(user, selection) for user in users]
+
+
+def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
+    """A role with the number of its users; `more` are further members of the object."""
+    shown = Renderer(view).document(role, Selection(fields=_OF_A_ROLE))
+    type_, locale = view.snapshot.schema.types[USER], view.settings.default_locale
+    count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
+    return b'%b,"nb_users":%d%b}' % (shown[:-1], count, more)
+
+
+def find_role(view: View, document_id: str) -> Document | None:
+    """The role with a documentId."""
+    return view.snapshot.get(
+        view.snapshot.schema.types[ROLE], document_id, view.settings.default_locale, PUBLISHED
+    )
+
+
+def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
+    """What a role may do, by controller and action, as clients of users-permissions read it."""
+    granted = settings.roles.get(role, frozenset())
+    tree: dict[str, Any] = {}
+    for type_ in schema.content_types:
+        actions = {
+            action: {"enabled": f"{type_.singular}.{action}" in granted, "policy": ""}
+            for action in ("find", "findOne", "create", "update", "delete")
+        }
+        tree[f"api::{type_.singular}"] = {"controllers": {type_.singular: actions}}
+    return tree

@@ -30,8 +30,8 @@ from granian import _granian
 from granian.constants import HTTPModes
 from granian.http import HTTP1Settings, HTTP2Settings
 
+from server.api.entrance import Entrance
 from server.api.environ import ACCOUNTS, CLIENT, COSTLY, GONE, IN_PLACE, REFUSED, STREAMS
-from server.api.front import Front
 from server.api.monitoring.observer import Observer
 from server.api.response import Environ, Header
 from server.api.serving.accepting import stop_accepting
@@ -79,7 +79,7 @@ class HttpServer:
     """
 
     def __init__(
-        self, app: Front, listener: socket.socket, folder: Callable[[], Path], hub: Hub, observer: Observer
+        self, app: Entrance, listener: socket.socket, folder: Callable[[], Path], hub: Hub, observer: Observer
     ) -> None:
         self._app, self._listener, self._hub, self._observer = app, listener, hub, observer
         self._retiring = False

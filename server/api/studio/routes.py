@@ -11,12 +11,13 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
 from server.api.caching.etags import tag_of_bytes
 from server.api.identities import Identities
 from server.api.request import read_body, state_of
 from server.api.response import EVERYBODY, encoding_for, in_brotli, matches
+from server.api.routes.handlers import Handlers
 from server.api.routes.login import device_name, prove_password
 from server.api.studio.cookie import is_at_machine, read_cookie, require_own_page, set_cookie
 from server.auth.owner import PREFIX as OWNER_PREFIX
@@ -45,22 +46,20 @@ USED_KEY = "This key has been used, or is more than an hour old"
 ELSEWHERE = "A key can only be used at the machine that the server runs on"
 
 
-def blueprint(site: Site, identities: Identities) -> Blueprint:
-    """The routes of the page, its files, and sessions."""
-    bp = Blueprint("studio", __name__, url_prefix="/studio")
+def bind(handles: Handlers, site: Site, identities: Identities) -> None:
+    """Bind the operations of the page, its files, and sessions."""
 
-    @bp.get("", strict_slashes=False)
-    @bp.get("/<path:place>")
+    @handles("studioPage", "studioPlace")
     def page(place: str = "") -> Response:
         if place.startswith("-/"):
             raise NotFoundError()
         return _page(request.path, state_of(request).settings, at_home=not place)
 
-    @bp.get("/-/<version>/<path:name>")
+    @handles("studioFile")
     def file(version: str, name: str) -> Response:
         return _file(version, name)
 
-    @bp.post("/-/session")
+    @handles("studioSignIn")
     def sign_in() -> Response:
         require_own_page(request.environ)
         body = read_body(request)
@@ -70,7 +69,7 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         set_cookie(request, response, value, state_of(request).settings.session.total_seconds())
         return response
 
-    @bp.delete("/-/session")
+    @handles("studioSignOut")
     def sign_out() -> Response:
         require_own_page(request.environ)
         value = read_cookie(request.environ)
@@ -103,8 +102,6 @@ def blueprint(site: Site, identities: Identities) -> Blueprint:
         return identities.sessions.studio_token(
             user, identities.logins.begin(user, lasts, lasts, None, agent)
         )
-
-    return bp
 
 
 def _page(path: str, settings: Settings, *, at_home: bool) -> Response:

@@ -22,7 +22,6 @@ from server.api.request import (
 )
 from server.api.response import CALLER
 from server.api.routes.history.document import shown_differences
-from server.api.serving.bodies import MEDIUM
 from server.auth.permissions import Actor
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import SyntaxProblem
@@ -94,7 +93,7 @@ def commit(site: Site, identities: Identities, past: PastStates, actor: Actor) -
     """Commit some of the files, in the name of who asks."""
     state = state_of(request)
     past.require_commits()
-    message, files = _wanted(read_body(request, MEDIUM))
+    message, files = _wanted(read_body(request))
     by = authorship(identities, request)
     budget_of(request).take_turn()
     made = commit_changes(site, changed_files(site, state, actor), files, message, by)

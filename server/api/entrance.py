@@ -1,0 +1,348 @@
+"""The WSGI entrance: every request comes in here, and every answer goes out here.
+
+Each request is answered from one state of the site, in which there is every write that any process has
+already answered. Reads of content are answered here, without Flask, and kept. For everything else Flask finds
+the handler; what that returns or raises comes back here.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import NoReturn, cast
+
+from server.api.caching.answers import LARGEST, CachedAnswer, answer_cache, key_of, past_answer_cache
+from server.api.commits.arrivals import AFTER, Arrivals
+from server.api.commits.header import COMMIT_HEADER, AnsweredCommit, as_of, commit_of
+from server.api.cors import cors_headers, cors_vary, preflight_headers
+from server.api.environ import (
+    ADMITTED,
+    BUDGET,
+    COMMIT,
+    COOKIE_USED,
+    COSTLY,
+    FORMAT,
+    GONE,
+    IN_PLACE,
+    REFUSED,
+    STATE,
+    believe_proxies,
+    is_v4,
+    parse_query,
+    wsgi_text,
+)
+from server.api.failure import failure
+from server.api.identities import Identities
+from server.api.limiting.table import CountTable
+from server.api.operations.content import content_at
+from server.api.operations.media import FILES
+from server.api.operations.site import HEALTH
+from server.api.operations.table import area_of, operations_at
+from server.api.reading import Params, Reader
+from server.api.response import (
+    CACHE_TAG,
+    NOBODY,
+    READING,
+    Answer,
+    Environ,
+    Header,
+    Representation,
+    StartResponse,
+    represent,
+    send,
+    without,
+)
+from server.api.serving.bodies import SMALL
+from server.api.source_maps.marking import HEADER as SOURCE_MAPS
+from server.api.source_maps.marking import mark
+from server.api.studio.cookie import HEADER, use_cookie
+from server.auth.database.file import is_server
+from server.auth.permissions import Actor, may_branch
+from server.config.model import Settings
+from server.documents.ids import composed
+from server.errors import (
+    ApiError,
+    ClientGone,
+    ForbiddenError,
+    NotFoundError,
+    Postponed,
+    RateLimitError,
+    ValidationError,
+)
+from server.history.past import PastStates
+from server.history.remote.waking import wake
+from server.history.renames import Renames
+from server.index.budget import Budget, turns
+from server.schema.model import Schema, Type
+from server.site.site import Site, State
+
+# Counts a request of a client (its address): whether it is within the limit, and the headers that tell.
+Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
+# Answers every request that does not read content. It raises whatever the handler of the path raises.
+Handle = Callable[[Environ], Answer]
+# Where the entrance answers itself, beside reads of content.
+LIVE = frozenset(o.path for o in HEALTH.operations if o.in_place)
+PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
+# A browser that was answered over TLS once uses nothing else for a year.
+HSTS = ("Strict-Transport-Security", "max-age=31536000")
+READ_ONLY = "The site is served as it was at commit {}, so that nothing can be written"
+AT = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)  # in a query string, as it was sent
+READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
+COOKIE_VARY = ("Vary", "Cookie, Quire-Studio")
+
+
+class Entrance:
+    """A WSGI app: it reads content itself, and leaves the rest to the handlers (`server.api.app`)."""
+
+    def __init__(
+        self,
+        site: Site,
+        identities: Identities,
+        handle: Handle,
+        past: PastStates,
+        counted: CountTable | None = None,
+    ) -> None:
+        self.site, self.identities, self.handle = site, identities, handle
+        self.count = _counter(site.state.settings.rate_limit, counted)
+        self.cache, self.turns = answer_cache(), turns()
+        self.past, self.past_cache = past, past_answer_cache()
+        self.renames = Renames(site, past.log)
+        self.arrivals = Arrivals(site, partial(wake, site.root))
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request. Raises Postponed and ClientGone, where `environ` says that these may be."""
+        state = self.site.state
+        budget = Budget()
+        counted: tuple[Header, ...] = ()
+        try:
+            environ[STATE] = state = self.site.current()
+            within, counted = self._admit(environ, state.settings)
+            environ[BUDGET] = budget = self._budget(environ, state.settings)
+            if self.past.held and _changes_site(environ):
+                raise ForbiddenError(READ_ONLY.format(self.past.held.commit[:10]))
+            use_cookie(environ)
+            if REFUSED in environ:
+                raise environ.pop(REFUSED)
+            if not within:
+                raise RateLimitError()
+            if AFTER in environ and not self.past.held:
+                environ[STATE] = state = self.arrivals.state_after(environ, state)
+            if COMMIT in environ or self.past.held or AT.search(environ.get("QUERY_STRING", "")):
+                environ[STATE] = state = self._past(environ, state)
+            shown = self._answer(environ, state)
+        except (Postponed, ClientGone):
+            raise
+        except Exception as error:
+            shown = _represent(failure(error), environ, state)
+        finally:
+            budget.close()
+        headers = cors_headers(state.settings.cors, environ.get("HTTP_ORIGIN", ""))
+        if environ.get("wsgi.url_scheme") == "https":
+            headers = (*headers, HSTS)
+        if COOKIE_USED in environ:
+            headers = (*headers, COOKIE_VARY)
+        if COMMIT in environ:
+            shown, headers = as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
+        elif (
+            state.commit and environ["REQUEST_METHOD"] in READING and area_of(environ["PATH_INFO"]).of_commit
+        ):
+            headers = (*headers, (COMMIT_HEADER, commit_of(state)))
+        if counted and any(name == "Retry-After" for name, _ in shown.headers):
+            counted = without(counted, "Retry-After")
+        return send(shown, environ, start_response, headers + counted if counted else headers)
+
+    @property
+    def kept_bytes(self) -> int:
+        """About how many bytes of answers this process keeps."""
+        return self.cache.bytes + self.past_cache.bytes
+
+    def most_bytes(self, environ: Environ) -> int:
+        """How large a body of a request may be; nothing large is read from who may not use the operation.
+
+        Raises UnauthorizedError and ForbiddenError.
+        """
+        state = self.site.current()
+        if self.past.held:
+            return SMALL
+        for operation, type_ in operations_at(environ["PATH_INFO"], state.schema):
+            if operation.method == environ["REQUEST_METHOD"] and operation.max_body != SMALL:
+                use_cookie(environ)
+                actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
+                may = operation.permission(actor, state.schema, type_)
+                return (operation.max_body or state.settings.upload_limit) if may else SMALL
+        return SMALL
+
+    def asks_accounts(self, environ: Environ) -> bool:
+        """Whether a request may have to wait for a database of accounts that is elsewhere.
+
+        Of reads of content that is not known here: it depends on what they ask for.
+        """
+        state, path = self.site.state, environ["PATH_INFO"]
+        if not is_server(state.settings.accounts):
+            return False
+        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or area_of(path).asks_accounts:
+            return True
+        return state.schema.knows_users and content_at(path, state.schema) is not None
+
+    def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
+        """Whether a request is within the limit of its client, and the headers that tell; once for each."""
+        if ADMITTED not in environ:
+            if settings.trusted_proxies:
+                believe_proxies(environ, settings.trusted_proxies)
+            if self.count is None or environ["REQUEST_METHOD"] == "OPTIONS":
+                environ[ADMITTED] = True, ()
+            else:
+                environ[ADMITTED] = self.count(environ.get("REMOTE_ADDR", ""))
+        admitted: tuple[bool, tuple[Header, ...]] = environ[ADMITTED]
+        return admitted
+
+    def _budget(self, environ: Environ, settings: Settings) -> Budget:
+        waits, costly = IN_PLACE not in environ, COSTLY in environ
+        return Budget(settings, self.turns, waits=waits, costly=costly, gone=environ.get(GONE))
+
+    def _answer(self, environ: Environ, state: State) -> Representation:
+        if environ["REQUEST_METHOD"] in READING:
+            place = content_at(environ["PATH_INFO"], state.schema)
+            if place is not None:
+                return self._read(environ, state, *place)
+            if environ["PATH_INFO"] in LIVE:
+                return _represent(Answer(b"", 204, cache_control=NOBODY), environ, state)
+        preflight = preflight_headers(state.settings.cors, environ)
+        if preflight is not None:
+            return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
+        if IN_PLACE in environ:
+            raise Postponed(accounts=self.asks_accounts(environ))
+        return _represent(self.handle(environ), environ, state)
+
+    def _identify(self, environ: Environ, state: State) -> Actor:
+        """Who sends a request. Raises UnauthorizedError, UnavailableError, and Postponed."""
+        credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
+        return self.identities.identify(credentials, state.settings, waits=waits)
+
+    def _past(self, environ: Environ, state: State) -> State:
+        """The state at the commit that a read names with `at`; where it names none, that at the commit which
+        the whole site is served at, or the current one.
+
+        Raises ForbiddenError, ValidationError, ConflictError, and Postponed.
+        """
+        if COMMIT in environ:  # The request was postponed after its commit was found.
+            return self.past.answered(environ[COMMIT].id, state.settings)
+        area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
+        name = params.get("at")
+        if name is None or not area.takes_at:
+            return self._held(environ, state)
+        if environ["REQUEST_METHOD"] not in READING:
+            raise ValidationError("at is for reads; a past state can't be changed")
+        if not isinstance(name, str):
+            raise ValidationError("at must be one commit, tag, branch or time")
+        if IN_PLACE in environ and not self.past.is_kept(name):
+            raise Postponed(costly=False)
+        actor = self._identify(environ, state)
+        commit = self._resolve(name, actor, state.schema)
+        if not self.past.is_kept(commit):
+            environ[BUDGET].take_turn()
+        complete = area is FILES or not self.past.at(commit).lacking
+        past = self.past.answered(commit, state.settings)
+        of_today = area.of_today or not area.of_commit or past.schema.knows_users
+        lasting = name == commit and not of_today
+        environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
+        asked = (part for part in environ["QUERY_STRING"].split("&") if not AT.match(part))
+        environ["QUERY_STRING"] = "&".join(asked)
+        return past
+
+    def _held(self, environ: Environ, state: State) -> State:
+        """The state that the whole site is served at. What is told of the repository is of today."""
+        held = self.past.held
+        if held is None or area_of(environ["PATH_INFO"]).of_repository:
+            return state
+        environ[COMMIT] = AnsweredCommit(held.commit, lasting=False, complete=not held.lacking)
+        return self.past.answered(held.commit, state.settings)
+
+    def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
+        """The commit that `at` names, where the actor may read it: that of a branch, or any."""
+        if actor.may("history", "read"):
+            return self.past.resolve(name)
+        commit = self.past.branch(name) if may_branch(actor, "find", schema) else ""
+        if not commit:
+            raise ForbiddenError()
+        return commit
+
+    def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
+        """The answer to a read of content, as it was kept or as it is now."""
+        users = self.identities.user_index
+        if IN_PLACE in environ and is_server(state.settings.accounts):
+            users = _postpone
+        actor = self._identify(environ, state)
+        v4 = is_v4(environ, state.settings)
+        at = environ.get(COMMIT)
+        commit = at.id if at else ""
+        key = key_of(environ, actor, commit, v4=v4)
+        cache = self.past_cache if commit else self.cache.of(state)
+        marked = _wants_marks(environ, v4=v4) and actor.may(type_.singular, "readDraft")
+        kept = None if marked else cache.get(key)
+        if kept is not None and (kept.users is None or kept.users == users().version):
+            return kept.answer
+        params = parse_query(environ.get("QUERY_STRING", ""))
+        reader = Reader(state, type_, actor, v4=v4, users=users, budget=environ[BUDGET])
+        wanted = composed(wsgi_text(document_id)) or None
+        try:
+            read = reader.get(params, wanted)
+        except NotFoundError as error:
+            if wanted and not commit:
+                self._tell_rename(environ, reader, params, wanted, error)
+            raise
+        if marked:  # It is for a preview: neither kept here nor by anybody else.
+            body = mark(read.body, type_, state, environ[BUDGET])
+            return _represent(Answer(body, cache_control=NOBODY, vary=READ_VARY), environ, state)
+        # Caches need no tags of a past state: no change that is told of changes it.
+        tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
+        shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
+        if shown.body and len(read.body) <= LARGEST and (at is None or at.complete):
+            cache.put(key, CachedAnswer(shown, read.users))
+        return shown
+
+    def _tell_rename(
+        self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
+    ) -> None:
+        """Say which id a document has now that a commit renamed, if the client may read it.
+
+        Raises Postponed, and ClientGone.
+        """
+        with suppress(ApiError):
+            if not self.renames.are_known(reader.state):
+                if IN_PLACE in environ:
+                    raise Postponed(costly=True)
+                environ[BUDGET].take_turn()
+            rename = self.renames.of(reader.state).get((reader.type.uid, document_id))
+            if rename is not None:
+                reader.get(params, rename.name)
+                error.details["renamedTo"] = rename.name
+
+
+def _counter(rate: str, table: CountTable | None) -> Count | None:
+    """What counts the requests of each client, where a site limits them."""
+    if not rate:
+        return None
+    limiter = import_module("server.api.limiting.limiter").Limiter
+    return cast(Count, limiter(rate, table or CountTable()).count)
+
+
+def _changes_site(environ: Environ) -> bool:
+    """Whether a request is to change anything but users and their sessions, those of the studio included."""
+    reads = environ["REQUEST_METHOD"] in (*READING, "OPTIONS")
+    return not reads and area_of(environ["PATH_INFO"]).writes_site
+
+
+def _wants_marks(environ: Environ, *, v4: bool) -> bool:
+    """Whether an answer is to have marks that say where its texts come from; the previous format has none."""
+    return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and not v4
+
+
+def _postpone() -> NoReturn:
+    """Leave it to a thread that may wait to ask a database elsewhere, which may take long to answer."""
+    raise Postponed(accounts=True)
+
+
+def _represent(answer: Answer, environ: Environ, state: State) -> Representation:
+    return represent(answer, environ, cors_vary(state.settings.cors))

@@ -1,0 +1,61 @@
+"""The routes of whoever runs a server: /_health/ready and /metrics."""
+
+import re
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from flask import Response, request
+
+from server.api.identities import Identities
+from server.api.lazy import Lazy
+from server.api.monitoring.condition import condition
+from server.api.monitoring.watched import Watched
+from server.api.render import dumps
+from server.api.request import answer, parameters
+from server.api.routes.handlers import Handlers
+from server.errors import ApiError, ValidationError
+from server.site.site import Site
+from server.storage.bucket.site_bucket import SiteBucket
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+if TYPE_CHECKING:
+    from server.api.monitoring.metrics import Metrics
+
+
+def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched, bucket: SiteBucket) -> None:
+    """The routes, of a server that is watched."""
+    look = partial(condition, site, identities, watched.recorder, bucket)
+
+    def make() -> "Metrics":
+        module = import_module("server.api.monitoring.metrics")  # docs/packages.py, LAZY
+        return cast("Metrics", module.Metrics(site, watched, look))
+
+    metrics = Lazy(make)
+
+    @handles("healthReady")
+    def ready() -> Response:
+        longest, found = _longest_lag(), look()
+        may = False
+        if found.remote or found.push:
+            with suppress(ApiError):  # Who the caller is may be what can't be asked now.
+                may = identities.actor(request).may("metrics", "read")
+        late = longest is not None and found.lag > longest
+        return answer(dumps({"data": found.as_json(all_of_it=may)}), 503 if late else 200)
+
+    @handles("metrics")
+    def shown() -> Response:
+        identities.permit(request, "metrics", "read")
+        return Response(metrics().text(), content_type=CONTENT_TYPE)
+
+
+def _longest_lag() -> int | None:
+    """For how many seconds a server may be behind the remote, as asked for. Raises ValidationError."""
+    given = parameters(request).get("lag")
+    if given is None:
+        return None
+    if not isinstance(given, str) or not re.fullmatch(r"[0-9]{1,9}", given):
+        raise ValidationError("lag must be a number of seconds, such as 60")
+    return int(given)

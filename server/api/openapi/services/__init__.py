@@ -1,1 +1,0 @@
-"""The operations that every site has: media, logins, users, roles, locales, content types."""

@@ -1,0 +1,145 @@
+"""Operations of `/branches`: which there are, what each changes, and merging them (docs/history.md)."""
+
+from server.api.operations.json_schema import (
+    FLAG,
+    NUMBER,
+    READ,
+    STATUS,
+    TEXT,
+    TIMESTAMP,
+    WRITE,
+    JsonSchema,
+    answer,
+    body_of,
+    closed,
+    in_path,
+    list_of,
+    ref,
+)
+from server.api.operations.operation import Area, Docs, Operation, Tag
+from server.api.operations.permission import may
+from server.api.serving.bodies import MAX_BODY
+from server.auth.permissions import BRANCH
+
+BRANCHES = Tag("Branches", "States of the site that are not served.")
+_BRANCH = closed(
+    {
+        "name": TEXT,
+        "commit": TEXT,
+        "author": closed({"name": TEXT, "email": TEXT}),
+        "date": TIMESTAMP,
+        "served": {**FLAG, "description": "Whether it is checked out in the site's folder."},
+        "checkedOut": {**FLAG, "description": "Whether it is checked out anywhere."},
+    }
+)
+_NEW = closed(
+    {
+        "name": {**TEXT, "minLength": 1},
+        "from": {**TEXT, "minLength": 1, "description": "A commit, tag, branch or time; HEAD without it."},
+    },
+    optional=("from",),
+)
+_SIDE: JsonSchema = {"enum": ["ours", "theirs"]}
+_BY_ATTRIBUTE: JsonSchema = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [_SIDE, closed({"value": {}})]},
+}
+_RESOLVE: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "documents": {
+            "type": "object",
+            "additionalProperties": {"anyOf": [_SIDE, _BY_ATTRIBUTE]},
+            "description": "By `document` of a conflict: a side, or by attribute a side or a value.",
+        },
+        "files": {"type": "object", "additionalProperties": _SIDE, "description": "By path: a side."},
+    },
+    "additionalProperties": False,
+}
+_MERGE: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "into": {**TEXT, "description": "The branch to merge into: what is served without it."},
+        "message": {**TEXT, "maxLength": 10_000},
+        "resolve": {**_RESOLVE, "description": "How the conflicts are resolved that a 409 has told of."},
+    },
+    "additionalProperties": False,
+}
+_MERGED = closed(
+    {
+        "branch": TEXT,
+        "into": TEXT,
+        "result": {"enum": ["merge", "fast-forward", "nothing"]},
+        "commit": {**TEXT, "description": "What the branch is at; `pending` before the commit is made."},
+        "documents": {**NUMBER, "description": "How many versions of documents it has changed."},
+        "files": {**NUMBER, "description": "How many files it has changed."},
+    }
+)
+_DIFFERENCE = closed({"from": {}, "to": {}, "lines": list_of(TEXT)}, optional=("lines",))
+_CHANGE = closed(
+    {
+        **dict.fromkeys(("type", "documentId", "locale"), TEXT),
+        "status": STATUS,
+        "action": {"enum": ["create", "update", "delete"]},
+        "attributes": {"type": "object", "additionalProperties": _DIFFERENCE},
+    }
+)
+_CHANGES = closed(
+    {
+        "data": list_of(_CHANGE),
+        "meta": closed({"from": TEXT, "to": TEXT, "pagination": ref("Pagination")}),
+    }
+)
+_NAME = in_path("name", "The name of a branch; it may have slashes.")
+_ONE = "/branches/{name:path}"
+
+OF_REPOSITORY = Area(
+    "branches",
+    parts=("branches",),
+    tag=BRANCHES,
+    of_repository=True,
+    operations=(
+        Operation(
+            "findBranches", "GET", "/branches", may(BRANCH, "find"),
+            Docs(
+                "All branches of the repository",
+                {200: answer("The branches, by name.", closed({"data": list_of(_BRANCH)}))},
+                errors=(*READ, 409),
+            ),
+        ),
+        Operation(
+            "createBranch", "POST", "/branches", may(BRANCH, "create"),
+            Docs(
+                "A new branch",
+                {201: answer("The branch.", closed({"data": _BRANCH}))},
+                body=body_of(_NEW), errors=WRITE,
+            ),
+        ),
+        Operation(
+            "deleteBranch", "DELETE", _ONE, may(BRANCH, "delete"),
+            Docs(
+                "Delete a branch that is not checked out", {204: answer("It is gone.")},
+                [_NAME], errors=(*WRITE, 404),
+            ),
+            slash=False,
+        ),
+        Operation(
+            "mergeBranch", "POST", f"{_ONE}/merge", may(BRANCH, "merge"),
+            Docs(
+                "Merge a branch into the one that is served, or into another one",
+                {200: answer("What was merged.", closed({"data": _MERGED}))},
+                [_NAME], body_of(_MERGE, required=False), (*WRITE, 404),
+            ),
+            MAX_BODY, commits="always", slash=False,
+        ),
+        Operation(
+            "findBranchChanges", "GET", f"{_ONE}/changes", may(BRANCH, "find"),
+            Docs(
+                "The documents that a branch has changed since it began",
+                {200: answer("The documents.", _CHANGES)},
+                [_NAME], errors=(*READ, 404, 409, 503),
+            ),
+            slash=False,
+        ),
+    ),
+)  # fmt: skip

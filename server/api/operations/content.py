@@ -1,0 +1,188 @@
+"""Operations of content types: lists, documents, single types, and actions (docs/api.md, docs/writing.md).
+
+They are templates: each holds for every content type of its kind, at the API id of that.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from server.api.operations.json_schema import (
+    JSON,
+    READ_ONE,
+    TAG,
+    WRITE,
+    JsonSchema,
+    answer,
+    body_of,
+    ref,
+    shared,
+)
+from server.api.operations.operation import Area, Audience, Docs, Operation, TypeView
+from server.api.operations.permission import MayOfType
+from server.api.serving.bodies import MAX_BODY
+from server.schema.model import Schema, Type
+
+COLLECTION, SINGLE = "collectionType", "singleType"
+UNPUBLISH, DISCARD = "unpublish", "discard"
+_MERGED = {
+    "schema": {"const": "merge"},
+    "description": "The change was merged with those that others have made since.",
+}
+
+
+def _list(audience: Audience) -> Docs:
+    view = _view(audience)
+
+    def listed(document: Any) -> Any:
+        pagination = {"page": 1, "pageSize": 1, "pageCount": 1, "total": 1}
+        return {"data": [document], "meta": {"pagination": pagination}}
+
+    found = _answer(view, f"{view.name}List", "A page of documents.", listed)
+    parameters = [*_reading(view, many=True), *shared("pagination")]
+    return Docs(f"A list of {view.type.plural}", {200: found}, parameters)
+
+
+def _create(audience: Audience) -> Docs:
+    view = _view(audience)
+    parameters, body = [*_writing(view), *shared("prefer")], _body(view, f"{view.name}Input")
+    return Docs(f"A new {view.type.singular}", {201: _document(view)}, parameters, body, (*WRITE, 404))
+
+
+def _find_one(audience: Audience) -> Docs:
+    view = _view(audience)
+    parameters = [*_named(view), *_reading(view, many=False)]
+    return Docs(f"One {view.type.singular}", {200: _document(view)}, parameters, errors=READ_ONE)
+
+
+def _update(audience: Audience) -> Docs:
+    view = _view(audience)
+    summary = f"Change a {view.type.singular}: what the body does not name keeps its value, null clears it"
+    summary += ", and where there is no document it is made" * (view.type.kind == SINGLE)
+    changed = {**_document(view), "headers": {"ETag": TAG, "Preference-Applied": _MERGED}}
+    parameters = [*_named(view), *_writing(view), *shared("ifMatch", "prefer")]
+    return Docs(summary, {200: changed}, parameters, _body(view, f"{view.name}Change"), (*WRITE, 404, 412))
+
+
+def _delete(audience: Audience) -> Docs:
+    view = _view(audience)
+    localized = view.type.localized
+    parameters = [*_named(view), *shared(*["localeOfList"] * localized, "ifMatch", "prefer")]
+    summary = f"Delete a {view.type.singular}" + ", or one locale of it" * localized
+    errors = (*WRITE, *[404] * audience.branches, 412)
+    return Docs(summary, {204: answer("It is gone, or never was.")}, parameters, errors=errors)
+
+
+def _unpublish(audience: Audience) -> Docs:
+    return _action(audience, "Unpublish a {}: its draft is left, or what was published as that")
+
+
+def _discard(audience: Audience) -> Docs:
+    return _action(audience, "Discard the draft of a {}, which is as it is published then")
+
+
+def _action(audience: Audience, summary: str) -> Docs:
+    view = _view(audience)
+    locales = shared(*["localesWritten"] * view.type.localized)
+    parameters = [*_named(view), *_showing(view), *locales, *shared("ifMatch", "prefer")]
+    errors = (*WRITE, 404, 412)
+    return Docs(summary.format(view.type.singular), {200: _document(view)}, parameters, errors=errors)
+
+
+# --- parts of descriptions -----------------------------------------------------------------------
+
+
+def _view(audience: Audience) -> TypeView:
+    assert audience.view, "Operations of content types are described for one"
+    return audience.view
+
+
+def _named(view: TypeView) -> Sequence[JsonSchema]:
+    return shared("documentId") if view.type.kind == COLLECTION else ()
+
+
+def _showing(view: TypeView) -> list[JsonSchema]:
+    return shared(f"{view.name}.fields", f"{view.name}.populate")
+
+
+def _reading(view: TypeView, *, many: bool) -> list[JsonSchema]:
+    found = _showing(view)
+    found += shared(f"{view.name}.filters", f"{view.name}.sort", "q") if many else []
+    found += shared("localeOfList" if many else "locale") if view.type.localized else []
+    return found + shared(*["status", *["publicationFilter"] * many] * view.type.draft_publish)
+
+
+def _writing(view: TypeView) -> list[JsonSchema]:
+    status = "statusOfDraft" if view.drafts_only else "statusWritten"
+    names = [*["localeWritten"] * view.type.localized, *[status] * view.type.draft_publish]
+    return _showing(view) + shared(*names)
+
+
+def _body(view: TypeView, name: str) -> JsonSchema:
+    schema = {"type": "object", "properties": {"data": ref(name)}, "required": ["data"]}
+    example = view.examples.get("input")
+    return body_of(schema, example and {"data": example})
+
+
+def _document(view: TypeView) -> JsonSchema:
+    return _answer(view, f"{view.name}Answer", "The document.", lambda d: {"data": d, "meta": {}})
+
+
+def _answer(view: TypeView, schema: str, description: str, wrap: Callable[[Any], Any]) -> JsonSchema:
+    made = answer(description, ref(schema), tagged=True)
+    known = {k: {"value": wrap(v)} for k, v in view.examples.items() if k != "input"}
+    if known:
+        made["content"][JSON]["examples"] = known
+    return made
+
+
+# --- the rows ------------------------------------------------------------------------------------
+
+
+_LIST, _DOCUMENT, _SINGLE = "/api/{pluralApiId}", "/api/{pluralApiId}/{documentId}", "/api/{singularApiId}"
+_of_collection = partial(Operation, kind=COLLECTION)
+_of_single = partial(Operation, kind=SINGLE)
+_writes_collection = partial(_of_collection, branch=True, dry_run=True, commits="maybe")
+_writes_single = partial(_of_single, branch=True, dry_run=True, commits="maybe")
+_DISCARDS = MayOfType("update", needs_drafts=True)
+_UNPUBLISHES = MayOfType("update", drafts=False, needs_drafts=True)
+
+CONTENT = Area(
+    "content",
+    parts=(),  # every part below api/ that is no other area's
+    takes_at=True,
+    of_commit=True,
+    operations=(
+        _of_collection("findDocument", "GET", _LIST, MayOfType("find"), _list, in_place=True),
+        _writes_collection("createDocument", "POST", _LIST, MayOfType("create"), _create, MAX_BODY),
+        _of_collection("findOneDocument", "GET", _DOCUMENT, MayOfType("findOne"), _find_one, in_place=True),
+        _writes_collection("updateDocument", "PUT", _DOCUMENT, MayOfType("update"), _update, MAX_BODY),
+        _writes_collection("deleteDocument", "DELETE", _DOCUMENT, MayOfType("delete"), _delete),
+        _writes_collection(
+            "unpublishDocument", "POST", f"{_DOCUMENT}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish
+        ),
+        _writes_collection("discardDocument", "POST", f"{_DOCUMENT}/actions/{DISCARD}", _DISCARDS, _discard),
+        _of_single("findOneSingle", "GET", _SINGLE, MayOfType("find"), _find_one, in_place=True),
+        _writes_single("updateSingle", "PUT", _SINGLE, MayOfType("update"), _update, MAX_BODY),
+        _writes_single("deleteSingle", "DELETE", _SINGLE, MayOfType("delete"), _delete),
+        _writes_single("unpublishSingle", "POST", f"{_SINGLE}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish),
+        _writes_single("discardSingle", "POST", f"{_SINGLE}/actions/{DISCARD}", _DISCARDS, _discard),
+    ),
+)
+
+
+def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
+    """The type that a path reads and the id of a document, or "" for all; None for any other path.
+
+    The id is as WSGI has it: each character stands for a byte.
+    """
+    parts = path.split("/", 4)  # "", "api", the type, an id, "" behind a slash at the end
+    type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None
+    if type_ is None or parts[1] != "api":
+        return None
+    document_id = parts[3] if len(parts) > 3 else ""
+    if len(parts) > 4 and (parts[4] or not document_id):
+        return None
+    if document_id and type_.kind == "singleType":
+        return None
+    return type_, document_id

@@ -1,0 +1,90 @@
+"""Pieces of JSON Schema and OpenAPI of which operations are described."""
+
+from collections.abc import Mapping
+from typing import Any
+
+JsonSchema = dict[str, Any]
+JSON = "application/json"
+# The errors that operations of a kind can have, beside their own.
+READ = (400, 401, 403, 500)
+READ_ONE = (*READ, 404)
+WRITE = (*READ, 409, 413, 503, 507)
+
+FLAG: JsonSchema = {"type": "boolean"}
+NUMBER: JsonSchema = {"type": "integer"}
+COUNT: JsonSchema = {"type": "integer", "minimum": 0}
+NINE_DIGITS: JsonSchema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
+OBJECT: JsonSchema = {"type": "object"}
+STATUS: JsonSchema = {"enum": ["published", "draft"]}
+TEXT: JsonSchema = {"type": "string"}
+TEXT_OR_NULL: JsonSchema = {"type": ["string", "null"]}
+TIMESTAMP: JsonSchema = {"type": "string", "format": "date-time"}
+
+TAG = {"schema": TEXT, "description": "The version of what is shown."}
+
+
+def ref(name: str, section: str = "schemas") -> JsonSchema:
+    """A reference to a part of the document."""
+    return {"$ref": f"#/components/{section}/{name}"}
+
+
+def shared(*names: str) -> list[JsonSchema]:
+    """Parameters that the document has by these names; those that it does not have are left out of it."""
+    return [ref(name, "parameters") for name in names]
+
+
+def list_of(item: JsonSchema, **bounds: int) -> JsonSchema:
+    """A list of items of one kind."""
+    return {"type": "array", "items": item, **bounds}
+
+
+def or_null(schema: JsonSchema) -> JsonSchema:
+    """A value or null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def closed(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
+    """An object with these members, all of them but the optional ones, and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
+    """The JSON of a body or a response."""
+    return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
+
+
+def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -> JsonSchema:
+    """A JSON body of a request."""
+    return {"required": required, "content": json_content(schema, example)}
+
+
+def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
+    """One response of an operation; `tagged` if it has an ETag, unless it shows only the ids of a draft."""
+    found: JsonSchema = {"description": description}
+    if tagged:
+        found["headers"] = {"ETag": TAG}
+    if schema is not None:
+        found["content"] = json_content(schema)
+    return found
+
+
+def in_query(name: str, schema: JsonSchema, description: str = "", **more: Any) -> JsonSchema:
+    """A parameter in the query."""
+    told = {"description": description} if description else {}
+    return {"name": name, "in": "query", **told, **more, "schema": schema}
+
+
+def in_path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:
+    """A variable of a path."""
+    schema = schema or {**TEXT, "minLength": 1}
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
+
+
+def in_header(name: str, description: str, **bounds: Any) -> JsonSchema:
+    """A header of a request."""
+    return {"name": name, "in": "header", "description": description, "schema": {**TEXT, **bounds}}

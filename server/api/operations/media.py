@@ -1,0 +1,121 @@
+"""Operations of the media library and of its files (docs/media.md)."""
+
+from server.api.operations.json_schema import (
+    JSON,
+    READ_ONE,
+    TEXT,
+    WRITE,
+    JsonSchema,
+    answer,
+    closed,
+    in_path,
+    in_query,
+    list_of,
+    ref,
+    shared,
+)
+from server.api.operations.operation import Area, Docs, Operation, Tag
+from server.api.operations.people import part_of
+from server.api.operations.permission import anyone, may
+from server.write.uploads.file_info import INFO
+
+MEDIA = Tag("Media", "Files, their descriptions and their content.")
+FILE = "UploadFile"
+_FILE, _FILES = ref(FILE), list_of(ref(FILE))
+_PAGE = closed({"data": _FILES, "meta": closed({"pagination": ref("Pagination")})})
+_KEY = in_path("id", "The number or documentId of a file.")
+_QUERIED = shared(f"{FILE}.fields", f"{FILE}.filters", f"{FILE}.sort", f"{FILE}.populate")
+_BINARY = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+_FORM: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "files": list_of(_BINARY),
+        "fileInfo": {
+            "type": "string",
+            "contentMediaType": JSON,
+            "description": f"JSON: {', '.join(INFO)}; or a list with one for each file.",
+        },
+        "ref": {**TEXT, "description": "The uid of a content type or component that gets the files."},
+        "refId": {**TEXT, "description": "The id of it, or the documentId."},
+        "field": {**TEXT, "description": "Its media attribute."},
+    },
+}
+_BYTES: JsonSchema = {"*/*": {"schema": {}}}
+_LOCATION = {"schema": TEXT, "description": "Its address there.", "required": True}
+
+UPLOAD = Area(
+    "media",
+    parts=("api/upload",),
+    tag=MEDIA,
+    takes_at=True,
+    of_commit=True,
+    operations=(
+        Operation(
+            "uploadFiles", "POST", "/api/upload", may("upload", "upload"),
+            Docs(
+                "Upload files; with `id`, say something else of a file, or replace it",
+                {200: answer("The file that was changed.", _FILE), 201: answer("The new files.", _FILES)},
+                [in_query("id", TEXT, "The number or documentId of the file to change.")],
+                {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}},
+                (*WRITE, 404),
+            ),
+            max_body=None, branch=True, commits="maybe",
+        ),
+        Operation(
+            "findFiles", "GET", "/api/upload/files", may("upload", "find"),
+            Docs(
+                "The files of the media library, all of them",
+                {200: answer("The files.", _FILES)},
+                [*_QUERIED, *part_of("files")],
+            ),
+        ),
+        Operation(
+            "findFilesPage", "GET", "/api/upload/files/page", may("upload", "find"),
+            Docs(
+                "A page of the files of the media library",
+                {200: answer("The files.", _PAGE)},
+                [*_QUERIED, *shared("pagination")],
+            ),
+        ),
+        Operation(
+            "findOneFile", "GET", "/api/upload/files/{id:file}", may("upload", "findOne"),
+            Docs(
+                "One file",
+                {200: answer("The file.", _FILE)},
+                [_KEY, *shared(f"{FILE}.populate")],
+                errors=READ_ONE,
+            ),
+        ),
+        Operation(
+            "deleteFile", "DELETE", "/api/upload/files/{id:file}", may("upload", "destroy"),
+            Docs(
+                "Delete a file", {200: answer("The file that is gone.", _FILE)}, [_KEY], errors=(*WRITE, 404)
+            ),
+            branch=True, commits="maybe",
+        ),
+    ),
+)  # fmt: skip
+
+FILES = Area(
+    "files",
+    parts=("uploads",),
+    tag=MEDIA,
+    takes_at=True,
+    of_commit=True,
+    operations=(
+        Operation(
+            "download", "GET", "/uploads/{path:path}", anyone,
+            Docs(
+                "The content of a file",
+                {
+                    200: {"description": "The bytes of the file.", "content": _BYTES},
+                    206: {"description": "A part of it, as `Range` asks for.", "content": _BYTES},
+                    302: {"description": "The file is in a bucket.", "headers": {"Location": _LOCATION}},
+                },
+                [in_path("path", "The path in a file's `url`; it may have slashes.")],
+                errors=(404, 416, 500, 502, 503),
+            ),
+            slash=False,
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,297 @@
+"""Operations of users: sign-in, registration, passwords, sessions, users, roles (docs/users.md)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.api.operations.json_schema import (
+    FLAG,
+    NINE_DIGITS,
+    NUMBER,
+    OBJECT,
+    READ,
+    READ_ONE,
+    TEXT,
+    TEXT_OR_NULL,
+    TIMESTAMP,
+    JsonSchema,
+    answer,
+    body_of,
+    closed,
+    in_path,
+    in_query,
+    json_content,
+    list_of,
+    ref,
+    shared,
+)
+from server.api.operations.operation import Area, Docs, Operation, Tag
+from server.api.operations.permission import may
+from server.auth.user import LONGEST, LONGEST_OTHER, SHORTEST_NAME, SHORTEST_PASSWORD
+
+ACCOUNTS = Tag("Accounts", "Logins, registration, passwords.")
+USERS = Tag("Users", "Who there is, and what roles there are.")
+USER = "UsersPermissionsUser"
+# The fields of each form: name, least length.
+LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
+REGISTER: Mapping[str, int] = {"email": 1, "username": SHORTEST_NAME, "password": SHORTEST_PASSWORD}
+CHANGE: Mapping[str, int] = {
+    "currentPassword": 1,
+    "password": SHORTEST_PASSWORD,
+    "passwordConfirmation": 1,
+}
+RESET: Mapping[str, int] = {"code": 1, "password": SHORTEST_PASSWORD, "passwordConfirmation": 1}
+EMAIL: Mapping[str, int] = {"email": 1}
+# What a body may set of a user; other keys are ignored, since clients send back what they got.
+WRITTEN = ("username", "email", "password", "confirmed", "blocked", "role")
+OWN = ("username", "email")  # what users may set of themselves
+# What a text of a form has to be, beside its lengths.
+_NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
+_EXAMPLES = {
+    "email": "ann@example.org",
+    "username": "ann",
+    "identifier": "ann",
+    "code": "the code of the mail",
+}
+
+
+def part_of(what: str) -> list[JsonSchema]:
+    """The parameters that show a part of a list whose answers have no envelope."""
+    return [
+        in_query("start", NINE_DIGITS, f"How many {what} to leave out first."),
+        in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"How many {what} to show; -1 shows all."),
+    ]
+
+
+def _text_of(name: str, least: int) -> JsonSchema:
+    """The text of a field of a form, which has at least so many characters."""
+    longest = LONGEST.get(name, LONGEST_OTHER)
+    found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": _NO_CONTROL}
+    kind = "email" if name == "email" else "password" if "assword" in name else ""
+    return {**found, "format": kind} if kind else found
+
+
+def _form(wanted: Mapping[str, int]) -> JsonSchema:
+    """The body that a form is: all of its fields; the form of a new account has no others."""
+    properties = {name: _text_of(name, least) for name, least in wanted.items()}
+    schema: JsonSchema = {"type": "object", "properties": properties, "required": list(wanted)}
+    if wanted is REGISTER:
+        schema["additionalProperties"] = False
+    return body_of(schema, {name: _EXAMPLES.get(name, "correct horse") for name in wanted})
+
+
+def _optional(**properties: Any) -> JsonSchema:
+    """A body that may be left out, as may all its members."""
+    return {"content": json_content({"type": "object", "properties": properties})}
+
+
+def _user(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> JsonSchema:
+    """The body that writes a user."""
+    texts = {"username": SHORTEST_NAME, "email": 1, "password": SHORTEST_PASSWORD}
+    properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
+    properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}
+    if "role" in names:
+        kinds = {"type": ["integer", "string", "object"]}
+        properties["role"] = {"description": "The number, name or documentId of a role.", **kinds}
+    schema: JsonSchema = {"type": "object", "properties": properties}
+    if names == OWN:
+        schema["additionalProperties"] = False
+    if whole:
+        schema["required"] = [*texts, "role"]
+    return body_of(schema)
+
+
+_SIGNED_IN = {"jwt": TEXT, "refreshToken": TEXT, "user": ref(USER)}
+_TOKEN = answer(
+    "A token to send as `Authorization: Bearer`, and whose it is.", closed(_SIGNED_IN, ("refreshToken",))
+)
+_REGISTERED = answer(
+    "The new user, with a token where the address need not be confirmed.",
+    closed(_SIGNED_IN, ("jwt", "refreshToken")),
+)
+_NEXT = closed({"jwt": TEXT, "refreshToken": TEXT}, ("refreshToken",))
+_DONE = answer("It is done, or will be.", closed({"ok": {"const": True}}))
+_SENT = answer("A mail is sent if there is such a user.", closed({"email": TEXT, "sent": FLAG}))
+_SESSION = closed(
+    {
+        "id": TEXT,
+        "deviceId": TEXT_OR_NULL,
+        "deviceName": TEXT,
+        "current": FLAG,
+        **dict.fromkeys(("loginAt", "lastActiveAt"), TIMESTAMP),
+    },
+    ("deviceName",),
+)
+_COUNTED = (*READ, 413, 429)  # The attempts of a client are limited on every site.
+_OFF = (*READ_ONE, 413)  # Where `auth.refresh` is not set, these answer 404.
+
+
+def _sends(
+    id_: str, path: str, action: str, summary: str, shown: JsonSchema, form: Mapping[str, int]
+) -> Operation:
+    """A form of `/api/auth`, whose attempts are counted."""
+    docs = Docs(summary, {200: shown}, (), _form(form), _COUNTED)
+    return Operation(id_, "POST", f"/api/auth/{path}", may("auth", action), docs)
+
+
+AUTH = Area(
+    "users",
+    parts=("api/auth",),
+    tag=ACCOUNTS,
+    takes_at=True,
+    asks_accounts=True,
+    writes_site=False,
+    operations=(
+        _sends("login", "local", "callback", "Log in", _TOKEN, LOGIN),
+        _sends("register", "local/register", "register", "Make an account", _REGISTERED, REGISTER),
+        _sends(
+            "changePassword", "change-password", "changePassword", "Change one's password", _TOKEN, CHANGE
+        ),
+        _sends("forgotPassword", "forgot-password", "forgotPassword", "Be sent a code", _DONE, EMAIL),
+        _sends("resetPassword", "reset-password", "resetPassword", "Set a password by a code", _TOKEN, RESET),
+        _sends(
+            "sendConfirmation", "send-email-confirmation", "sendEmailConfirmation",
+            "Be sent a link that confirms the address", _SENT, EMAIL,
+        ),
+        Operation(
+            "confirmEmail", "GET", "/api/auth/email-confirmation", may("auth", "emailConfirmation"),
+            Docs(
+                "Confirm an address by a code",
+                {200: _DONE, 302: {"description": "Leads to the page that `auth.url` names."}},
+                [in_query("confirmation", TEXT, "The code.", required=True)],
+            ),
+        ),
+        Operation(
+            "refresh", "POST", "/api/auth/refresh", may("auth", "refresh"),
+            Docs(
+                "Get the next token",
+                {200: answer("The next token, and the next refresh token unless it is a cookie.", _NEXT)},
+                body=_optional(refreshToken=TEXT), errors=_OFF,
+            ),
+        ),
+        Operation(
+            "logout", "POST", "/api/auth/logout", may("auth", "logout"),
+            Docs(
+                "End this session, those of a device, or all",
+                {200: _DONE},
+                body=_optional(refreshToken=TEXT, deviceId=TEXT, scope={"const": "all"}), errors=_OFF,
+            ),
+        ),
+        Operation(
+            "getSessions", "GET", "/api/auth/sessions", may("auth", "getSessions"),
+            Docs(
+                "One's sessions",
+                {200: answer("The sessions.", closed({"data": list_of(_SESSION)}))}, errors=READ_ONE,
+            ),
+        ),
+        Operation(
+            "revokeSession", "DELETE", "/api/auth/sessions/{sessionId}", may("auth", "revokeSession"),
+            Docs(
+                "End one of one's sessions",
+                {200: answer("It has ended.", closed({"data": closed({})}))},
+                [in_path("sessionId", "The `id` of a session.")], errors=READ_ONE,
+            ),
+        ),
+        Operation(
+            "returnFromProvider", "GET", "/api/auth/{provider}/callback", may("auth", "callback"),
+            "Accounts of other sites can't be used: the answer is an error.",
+        ),
+    ),
+)  # fmt: skip
+
+CONNECT = Area(
+    "users",
+    parts=("api/connect",),
+    takes_at=True,
+    of_commit=True,
+    operations=(
+        Operation(
+            "connectProvider", "GET", "/api/connect/{provider:path}", may("auth", "connect"),
+            "Accounts of other sites can't be used: the answer is an error.",
+        ),
+    ),
+)  # fmt: skip
+
+_ONE = {200: answer("The user.", ref(USER))}
+_FIELDS = shared(f"{USER}.fields")
+_SHOWING = shared(f"{USER}.fields", f"{USER}.populate")
+_FILTERS = shared(f"{USER}.filters")
+_NUMBER = in_path("id", "The number of a user.", {"type": "integer", "minimum": 0})
+_ROLE_MEMBERS = {
+    "id": NUMBER,
+    "nb_users": NUMBER,
+    **dict.fromkeys(("documentId", "name", "description", "type"), TEXT),
+    **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), TIMESTAMP),
+}
+_ROLE = closed(_ROLE_MEMBERS)
+_ROLE_WITH_PERMISSIONS = closed({**_ROLE_MEMBERS, "permissions": OBJECT}, ("permissions",))
+_REFUSED = "Roles are written in site.yaml: the answer is an error."
+_ROLES, _ONE_ROLE = "/api/users-permissions/roles", "/api/users-permissions/roles/{id}"
+
+USERS_AND_ROLES = Area(
+    "users",
+    parts=("api/users", "api/users-permissions"),
+    tag=USERS,
+    takes_at=True,
+    asks_accounts=True,
+    writes_site=False,
+    operations=(
+        Operation(
+            "findUsers", "GET", "/api/users", may("user", "find"),
+            Docs(
+                "The users",
+                {200: answer("The users.", list_of(ref(USER)))},
+                [*_SHOWING, *_FILTERS, *shared(f"{USER}.sort"), *part_of("users")],
+            ),
+        ),
+        Operation(
+            "createUser", "POST", "/api/users", may("user", "create"),
+            Docs(
+                "A new user", {201: answer("The user.", ref(USER))},
+                _FIELDS, _user(whole=True), (*READ, 413),
+            ),
+        ),
+        Operation(
+            "countUsers", "GET", "/api/users/count", may("user", "count"),
+            Docs("How many users there are", {200: answer("The number.", NUMBER)}, _FILTERS),
+        ),
+        Operation("me", "GET", "/api/users/me", may("user", "me"), Docs("The user who asks", _ONE, _SHOWING)),
+        Operation(
+            "updateMe", "PUT", "/api/users/me", may("user", "updateMe"),
+            Docs("Change one's own name or address", _ONE, _FIELDS, _user(OWN), (*READ, 413)),
+        ),
+        Operation(
+            "findOneUser", "GET", "/api/users/{id:user}", may("user", "findOne"),
+            Docs("One user", _ONE, [_NUMBER, *_SHOWING], errors=READ_ONE),
+        ),
+        Operation(
+            "updateUser", "PUT", "/api/users/{id:user}", may("user", "update"),
+            Docs("Change a user", _ONE, [_NUMBER, *_FIELDS], _user(), (*READ_ONE, 413)),
+        ),
+        Operation(
+            "deleteUser", "DELETE", "/api/users/{id:user}", may("user", "destroy"),
+            Docs("Delete a user", _ONE, [_NUMBER, *_FIELDS], errors=READ_ONE),
+        ),
+        Operation(
+            "findRoles", "GET", _ROLES, may("role", "find"),
+            Docs("The roles", {200: answer("The roles.", closed({"roles": list_of(_ROLE)}))}),
+        ),
+        Operation(
+            "findOneRole", "GET", _ONE_ROLE, may("role", "findOne"),
+            Docs(
+                "One role, and what it may do",
+                {200: answer("The role.", closed({"role": _ROLE_WITH_PERMISSIONS}))},
+                [in_path("id", "The number or name of a role.")], errors=READ_ONE,
+            ),
+        ),
+        Operation("createRole", "POST", _ROLES, may("role", "find"), _REFUSED, refused=True),
+        Operation("updateRole", "PUT", _ONE_ROLE, may("role", "find"), _REFUSED, refused=True),
+        Operation("deleteRole", "DELETE", _ONE_ROLE, may("role", "find"), _REFUSED, refused=True),
+        Operation(
+            "findPermissions", "GET", "/api/users-permissions/permissions", may("role", "find"),
+            Docs(
+                "Everything that roles can be allowed to do",
+                {200: answer("By subject and action.", closed({"permissions": OBJECT}))},
+            ),
+        ),
+    ),
+)  # fmt: skip

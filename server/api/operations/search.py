@@ -1,0 +1,79 @@
+"""The operation of `/search`: ranked search in all types that the caller may find (docs/search.md)."""
+
+from server.api.operations.json_schema import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    STATUS,
+    TEXT,
+    TEXT_OR_NULL,
+    JsonSchema,
+    answer,
+    closed,
+    in_query,
+    list_of,
+)
+from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
+from server.api.operations.permission import may_find_any
+from server.query.booleans import BOOLEANS
+
+OF_SEARCH = Tag("Search", "Ranked search across all types and locales.")
+MAX_QUESTION = 500  # characters
+_WHOLE = {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}  # more digits are refused
+_COUNT_OR_NULL: JsonSchema = {"type": ["integer", "null"], "minimum": 0}
+
+
+def _search(audience: Audience) -> Docs:
+    settings, types = audience.settings, audience.schema.content_types
+    names = [type_.singular for type_ in types if audience.actor.may(type_.singular, "find")]
+    words = 'Words, `"phrases"`, `field:words`, `-without`, `begin*`.'
+    locales, prefix = list(settings.locales), {"enum": [*BOOLEANS], "default": "true"}
+    return Docs(
+        "Find documents of all types by their words",
+        {200: answer("What was found, the best first.", _found(names, locales))},
+        [
+            in_query("q", {**TEXT, "maxLength": MAX_QUESTION}, words, required=True, example="tide"),
+            in_query("type", list_of({"enum": names}), "Only these types.", explode=False),
+            in_query("locale", {"enum": [*locales, "*"]}, "Only this locale."),
+            in_query("status", STATUS, "What drafts say, where the caller may read them."),
+            in_query("limit", _WHOLE, f"Hits on a page, at most {settings.max_page_size}."),
+            in_query("page", _WHOLE, "Which page, from 1."),
+            in_query("prefix", prefix, "Whether the last word may be unfinished."),
+        ],
+    )
+
+
+def _found(names: list[str], locales: list[str]) -> JsonSchema:
+    marked = {**TEXT, "description": "HTML in which only `<mark>` is not escaped."}
+    hit = closed(
+        {
+            "id": NUMBER,
+            "documentId": TEXT,
+            "type": {"enum": names},
+            "locale": {"enum": locales},
+            "status": STATUS,
+            "title": TEXT_OR_NULL,
+            "href": {**TEXT, "description": "Where the API has the document."},
+            "score": {"type": "number"},
+            "highlights": {"type": "object", "additionalProperties": list_of(marked)},
+        }
+    )
+    facet = list_of(closed({"value": TEXT, "count": COUNT}))
+    meta = {
+        "query": TEXT,
+        "pagination": closed(dict.fromkeys(("page", "pageSize", "pageCount", "total"), COUNT)),
+        "facets": closed({"type": facet, "locale": facet}),
+        "didYouMean": TEXT_OR_NULL,
+        "index": closed({"used": FLAG, "documents": _COUNT_OR_NULL, "pending": _COUNT_OR_NULL}),
+    }
+    return closed({"data": list_of(hit), "meta": closed(meta)})
+
+
+SEARCH = Area(
+    "search",
+    parts=("search",),
+    tag=OF_SEARCH,
+    takes_at=True,
+    of_commit=True,
+    operations=(Operation("search", "GET", "/search", may_find_any, _search),),
+)

@@ -1,0 +1,145 @@
+"""Operations of `/source` and `/problems`: files of documents, and problems in them (docs/files.md)."""
+
+from server.api.operations.history import PAGES, TYPE
+from server.api.operations.json_schema import (
+    COUNT,
+    FLAG,
+    READ,
+    STATUS,
+    TEXT,
+    TEXT_OR_NULL,
+    TIMESTAMP,
+    WRITE,
+    JsonSchema,
+    answer,
+    body_of,
+    closed,
+    in_path,
+    in_query,
+    list_of,
+    or_null,
+    ref,
+    shared,
+)
+from server.api.operations.operation import Area, Docs, Operation, Tag
+from server.api.operations.permission import may
+from server.api.serving.bodies import MEDIUM
+from server.auth.permissions import PROBLEMS, SOURCE
+from server.problems import RULES
+
+OF_SOURCE = Tag("Source", "The files of documents.")
+OF_PROBLEMS = Tag("Problems", "What is wrong with the files.")
+MAX_FIXES = 1000  # of one request
+
+_FILE = {"path": TEXT, "locale": TEXT, "status": STATUS}
+_SOURCE = closed(
+    {
+        **_FILE,
+        "text": {**TEXT, "description": "The text of the file, with (hidden 1) in place of a password."},
+        "otherKeys": {**TEXT, "description": "The keys that the type does not have, in the file's format."},
+        "problem": {
+            **or_null(closed({"line": {"type": ["integer", "null"]}, "message": TEXT, "fix": TEXT})),
+            "description": "What keeps it from being read.",
+        },
+    }
+)
+_ANSWER = closed({"data": _SOURCE, "meta": closed({"files": list_of(closed(_FILE))})})
+_BODY = closed({"data": {"anyOf": [closed({"text": TEXT}), closed({"otherKeys": TEXT})]}})
+_ID = in_path("documentId", "A document.")
+
+
+def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
+    """The operations of the file of a document."""
+    shown = Docs(
+        "The file of a document as it is written",
+        {200: answer("Its path and text.", _ANSWER)},
+        [*variables, *shared("localeWritten", "status")],
+        errors=(*READ, 404, 409, 507),
+    )
+    written = Docs(
+        "Write the text of a file, or the keys in it that the type does not have",
+        {200: answer("The file as it is now; with `dryRun=true`, what would change.", _ANSWER, tagged=True)},
+        [*variables, *shared("localeWritten", "statusWritten", "ifMatch")],
+        body_of(_BODY),
+        (*WRITE, 404, 412),
+    )
+    writes = may(SOURCE, "read", "write")
+    return (
+        Operation(f"find{name}Source", "GET", path, may(SOURCE, "read"), shown),
+        Operation(
+            f"replace{name}Source", "PUT", path, writes, written, MEDIUM, dry_run=True, commits="maybe"
+        ),
+    )
+
+
+SOURCES = Area(
+    "source",
+    parts=("source",),
+    tag=OF_SOURCE,
+    of_commit=True,
+    operations=(
+        *_operations("Single", "/source/{type}", [TYPE]),
+        *_operations("Document", "/source/{type}/{documentId}", [TYPE, _ID]),
+    ),
+)
+
+_NUMBER_OR_NULL: JsonSchema = {"type": ["integer", "null"]}
+_NAMED = {"path": TEXT, "key": TEXT, "before": TEXT_OR_NULL, "after": TEXT}
+_FIX = closed(_NAMED)
+_PROBLEM = closed(
+    {
+        "path": {**TEXT, "description": "The file, relative to the site."},
+        "line": _NUMBER_OR_NULL,
+        "column": _NUMBER_OR_NULL,
+        "severity": {"enum": ["error", "warning"]},
+        "rule": {"enum": list(RULES)},
+        "message": TEXT,
+        "fix": {**TEXT, "description": "What to do about it."},
+        **dict.fromkeys(("type", "documentId", "locale", "status", "title", "attribute"), TEXT_OR_NULL),
+        "change": {**or_null(_FIX), "description": "What fixes it, where that is safe."},
+    }
+)
+_META = closed(
+    {
+        "checkedAt": TIMESTAMP,
+        "current": {**FLAG, "description": "Whether no change of the site is known since."},
+        **dict.fromkeys(("errors", "warnings", "fixable"), COUNT),
+        "more": {**COUNT, "description": "How many problems there are that are not told."},
+        "pagination": ref("Pagination"),
+    }
+)
+_LISTED = closed({"data": list_of(_PROBLEM), "meta": _META})
+_FIXED = closed({"fixed": list_of(_FIX), "refused": list_of(closed({**_NAMED, "reason": TEXT}))})
+_FIXES = closed({"fixes": list_of(_FIX, minItems=1, maxItems=MAX_FIXES)})
+
+PROBLEMS_OF_FILES = Area(
+    "problems",
+    parts=("problems",),
+    tag=OF_PROBLEMS,
+    operations=(
+        Operation(
+            "findProblems", "GET", "/problems", may(PROBLEMS, "find"),
+            Docs(
+                "What is wrong with the files of the site",
+                {200: answer("The problems by file and line.", _LISTED)},
+                [
+                    in_query("severity", {"enum": ["error", "warning"]}),
+                    in_query("fixable", FLAG),
+                    in_query("type", TEXT),
+                    in_query("documentId", TEXT),
+                    *PAGES,
+                ],
+                errors=(*READ, 503),
+            ),
+        ),
+        Operation(
+            "fixProblems", "POST", "/problems/fix", may(PROBLEMS, "find", "fix"),
+            Docs(
+                "Fix some of them, as GET /problems says that they can be",
+                {200: answer("What was fixed, and what was not.", closed({"data": _FIXED}))},
+                body=body_of(_FIXES), errors=WRITE,
+            ),
+            MEDIUM, commits="maybe",
+        ),
+    ),
+)  # fmt: skip

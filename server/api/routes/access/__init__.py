@@ -1,1 +1,0 @@
-"""/access: what its caller may do, and with what."""

@@ -1,0 +1,169 @@
+"""The routes of `/branches`."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from flask import Response, request
+from orjson import Fragment
+
+from server.api.identities import Identities
+from server.api.render import dumps
+from server.api.request import (
+    LONGEST_MESSAGE,
+    answer,
+    authorship,
+    budget_of,
+    parameters,
+    read_body,
+    state_of,
+    tell_commit,
+)
+from server.api.response import CALLER
+from server.api.routes.handlers import Handlers
+from server.api.routes.history.document import shown_differences
+from server.auth.permissions import Actor, require_branch
+from server.documents.timestamps import from_seconds
+from server.errors import ForbiddenError, ValidationError
+from server.history.branching.branches import Branches
+from server.history.branching.changes import DocumentChange, changed_documents, fork_of
+from server.history.merging.conflicts import Resolution, read_resolution
+from server.history.merging.merge import Merger, MergeRequest
+from server.history.past import PastStates
+from server.index.budget import Budget
+from server.query.pagination import pagination, read_page
+from server.schema.spelling import suggestion
+from server.storage.git.branches import Branch
+
+_KEYS = ("name", "from")
+_OF_MERGE = ("into", "message", "resolve")
+_PAGE = ("page", "pageSize")
+
+
+def bind(handles: Handlers, identities: Identities, past: PastStates) -> None:
+    """Bind the operations of `/branches`."""
+    branches = Branches(past)
+    merger = Merger(past, branches)
+
+    def permit(action: str) -> Actor:
+        actor = identities.actor(request)
+        require_branch(actor, action, state_of(request).schema)
+        return actor
+
+    @handles("findBranches")
+    def listed() -> Response:
+        permit("find")
+        served = branches.served()
+        data = [_shown(branch, served) for branch in branches.all()]
+        return answer(dumps({"data": data}), cache_control=CALLER)
+
+    @handles("createBranch")
+    def create() -> Response:
+        actor = permit("create")
+        name, origin = _new_branch(read_body(request))
+        past.require_commits()
+        branch = branches.create(name, _origin(origin, actor))
+        return answer(dumps({"data": _shown(branch, branches.served())}), 201)
+
+    @handles("deleteBranch")
+    def delete(name: str) -> Response:
+        permit("delete")
+        branches.delete(name)
+        return Response(status=204)
+
+    @handles("findBranchChanges")
+    def changes(name: str) -> Response:
+        actor, state, budget = permit("find"), state_of(request), budget_of(request)
+        page = read_page(
+            {key: given for key, given in parameters(request).items() if key in _PAGE}, state.settings
+        )
+        head = branches.commit(name)
+        fork = fork_of(past, head)
+        if not (past.is_kept(head) and past.is_kept(fork)):
+            budget.take_turn()
+        found = changed_documents(past.at(fork), past.at(head), actor)
+        part = found[page.start : page.start + page.limit]
+        budget.spend(len(found) + len(part) * 20)
+        meta = {"from": fork, "to": head, "pagination": pagination(page, len(found))}
+        data = [_change(each, budget) for each in part]
+        return answer(dumps({"data": data, "meta": meta}), cache_control=CALLER)
+
+    @handles("mergeBranch")
+    def merge(name: str) -> Response:
+        actor, state = permit("merge"), state_of(request)
+        into, message, resolution = _wanted_merge(read_body(request))
+        by = authorship(identities, request, message=message)
+        past.require_commits()
+        budget_of(request).take_turn()
+        made = merger.merge(MergeRequest(name, into, actor, by, resolution), state.settings)
+        tell_commit(made.commit)
+        shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
+        counted = {"documents": made.documents, "files": made.files}
+        return answer(dumps({"data": {**shown, **counted}}))
+
+    def _origin(origin: str, actor: Actor) -> str:
+        """The commit that a new branch begins at.
+
+        It shows all of that commit: other commits than those of branches take `history.read`.
+        """
+        if origin == "HEAD":
+            return past.require_commits()
+        commit = past.branch(origin)
+        if not commit:
+            if not actor.may("history", "read"):
+                raise ForbiddenError()
+            commit = past.resolve(origin)
+        return commit
+
+
+def _new_branch(body: Any) -> tuple[str, str]:
+    """The name of a new branch, and what it begins at. Raises ValidationError."""
+    name = body.get("name") if isinstance(body, dict) else None
+    origin = body.get("from", "HEAD") if isinstance(body, dict) else None
+    if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
+        raise ValidationError('The body must be {"name": "spring", "from": "a commit, tag, branch or time"}')
+    _refuse_other_keys(body, _KEYS)
+    return name, origin
+
+
+def _wanted_merge(body: Any) -> tuple[str, str, Resolution]:
+    """What to merge into, "" for what is served; the message; how conflicts end. Raises ValidationError."""
+    body = {} if body is None else body
+    into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
+    if not isinstance(into, str) or not isinstance(message, str):
+        raise ValidationError('The body must be like {"into": "main", "message": "Publish", "resolve": {}}')
+    _refuse_other_keys(body, _OF_MERGE)
+    if len(message) > LONGEST_MESSAGE:
+        raise ValidationError(f"message must have at most {LONGEST_MESSAGE:,} characters")
+    return into, message, read_resolution(body.get("resolve"))
+
+
+def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
+    for key in body.keys() - set(known):
+        hint = suggestion(str(key)[:100], known) or f"there are {', '.join(known)}"
+        raise ValidationError(f'The body has no key "{str(key)[:100]}"; {hint}')
+
+
+def _change(change: DocumentChange, budget: Budget) -> Fragment:
+    """A document that differs, as JSON. Raises LimitError before the answer gets larger than it may be."""
+    shown = {
+        "type": change.type.singular,
+        "documentId": change.document_id,
+        "locale": change.locale,
+        "status": change.status,
+        "action": change.action,
+        "attributes": shown_differences(change.attributes),
+    }
+    body = dumps(shown)
+    budget.write(len(body))
+    return Fragment(body)
+
+
+def _shown(branch: Branch, served: str) -> dict[str, Any]:
+    return {
+        "name": branch.name,
+        "commit": branch.commit,
+        "author": {"name": branch.author, "email": branch.email},
+        "date": from_seconds(branch.authored),
+        "served": branch.name == served,
+        "checkedOut": branch.worktree != "",
+    }

@@ -1,1 +1,0 @@
-"""/branches: which branches there are, what each changes, and merging them."""

@@ -1,0 +1,110 @@
+"""The routes of `/events`."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from flask import Response, request
+
+from server.api.caching.tags import tags_of_file
+from server.api.environ import is_v4, parse_query
+from server.api.identities import Identities
+from server.api.operations.content import content_at
+from server.api.reading import Reader
+from server.api.render import dumps
+from server.api.request import answer, budget_of, parameters, state_of
+from server.api.routes.event_stream import stream, wants_stream
+from server.api.routes.handlers import Handlers
+from server.documents.ids import composed
+from server.errors import ForbiddenError, NotFoundError, ValidationError
+from server.events.database import EventDatabase
+from server.events.model import KINDS
+from server.events.presence.people import attended_types
+from server.events.reading import LIMIT, MOST, read_number, read_part, read_selection, subjects_of
+from server.events.visible import shown
+from server.schema.cache_tags import SITE, document_tag, type_tag
+from server.schema.model import Type
+from server.site.site import State
+
+
+def bind(handles: Handlers, identities: Identities, database: EventDatabase) -> None:
+    """Bind the operations of `/events`."""
+    reload_script = script()
+
+    @handles("findEvents")
+    def listed() -> Response:
+        actor, schema = identities.actor(request), state_of(request).schema
+        subjects, asked = subjects_of(actor, schema), parameters(request)
+        selection = read_selection(asked, subjects)
+        since, limit = read_number(asked, "since", 0), read_number(asked, "limit", LIMIT, MOST)
+        if selection.presence and selection.presence[0] not in attended_types(actor, schema):
+            raise ForbiddenError()
+        if wants_stream(request):
+            return stream(request, database, actor, selection, since if asked.get("since") else None)
+        part = read_part(database, actor, selection, since, limit, budget_of(request).spend)
+        meta = {"last": part.last, "more": part.more, "log": database.bounds().id}
+        response = answer(dumps({"data": [shown(event, actor) for event in part.events], "meta": meta}))
+        response.vary.add("Accept")
+        return response
+
+    @handles("findTagsOfAddress")
+    def tags() -> Response:
+        state, actor = state_of(request), identities.actor(request)
+        tagging = replace(state, settings=replace(state.settings, cache_tags=True))
+        v4, users, budget = is_v4(request.environ, state.settings), identities.user_index, budget_of(request)
+
+        def reader(type_: Type) -> Reader:
+            return Reader(tagging, type_, actor, v4=v4, users=users, budget=budget)
+
+        subjects = subjects_of(actor, state.schema)
+        found = tags_of_address(parameters(request).get("of"), state, reader, subjects)
+        return answer(dumps({"data": found}))
+
+    @handles("reloadScript")
+    def reload() -> Response:
+        headers = {"Cache-Control": "public, no-cache"}
+        return Response(reload_script, headers=headers, content_type="text/javascript; charset=utf-8")
+
+
+_SOURCE = Path(__file__).parents[1] / "templates" / "reload.js"
+_COMMENTS_AND_INDENTATION = re.compile(r"^\s*(//.*)?\n?", re.MULTILINE)
+
+
+def script() -> str:
+    """The script, with the names of the events that it listens to."""
+    text = _COMMENTS_AND_INDENTATION.sub("", _SOURCE.read_text(encoding="utf-8"))
+    return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
+
+
+def tags_of_address(
+    address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
+) -> list[str]:
+    """The tags that the answer to a path with a query has; `subjects` are the types that it may be about.
+
+    What is not there yet has the tags that it will have. Raises ValidationError, and what a read raises.
+    """
+    if not isinstance(address, str):
+        raise ValidationError('"of" must be the address of an answer, such as /api/articles?populate=author')
+    path, _, query = address.partition("?")
+    path = unquote(path)
+    content = content_at(path, state.schema)
+    if content is not None:
+        return _tags_of_content(*content, query, reader)
+    if path.startswith("/uploads/"):
+        return [SITE, *tags_of_file(state.snapshot, composed(path.removeprefix("/uploads/")))]
+    about_all = path.startswith(("/search", "/api/upload"))
+    return [SITE, *(subjects if about_all else ())]
+
+
+def _tags_of_content(
+    type_: Type, document_id: str, query: str, reader: Callable[[Type], Reader]
+) -> list[str]:
+    try:
+        read = reader(type_).get(parse_query(query), composed(document_id) or None)
+    except NotFoundError:
+        tag = document_tag(type_.uid, composed(document_id)) if document_id else type_tag(type_.uid)
+        return [SITE, tag]
+    return read.cache_tags.split(", ")

@@ -1,1 +1,0 @@
-"""/events: what has changed, from a log of all changes."""

@@ -1,1 +1,0 @@
-"""/git/hook: the git remote tells that something was pushed."""

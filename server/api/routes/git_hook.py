@@ -1,0 +1,127 @@
+"""The webhook of the git remote: `POST /git/hook`, signed with a secret that both know.
+
+Whoever it is from, all that it does is that the remote is asked sooner.
+"""
+
+import hmac
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from flask import Response, request
+
+from server.api.request import FORM, state_of
+from server.api.routes.handlers import Handlers
+from server.api.serving.bodies import MEDIUM
+from server.auth.database.notices import COMMITS, Notices
+from server.errors import NotFoundError, PayloadTooLargeError, UnauthorizedError, ValidationError
+from server.history.remote.waking import wake
+from server.site.site import Site
+from server.storage.git.refs import COMMIT_ID, HEADS, checked_out
+
+SECRET = "QUIRE_GIT_HOOK_SECRET"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """The header of a signature, and what stands before the HMAC-SHA-256 of the body, in hexadecimal digits.
+
+    Where it is `plain`, the header has the secret itself.
+    """
+
+    header: str
+    prefix: str = ""
+    plain: bool = False
+
+    def matches(self, given: str, secret: str, body: bytes) -> bool:
+        """Whether a header says that a body is from who knows the secret; it takes the same time always."""
+        if self.plain:
+            return hmac.compare_digest(given.encode(), secret.encode())
+        expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
+        return hmac.compare_digest(given.encode(), expected.encode())
+
+
+# The first that a request has counts. GitHub sends two, of which X-Hub-Signature is by an older hash.
+SCHEMES = (
+    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub; Gitea and Forgejo as well
+    Scheme("X-Forgejo-Signature"),
+    Scheme("X-Gitea-Signature"),
+    Scheme("X-Gogs-Signature"),
+    Scheme("X-Hub-Signature", "sha256="),  # Bitbucket
+    Scheme("X-Gitlab-Token", plain=True),
+)
+
+
+def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
+    """Raise UnauthorizedError where a request is not signed with the secret."""
+    sent = {name.lower(): value for name, value in headers.items()}
+    found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
+    if found is None:
+        names = ", ".join(scheme.header for scheme in SCHEMES)
+        raise UnauthorizedError(f"The request is not signed; it takes one of {names}")
+    if not found.matches(sent[found.header.lower()], secret, body):
+        raise UnauthorizedError(f"{found.header} is not by the secret of this server")
+
+
+_DEPTH_ERRORS = (ValueError, RecursionError)
+
+
+def bind(handles: Handlers, site: Site, notices: Notices) -> None:
+    """Bind the operations of `/git/hook`; other machines are told by notices."""
+
+    @handles("gitHook")
+    def hook() -> Response:
+        secret = os.environ.get(SECRET, "")
+        if not secret:
+            raise NotFoundError(f"There is no hook here: {SECRET} is not set in the server's environment")
+        body = _body()
+        require_signature(dict(request.headers), secret, body)
+        settings = state_of(request).settings
+        pushed = dict(_pushed(_read(body)))
+        branch = settings.branch or checked_out(site.root)
+        if not settings.remote or branch not in pushed:
+            return Response(status=204)
+        wake(site.root)
+        notices.notify(COMMITS, pushed[branch])
+        return Response(status=202)
+
+
+def _body() -> bytes:
+    """The body as it was sent, for its signature is of that. Raises PayloadTooLargeError."""
+    if (request.content_length or 0) > MEDIUM:
+        raise PayloadTooLargeError(f"The body has more than {MEDIUM:,} bytes")
+    return request.get_data(cache=False, parse_form_data=False)
+
+
+def _read(body: bytes) -> Any:
+    """The JSON of a body, or of the `payload` of a form. Raises ValidationError."""
+    try:
+        text = body.decode()
+        if request.mimetype == FORM:
+            text = parse_qs(text).get("payload", [""])[0]
+        return json.loads(text)
+    except _DEPTH_ERRORS as error:
+        raise ValidationError("The body must be the JSON of a push") from error
+
+
+def _pushed(told: Any) -> Iterator[tuple[str, str]]:
+    """The branches that were pushed, each with its commit; none where something else is told."""
+    if not isinstance(told, dict):
+        return
+    ref = told.get("ref")
+    if isinstance(ref, str) and ref.startswith(HEADS):
+        yield ref.removeprefix(HEADS), _commit(told.get("after"))
+    push = told.get("push")  # of Bitbucket
+    changes = push.get("changes") if isinstance(push, dict) else None
+    for change in changes if isinstance(changes, list) else ():
+        new = change.get("new") if isinstance(change, dict) else None
+        if isinstance(new, dict) and new.get("type") == "branch" and isinstance(new.get("name"), str):
+            target = new.get("target")
+            yield new["name"], _commit(target.get("hash") if isinstance(target, dict) else None)
+
+
+def _commit(told: object) -> str:
+    return told if isinstance(told, str) and COMMIT_ID.fullmatch(told) else ""

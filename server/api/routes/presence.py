@@ -1,0 +1,121 @@
+"""The routes of `/presence`. Nothing of it is written into a file, an event or a commit."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Response, request
+
+from server.api.identities import Identities
+from server.api.request import answer_within, parameters, read_body, state_of
+from server.api.routes.handlers import Handlers
+from server.auth.permissions import Actor
+from server.documents.ids import composed
+from server.errors import NotFoundError, ValidationError
+from server.events.presence.people import attended_types, by_document, is_field, others_at
+from server.events.presence.table import EXPIRES_S, Presence, PresenceTable
+from server.schema.model import Type
+from server.schema.spelling import suggestion
+from server.site.site import State
+
+KEYS = ("type", "documentId", "locale", "field")
+PARAMETERS = ("type", "documentId")
+_CLIENT = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LONGEST = 100  # characters of a word that an error repeats
+
+
+def bind(handles: Handlers, identities: Identities, table: PresenceTable) -> None:
+    """Bind the operations of `/presence`."""
+
+    def attend() -> tuple[Actor, Mapping[str, Type]]:
+        actor = identities.actor(request)
+        return actor, attended_types(actor, state_of(request).schema)
+
+    @handles("findPresence")
+    def listed() -> Response:
+        actor, types = attend()
+        name, document_id = _read_query(parameters(request), types)
+        schema, there = state_of(request).schema, by_document(table.all())
+        told = [
+            others_at(document, present, types[document[0]], actor, schema)
+            for document, present in there.items()
+            if document[0] in types and name in ("", document[0]) and document_id in ("", document[1])
+        ]
+        data = [document for document in told if document["people"]]
+        return answer_within(request, {"data": data})
+
+    @handles("putPresence")
+    def put(client: str) -> Response:
+        actor, types = attend()
+        _require_client(client)
+        state = state_of(request)
+        type_, document_id, locale, field = _read_place(read_body(request), state, actor, types)
+        name, kind = identities.signature(actor)[0], actor.name.partition(":")[0]
+        table.put(client, Presence(actor.name, kind, name, type_.singular, document_id, locale, field))
+        document = type_.singular, document_id
+        present = by_document(table.all()).get(document, ())
+        told = others_at(document, present, type_, actor, state.schema)
+        meta = {"expiresIn": int(EXPIRES_S)}
+        return answer_within(request, {"data": told, "meta": meta})
+
+    @handles("deletePresence")
+    def delete(client: str) -> Response:
+        actor, _ = attend()
+        _require_client(client)
+        table.remove(actor.name, client)
+        return Response(status=204)
+
+
+def _require_client(client: str) -> None:
+    if not _CLIENT.fullmatch(client):
+        raise ValidationError("A client names itself by up to 64 letters, digits, - and _")
+
+
+def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
+    """The type and the document that are asked about, "" for all. Raises ValidationError."""
+    for key in asked:
+        if key not in PARAMETERS:
+            raise ValidationError(f'There is no parameter "{key[:_LONGEST]}"')
+    name, document_id = (asked.get(key, "") for key in PARAMETERS)
+    if not isinstance(document_id, str):
+        raise ValidationError('"documentId" must be the id of one document')
+    if name:
+        _named(name, types)
+    return str(name), document_id
+
+
+def _read_place(
+    body: Any, state: State, actor: Actor, types: Mapping[str, Type]
+) -> tuple[Type, str, str, str | None]:
+    """The type, document, locale and field that a body names. Raises ValidationError, NotFoundError."""
+    if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
+        raise ValidationError(
+            'The body must be like {"type": "article", "documentId": "…", "field": "title"}'
+        )
+    for key in body.keys() - set(KEYS):
+        raise ValidationError(f'The body has no key "{str(key)[:_LONGEST]}"; there are {", ".join(KEYS)}')
+    type_, document_id = _named(body.get("type"), types), composed(body["documentId"])
+    locale, field = body.get("locale"), body.get("field")
+    locale = state.settings.default_locale if locale is None else locale
+    if locale not in state.settings.locales:
+        raise ValidationError('"locale" must be one of the site')
+    if field is not None and not (isinstance(field, str) and is_field(field, type_, actor, state.schema)):
+        raise ValidationError('"field" must be null, or the path of an attribute, such as sections.0.title')
+    if not _is_there(state, type_, document_id):
+        raise NotFoundError()
+    return type_, document_id, locale, field
+
+
+def _named(name: object, types: Mapping[str, Type]) -> Type:
+    """The type with a name, of those that the caller may attend to. Raises ValidationError for any other."""
+    if isinstance(name, str) and name in types:
+        return types[name]
+    shown = str(name)[:_LONGEST]
+    hint = suggestion(shown, types)
+    raise ValidationError(f'"type" names "{shown}", which there is not' + (f": {hint}" if hint else ""))
+
+
+def _is_there(state: State, type_: Type, document_id: str) -> bool:
+    """Whether there is a document with an id, in any locale, published or not."""
+    table = state.snapshot.tables[type_.uid]
+    return any((document_id, *place) in table.versions for place in table.order)

@@ -1,1 +1,0 @@
-"""/presence: who is at which document, and in which field."""

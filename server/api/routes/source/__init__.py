@@ -1,1 +1,0 @@
-"""/source: the files of documents as they are written; and what a write would change in them."""

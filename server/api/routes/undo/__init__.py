@@ -1,1 +1,0 @@
-"""Takes back what a write has done, as its answer has offered (docs/batch.md)."""
