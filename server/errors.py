@@ -21,6 +21,7 @@
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
         │   ├── NotTakenOverError 409  what the git remote has can't be taken over without loss
+        │   ├── NotServedError   409  the remote has a write that edits by hand keep from being served
         │   └── OvertakenError   409  somebody else has changed the same at the same time
         ├── UnmergedError        409  two branches have changed the same, each otherwise
         ├── GoneError            410  what is asked for was there, and is no longer kept
