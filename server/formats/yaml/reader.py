@@ -13,6 +13,9 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Plain, SyntaxProblem, Tree
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
+# libyaml looks ahead, and since 0.2.6 refuses 1000 brackets in each other before `open` hears of one.
+_TOO_DEEP = "exceeded maximum nesting depth"
+
 
 def read_yaml(text: str, positions: Positions | None = None) -> Tree:
     """One YAML document → tree (None where there is none). Raises SyntaxProblem.
@@ -23,6 +26,9 @@ def read_yaml(text: str, positions: Positions | None = None) -> Tree:
     try:
         return _Builder(positions).build(loader)
     except yaml.MarkedYAMLError as error:
+        if error.problem == _TOO_DEEP:
+            line = error.problem_mark.line + 1 if error.problem_mark else None
+            raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", line, "flatten it") from error
         opening = _open_quote(text, error)
         if opening:
             what = "not YAML: the quote that opens here is not closed"
