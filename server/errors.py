@@ -44,7 +44,8 @@
         └── BusyError            503  another process has been writing for too long, or too many ask for much
             ├── BehindError      503  the commit that a request names has not arrived here yet
             ├── GitBusyError     503  a git command is changing the site's files
-            └── GitSlowError     503  a git command takes too long
+            └── GitError         503  a git command has failed, which says nothing of the repository
+                └── GitSlowError 503  a git command takes too long
 
 Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
 """
@@ -382,7 +383,13 @@ class GitBusyError(BusyError):
     default = "git is changing the site; try again"
 
 
-class GitSlowError(BusyError):
+class GitError(BusyError):
+    """A git command has failed, so that it is not known what it was to tell."""
+
+    default = "git has failed; try again"
+
+
+class GitSlowError(GitError):
     """A git command was ended, since it took too long."""
 
     default = "git takes too long; try again"

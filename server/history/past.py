@@ -310,8 +310,8 @@ class PastStates:
     def _blobs_of(self, head: str) -> Blobs:
         """The files of the commit that is checked out; they are asked for once."""
         if self._head[0] != head:
-            self._head = head, read_tree(self.site.root, head)
-        return self._head[1] if head else {}
+            self._head = head, read_tree(self.site.root, head) if head else {}
+        return self._head[1]
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
         """The configuration of a commit, with the schema of one that is known where that says the same."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from server.errors import ConflictError, StorageError
 from server.storage.files import below_file
 from server.storage.git.checkout import folders_above
-from server.storage.git.command import MOST_ARGUMENTS, filter_names, git
+from server.storage.git.command import MOST_ARGUMENTS, filter_names, git, git_or_fail
 from server.storage.git.commit import Person, quoted
 from server.storage.git.repository import Staged, full_path, prefix_of
 
@@ -41,7 +41,7 @@ def make_commit(
     Each is its bytes, a file that git reads them from, however many these are, or what git has already.
     Paths outside of the site begin with `../`. Everything else is as in the first parent. Raises
     ConflictError for a file that is or is behind a link, or would be below a file that stays, and for one
-    given as a file that a filter of git is to change; StorageError where git can't make it.
+    given as a file that a filter of git is to change; StorageError where git can't make it, and GitError.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     odd = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINKS}
@@ -89,10 +89,10 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         index = Path(folder, "index")
-        git(root, "read-tree", commit, index=index)
+        git_or_fail(root, "read-tree", commit, index=index)
         given = "".join(f"{path}\0" for path in paths)
         asked = ("check-attr", "-z", "--cached", "--stdin", "filter")
-        printed = git(root, *asked, given=given, index=index) or ""
+        printed = git_or_fail(root, *asked, given=given, index=index)
     words = printed.split("\0")
     for path, value in zip(words[0::3], words[2::3], strict=False):
         if value not in _UNFILTERED:
@@ -110,9 +110,7 @@ def _modes(root: Path, commit: str, files: Iterable[str], gone: Set[str]) -> dic
     # A command line takes some paths; of more, git tells of all.
     few = len(asked) <= MOST_ARGUMENTS
     named = (commit, "--", *sorted(asked)) if few else ("-r", commit)
-    printed = git(root, "ls-tree", "-t", "-z", *named)
-    if printed is None:
-        raise StorageError("git could not read the commit")
+    printed = git_or_fail(root, "ls-tree", "-t", "-z", *named)
     found = {}
     for line in filter(None, printed.split("\0")):
         about, _, path = line.partition("\t")
@@ -136,7 +134,7 @@ def _folders_of(files: Iterable[str]) -> set[str]:
 
 def _require_empty(root: Path, commit: str, folder: str, gone: Set[str]) -> None:
     """Raise ConflictError where not all that a commit has in a folder is gone, and a file takes its place."""
-    printed = git(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{folder}/") or ""
+    printed = git_or_fail(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{folder}/")
     for path in filter(None, printed.split("\0")):
         if path not in gone:
             raise ConflictError(f"{folder} would be a file, and a folder with {path} is there; move it first")

@@ -6,7 +6,7 @@ Only branches of the repository itself count, not those of remotes. Nothing here
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.storage.git.command import git
+from server.storage.git.command import git, git_or_none
 from server.storage.git.refs import COMMIT_ID, HEADS, LONGEST
 
 _FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "authordate:unix", "worktreepath")
@@ -68,6 +68,11 @@ def delete_branch(root: Path, name: str) -> bool:
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """The last commit that two commits have in common; "" where there is none, as in some shallow clones."""
-    found = (git(root, "merge-base", one, other) or "").strip()
+    """The last commit that two commits have in common; "" where there is none, as in some shallow clones.
+
+    Raises GitError.
+    """
+    if not (one and other):
+        return ""
+    found = (git_or_none(root, "merge-base", one, other) or "").strip()
     return found if COMMIT_ID.fullmatch(found) else ""

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from server.errors import CommitError, GitSlowError
+from server.errors import CommitError, GitError, GitSlowError
 
 log = logging.getLogger("quire")
 
@@ -67,6 +67,7 @@ LIMITS_S: Mapping[str, float] = {
     "read-tree": 120.0,
 }
 LIMIT_S = 30.0
+_NONE = 1  # the status of a command that looked for something, which there is not
 _FULL = re.compile("No space left on device|Out of diskspace|Disk quota exceeded")
 LONGEST_REASON = 300  # characters that are told of what such a command says when it fails
 # In what git says of a repository of somebody else: how to have it read all the same.
@@ -133,6 +134,41 @@ def git_bytes(
     if status and (trust := _TRUST.search(said)):
         _tell_of_owner(root, trust[0].decode(errors="replace"))
     return printed if status == 0 else None
+
+
+def git_or_none(
+    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
+) -> str | None:
+    """What a git command prints; None where it says by its status that there is none, such as no such key.
+
+    Raises GitError where it fails otherwise: then it is not known what there is.
+    """
+    command, environment = _harmless(root, *arguments, filters=filters)
+    if index:
+        environment["GIT_INDEX_FILE"] = str(index)
+    limit = LIMITS_S.get(arguments[0], LIMIT_S)
+    try:
+        status, printed, said = _run(command, given.encode(errors="surrogateescape"), environment, limit)
+    except OSError as error:
+        raise GitError(f"git can't be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitSlowError(f"git {arguments[0]} takes more than {limit:g} s; try again") from error
+    if status == _NONE:
+        return None
+    if status:
+        reason = " ".join(said.decode(errors="replace").split()) or f"status {status}"
+        raise GitError(f"git {arguments[0]} has failed: {reason[:LONGEST_REASON]}")
+    return printed.decode(errors="surrogateescape")
+
+
+def git_or_fail(
+    root: Path, *arguments: str, given: str = "", index: Path | None = None, filters: Iterable[str] = ()
+) -> str:
+    """What a git command prints that always has something to say. Raises GitError where it fails."""
+    printed = git_or_none(root, *arguments, given=given, index=index, filters=filters)
+    if printed is None:
+        raise GitError(f"git {arguments[0]} has failed: status {_NONE}")
+    return printed
 
 
 def how_to_trust(root: Path) -> str:
@@ -213,8 +249,11 @@ def is_full(said: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """The names of the filters that are configured; None where one has a name that can't be overruled."""
-    found = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
+    """The names of the filters that are configured; None where one has a name that can't be overruled.
+
+    Raises GitError where git does not say which there are.
+    """
+    found = git_or_none(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (found or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))
     return None if any("=" in name for name in names) else names

@@ -6,7 +6,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import IO
 
-from server.storage.git.command import git, git_bytes
+from server.storage.git.command import git, git_bytes, git_or_fail
 from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
@@ -26,12 +26,12 @@ class Blob:
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
     """The files of the site at `root` in a commit, by path; of some paths alone where these are given.
 
-    Links stand for what they may lead to. Empty where git can't tell.
+    Links stand for what they may lead to. Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
-    printed = git_bytes(root, "ls-tree", "-r", "-z", "--long", commit, "--", *paths) or b""
-    for line in printed.decode(errors="surrogateescape").split("\0"):
+    printed = git_or_fail(root, "ls-tree", "-r", "-z", "--long", commit, "--", *paths)
+    for line in printed.split("\0"):
         about, _, path = line.partition("\t")
         if path:
             mode, _, id_, size = about.split()

@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from server.errors import CommitError, GitSlowError
+from server.errors import CommitError, GitError
 from server.storage.files import file_mark_of
 from server.storage.git.checkout import folders_above, holds
-from server.storage.git.command import filter_names, git, git_as_owner
+from server.storage.git.command import filter_names, git, git_as_owner, git_or_fail
 from server.storage.git.log import FileChange
 from server.storage.git.repository import Repository, Staged, git_folder, prefix_of, repository_of
 
@@ -47,7 +47,7 @@ def changed_paths(
         return frozenset()
     try:
         return _changed(root, paths, cache)
-    except GitSlowError as error:
+    except GitError as error:
         log.warning("%s: which files are not committed is not known: %s", root, error)
         return frozenset()
 
@@ -111,7 +111,7 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
     """How the files below some paths differ from the last commit, by path, also those that git has not got.
 
     What git ignores is none. A file in another place is renamed where most of it is the same. Raises
-    CommitError where git can't tell, and GitSlowError.
+    CommitError where git can't tell, and GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -124,12 +124,12 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
         with tempfile.TemporaryDirectory(prefix="quire-") as folder:
             copy = Path(shutil.copy2(source, Path(folder) / "index"))
             listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
-            found = git(root, *listed, index=copy, filters=filters) or ""
+            found = git_or_fail(root, *listed, index=copy, filters=filters)
             new = [path for path in found.split("\0") if path and not path.endswith("/")][:_MOST_NEW]
             # In the copy alone, git is told that they are to come, so that it looks at all in one way.
             if new:
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
-                git(root, *added, index=copy, filters=filters, given="\0".join(new))
+                git_or_fail(root, *added, index=copy, filters=filters, given="\0".join(new))
             asked = ("diff", *_PLAIN, "-M", "-l400", "--name-status", "--relative", "-z", "HEAD")
             printed = git(root, *asked, "--", *paths, index=copy, filters=filters)
     except OSError as error:
