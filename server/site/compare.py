@@ -187,7 +187,19 @@ def is_stale(contents: Contents, write: Write) -> bool:
     known = entry.signature if entry else None
     if write.before == known:
         return False
-    if not (entry and known and write.before and write.read is not None):
+    if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Linked, or put back by a write that failed: its bytes tell.
-    return write.before[:3] != known[:3] or digest_of(write.read) != entry.digest
+    # Linked, or put back by a write that failed: its bytes tell. Of a file that is replaced as a whole, those
+    # on disk: a commit that was taken over left it with another ctime when its other link was removed.
+    if write.read is None:
+        return _has_other_bytes(contents, write, entry)
+    return digest_of(write.read) != entry.digest
+
+
+def _has_other_bytes(contents: Contents, write: Write, entry: Entry) -> bool:
+    """Whether the file of a write has other bytes than its entry, or was changed since the write began."""
+    try:
+        data, now = read_bytes(contents.root, write.path)
+    except (OSError, SyntaxProblem):
+        return True
+    return now != write.before or digest_of(data) != entry.digest
