@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from server.errors import GitError
 from server.storage.git import tree as tree_module
 from server.storage.git.log import Commit, CommitLog, FileChange
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
@@ -281,7 +282,8 @@ def test_a_blob_that_is_not_there_is_none(root: Path) -> None:
 
 def test_a_folder_that_is_no_repository_has_no_commits(tmp_path: Path) -> None:
     assert head_commit(tmp_path) == find_commit(tmp_path, "main") == ""
-    assert read_tree(tmp_path, "HEAD") == {}
+    with pytest.raises(GitError, match="not a git repository"):  # No files is something else.
+        read_tree(tmp_path, "HEAD")
 
 
 def test_files_are_read_by_name_few_at_a_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
