@@ -378,6 +378,56 @@ def documents(site: Site) -> list[Any]:
     return [d for claim in site.state.snapshot.claims.values() for d in claim]
 
 
+SECTION_NAMES = [
+    "archetypes",
+    "build",
+    "dist",
+    "layouts",
+    "public",
+    "resources",
+    "static",
+    "target",
+    "vendor",
+]
+
+
+@pytest.mark.parametrize(
+    ("base", "config"),
+    [
+        ("content", {"hugo.toml": ""}),
+        ("content", {}),
+        ("src/content", {"astro.config.mjs": ""}),
+        ("web/content", {"web/hugo.toml": ""}),
+        ("docs", {"mkdocs.yml": ""}),
+        ("_posts", {"_config.yml": ""}),
+    ],
+)
+def test_sections_may_be_named_like_folders_of_templates(tmp_path: Path, base: str, config: Files) -> None:
+    pages = {f"{base}/{name}/{i}.md": page(f"title: {i}") for name in SECTION_NAMES for i in range(3)}
+    site = made(tmp_path, {**config, **pages, f"{base}/news/a.md": page("title: A")})
+    assert pages.keys() <= set(served(site))
+
+
+def test_skipped_folders_are_listed_with_their_number_of_files(tmp_path: Path) -> None:
+    skipped = {
+        **{f"static/docs/{i}.md": page(f"title: {i}") for i in range(3)},
+        **{f"lib{i}/vendor/a.md": page("title: A") for i in range(9)},
+        "themes/some/content/a.md": "---\n: [\n---\n",
+        "content/_includes/a.md": page("title: A"),
+        "content/uploads/a.md": page("title: A"),
+        "public/index.html": "built",
+    }
+    write(tmp_path, {**skipped, "content/posts/a.md": page("title: A")})
+    shown = init(tmp_path).stdout
+    why = "a folder of this name holds templates, packages or built files"
+    assert f"Not taken: static/  3 Markdown files; outside of content/, {why}\n" in shown
+    assert f"Not taken: content/_includes/  1 Markdown file; {why}\n" in shown
+    for folder in ("themes", "content/_includes", "content/uploads", *(f"lib{i}/vendor" for i in range(9))):
+        assert f"Not taken: {folder}/  1 Markdown file; " in shown
+    assert "public/" not in shown
+    assert not any(path in shown for path in skipped)
+
+
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
     tree = {f"zebras/{i}.md": page(f"title: {i}") for i in range(3)} | {
         "ants/a.md": page("title: A"),

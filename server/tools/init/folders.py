@@ -23,6 +23,8 @@ _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
+_DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # the content of Docusaurus and MkDocs
+_DOCUMENTED = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,18 @@ class TreeFolders:
             return f"{start}src"
         nested = re.match(r"(?:.*?/)?src/content(?=/)", path) or re.match(r".+?(?=/_(?!index\.)[^/]*/)", path)
         return nested[0] if nested else project
+
+    def content_folder(self, path: str) -> str | None:
+        """The generator's content folder around a path, such as `content`; None if there is none."""
+        base = self.base(path)
+        if base not in self.projects:
+            return base
+        start = f"{base}/" if base else ""
+        first, slash, _ = path[len(start) :].partition("/")
+        documented = any((self.root / base / name).is_file() for name in _DOCUMENTED)
+        if slash and (first.startswith("_") or (first in _DOCUMENTATION and documented)):
+            return start + first
+        return None
 
     def of(self, path: str) -> PageFolder:
         """The folder of one page."""

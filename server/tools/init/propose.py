@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,6 +86,7 @@ class Proposal:
     locales: tuple[str, ...]
     left: Mapping[str, str]
     unreadable: Mapping[str, str]
+    skipped: Mapping[str, int]  # folders that are left out, each with its number of Markdown files
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
@@ -121,7 +123,9 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
         )
     types.sort(key=lambda made: (made.group.single, -len(made.group.members)))
     spoken = tuple(dict.fromkeys((*locales, *tree.locales)))
-    return Proposal(tuple(types), spoken, tree.left, scan.unreadable)
+    claimed = {member.page.path for each in tree.groups for member in each.members}
+    skipped = Counter(folder for path, folder in sorted(scan.skipped.items()) if path not in claimed)
+    return Proposal(tuple(types), spoken, tree.left, scan.unreadable, skipped)
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:

@@ -11,11 +11,14 @@ from server.formats.tree import SyntaxProblem, Tree
 from server.paths import UPLOADS
 from server.storage.files import walk
 from server.storage.read import parse, read_text
+from server.tools.init.folders import TreeFolders
 
-# Folders without content: of what a generator builds, its templates, packages.
+# Folders without content: of what a generator builds, its templates, packages. Inside of a content folder
+# such names are those of sections (content/resources/), except for NEVER_CONTENT.
 _FOLDERS = """_includes _layouts _sass _site archetypes build content-types coverage dist layouts public
 resources site-packages static target themes vendor venv"""
 SKIPPED = frozenset(_FOLDERS.split())
+NEVER_CONTENT = frozenset({"_includes", "_layouts", "_sass", "_site", "site-packages"})
 # Files at the top of a repository that describe it.
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
@@ -38,11 +41,13 @@ class Scan:
     """The files of a tree: its pages by path, and unreadable files with the reason.
 
     `others` are Markdown files in places without content; a pattern may match them nevertheless.
+    `skipped` are the paths of Markdown files in folders without content, each with the path of that folder.
     """
 
     pages: Mapping[str, MarkdownPage]
     unreadable: Mapping[str, str] = field(default_factory=dict)
     others: Mapping[str, MarkdownPage] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
@@ -52,9 +57,14 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}
     files = sorted(walk(root, [""]).files)
-    content = set(_without_resources([path for path in files if _is_page(path)]))
+    skipped = _skipped(root, files)
+    content = set(_without_resources([path for path in files if path not in skipped and _is_page(path)]))
     paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
-    unreadable.update((path, "Org is not read; write it as Markdown") for path in files if _is_org(path))
+    unreadable.update(
+        (path, "Org is not read; write it as Markdown")
+        for path in files
+        if path not in skipped and _is_org(path)
+    )
     for done, path in enumerate(paths):
         progress(done, len(paths))
         try:
@@ -66,7 +76,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
             unreadable[path] = f"{where}{problem.message}"
         except OSError as error:
             unreadable[path] = error.strerror or str(error)
-    return Scan(pages, unreadable, others)
+    return Scan(pages, unreadable, others, {p: f for p, f in skipped.items() if p.endswith(MARKDOWN)})
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
@@ -79,10 +89,23 @@ def read_page(root: Path, path: str) -> MarkdownPage:
     return MarkdownPage(path, tree, bool(parts.body.strip()), parts.handler is frontmatter.TOML)
 
 
+def _skipped(root: Path, files: list[str]) -> Mapping[str, str]:
+    """The files in folders without content, each with the path of that folder."""
+    named = tuple(path for path in files if SKIPPED.intersection(path.split("/")[:-1]))
+    folders = TreeFolders(root, named)
+    found = {path: UPLOADS for path in files if path.startswith(f"{UPLOADS}/")}
+    for path in named:
+        parts, content = path.split("/")[:-1], folders.content_folder(path)
+        outside = len(content.split("/")) if content else len(parts)
+        for i, part in enumerate(parts):
+            if part in NEVER_CONTENT or (part in SKIPPED and i < outside):
+                found[path] = "/".join(parts[: i + 1])
+                break
+    return found
+
+
 def _is_page(path: str) -> bool:
     folder, name = os.path.split(path)
-    if path.startswith(f"{UPLOADS}/") or any(part in SKIPPED for part in folder.split("/")):
-        return False
     if path.endswith(MARKDOWN):
         return bool(folder) or os.path.splitext(name)[0].lower().replace("-", "_") not in FOR_READERS
     return (
@@ -94,8 +117,7 @@ def _is_page(path: str) -> bool:
 
 def _is_org(path: str) -> bool:
     """Whether a file is a page in Org, which Hugo renders as well."""
-    folder = os.path.dirname(path)
-    return path.endswith(".org") and bool(folder) and not SKIPPED & set(folder.split("/"))
+    return path.endswith(".org") and "/" in path
 
 
 def _is_directory_data(path: str) -> bool:

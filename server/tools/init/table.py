@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 
 from server.documents.drafts import says
+from server.paths import UPLOADS
+from server.tools.check.report import count
 from server.tools.init.infer import ProposedAttribute
 from server.tools.init.propose import Proposal, ProposedType
+from server.tools.init.scan import NEVER_CONTENT
 from server.tools.terminal import Part, Style, printable
 
 _PLAIN: Style = {}
@@ -18,6 +21,11 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []
+    for folder, files in proposal.skipped.items():
+        reason = f"  {count(files, 'Markdown file')}; {_skipped(folder)}"
+        yield [("Not taken: ", _QUIET), (printable(f"{folder}/"), _PLAIN), (reason, _QUIET)]
+    if proposal.skipped:
+        yield []
     for title, reasons in (("Not taken", proposal.left), ("Can't be read", proposal.unreadable)):
         for path, reason in list(reasons.items())[:SHOWN]:
             yield [(f"{title}: ", _QUIET), (printable(path), _PLAIN), (f"  {printable(reason)}", _QUIET)]
@@ -25,6 +33,15 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
             yield [(f"{title}: {len(reasons) - SHOWN} more files", _QUIET)]
         if reasons:
             yield []
+
+
+def _skipped(folder: str) -> str:
+    """Why a folder is left out."""
+    if folder == UPLOADS:
+        return "uploaded files are no documents"
+    name = folder.rpartition("/")[2]
+    where = "" if name in NEVER_CONTENT else "outside of content/, "
+    return f"{where}a folder of this name holds templates, packages or built files"
 
 
 def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
@@ -42,8 +59,8 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
         for found in each.attributes
     ]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
-    for name, kind, count, notes in rows:
-        shown = f"  {name.ljust(widths[0])}  {kind.ljust(widths[1])}  {count.rjust(widths[2])}"
+    for name, kind, filled, notes in rows:
+        shown = f"  {name.ljust(widths[0])}  {kind.ljust(widths[1])}  {filled.rjust(widths[2])}"
         yield [(printable(shown), _PLAIN), (f"  {printable(notes)}" if notes else "", _QUIET)]
     if each.draft_key:
         key = each.draft_key
