@@ -86,6 +86,8 @@ def init(
         show(table(proposal))
         if not proposal.types:
             raise SetupError(str(folder), None, "no Markdown file in it can be taken", "see above")
+        if proposal.locales and not locales:
+            click.echo(f"Default locale: {proposal.locales[0]}; choose another with --locale\n")
         files = files_of(proposal, title)
         what = f"Write {FILE} and {count(len(proposal.types), 'content type')}?"
         if interactive and not click.confirm(what, default=True):

@@ -428,6 +428,34 @@ def test_skipped_folders_are_listed_with_their_number_of_files(tmp_path: Path) -
     assert not any(path in shown for path in skipped)
 
 
+def test_english_is_the_default_locale_beside_files_that_name_none(tmp_path: Path) -> None:
+    posts = {
+        f"{code}/news/_posts/2024-01-0{i}-a.md": page("title: A") for code in ("en", "fr") for i in (1, 2)
+    }
+    about = {f"{code}/about.md": page("title: About") for code in ("de", "en", "fr")}
+    write(tmp_path, {**posts, **about})
+    assert "Default locale: en; choose another with --locale\n" in init(tmp_path).stdout
+    assert read_settings(tmp_path).locales == ("en", "de", "fr")
+
+
+def test_the_locale_with_the_most_documents_is_the_default_one(tmp_path: Path) -> None:
+    tree = {
+        f"content/{code}/posts/{i}.md": page("title: A")
+        for code, n in (("de", 2), ("fr", 3))
+        for i in range(n)
+    }
+    write(tmp_path, tree)
+    assert "Default locale: fr; choose another with --locale\n" in init(tmp_path, "--dry-run").stdout
+    assert "Default locale" not in init(tmp_path, "--locale", "de").stdout
+    assert read_settings(tmp_path).locales == ("de", "fr")
+
+
+def test_files_that_name_no_locale_beside_english_ones_of_the_same_documents(tmp_path: Path) -> None:
+    site = made(tmp_path, {f"posts/a{ending}.md": page("title: A") for ending in ("", ".en", ".fr")})
+    assert site.state.settings.locales == ("und", "en", "fr")
+    assert len(served(site)) == 3
+
+
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
     tree = {f"zebras/{i}.md": page(f"title: {i}") for i in range(3)} | {
         "ants/a.md": page("title: A"),

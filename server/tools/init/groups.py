@@ -22,7 +22,7 @@ from server.tools.init.scan import MarkdownPage
 NO_CONTENT = frozenset({"_drafts", "_data"})
 _LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # which will have more pages
 SINGLES = 5  # up to so many pages at the top of a tree are a single type each; more are a collection
-UNKNOWN = "und"  # the locale of files that name none, if others are named as English
+UNKNOWN = "und"  # the locale of files that name none, if the same documents have English files as well
 
 
 @dataclass(frozen=True)
@@ -257,8 +257,12 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """The default locale where nothing names it: English, or else the most frequent one."""
-    counts = Counter(member.locale for each in groups for member in each.members)
-    if counts[None]:
-        return UNKNOWN if counts["en"] else "en"
-    return "en" if counts["en"] or not counts else max(sorted(found), key=lambda code: counts[code])
+    """The default locale where nothing names it: English, or else the one with the most documents."""
+    counts: Counter[str | None] = Counter()
+    for each in groups:
+        named = {(member.name, member.locale) for member in each.members}
+        counts.update(locale for _, locale in named)
+        if any((name, "en") in named for name, locale in named if locale is None):
+            return UNKNOWN
+    english = counts["en"] or counts[None] or not counts
+    return "en" if english else max(sorted(found), key=lambda code: counts[code])
