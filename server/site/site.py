@@ -31,6 +31,7 @@ from server.site.commits.message import Authorship, keeping
 from server.site.compare import writes_of
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
+from server.site.folder import SiteFolder
 from server.site.git_state import GitState, moving
 from server.site.loading import Progress, give_back, load_contents, uncollected
 from server.site.look import Anew, look, look_at, look_at_written, read_anew, reshaped, seems_changed
@@ -69,6 +70,7 @@ class Site:
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY) -> None:
         self.root = root.resolve()
+        self.folder = SiteFolder(self.root)
         self._parts = parts
         self.started = time.time()
         self.image_cache = ImageCache(self.root)
@@ -180,7 +182,7 @@ class Site:
         record = look(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and moving(contents.git) != before:
             return None
-        if record is None:
+        if record is None or self.folder.is_gone():  # It may have gone while it was looked at.
             return Change()
         change = change_of(contents, record)
         self._append(record)
@@ -243,6 +245,8 @@ class Site:
     ) -> tuple[State, Result, str]:
         """See `write`; returns the name that the write has in the queue of the committer for its commit."""
         began = time.perf_counter()
+        if self.folder.is_gone():
+            raise StorageError("The site's folder is gone: nothing can be written")
         try:
             state_folder(self.root)
         except OSError as error:

@@ -75,6 +75,8 @@ class Watcher:
         while not self._stop.is_set():
             watched = folders()
             if not watched:
+                if self.site.folder.is_gone():
+                    self._hints.add(())
                 self._stop.wait(LOOK_MS / 1000)
                 continue
             try:
@@ -137,6 +139,9 @@ class Watcher:
         patrol = time.monotonic() + PATROL_S
         while not self._stop.is_set():
             hinted, paths = self._hints.take(patrol - time.monotonic())
+            if self.site.folder.is_gone():
+                self._wait_for_folder()
+                continue
             try:
                 if hinted:
                     self._take_over(paths)
@@ -144,9 +149,21 @@ class Watcher:
                     patrol = time.monotonic() + PATROL_S
                     self._patrol()
             except Exception:
+                if self.site.folder.is_gone():
+                    self._hints.add(())
+                    continue
                 log.exception("the site could not be refreshed; the last good state is served")
                 self._hints.add(None)
                 self._stop.wait(RETRY_S)
+
+    def _wait_for_folder(self) -> None:
+        """Wait until the site's folder is back, then have everything looked at."""
+        log.error("the site's folder %s is gone; its last good state is served", self.site.root)
+        while self.site.folder.is_gone():
+            if self._stop.wait(LOOK_MS / 1000):
+                return
+        log.warning("the site's folder %s is back", self.site.root)
+        self._hints.add(None)
 
     def _take_over(self, hints: set[str] | None) -> Change:
         began = time.perf_counter()

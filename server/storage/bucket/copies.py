@@ -61,8 +61,7 @@ class Copies:
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
         """Keep a copy of what this machine has sent to the bucket itself; `file` is linked."""
         with suppress(OSError):
-            target = self._path(object_)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            target = self._made_path(object_)
             os.link(file, target)
             self._bound(object_.size, most)
 
@@ -79,9 +78,7 @@ class Copies:
         return file
 
     def _fetched(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        state_folder(self.root)
-        target = self._path(object_)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = self._made_path(object_)
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix="new-", delete=False) as file:
             try:
                 source.fetch(object_, file, LONGEST_S)
@@ -135,6 +132,14 @@ class Copies:
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - ABANDONED_S:
                     path.unlink()
+
+    def _made_path(self, object_: StoredObject) -> Path:
+        """The path of a copy, whose folder is made, but not the site's: that may have been moved."""
+        state_folder(self.root)
+        self.folder.mkdir(exist_ok=True)
+        path = self._path(object_)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     def _path(self, object_: StoredObject) -> Path:
         return self.folder / object_.key

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from pathlib import Path
 
+from server.paths import cache_folder
 from server.storage.git.command import git
 from server.storage.git.repository import location, prefix_of
 
@@ -72,7 +73,7 @@ class CommitLog:
             self._read_from_git(commit, shallow)
             return
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            cache_folder(self.root)  # Somebody may have deleted it.
             with open(self.file, "a+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # Another process may be about to add the same.
                 self._read_from_file(file.fileno(), shallow)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.documents.timestamps import from_seconds
+from server.paths import cache_folder
 from server.storage.durable import replace_file
 from server.storage.git.log import ALIKE, Commit, CommitLog
 from server.storage.git.refs import head_commit
@@ -63,7 +64,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     else:
         times = with_commits({}, log.before(commit))
     if folder:
-        _save(folder, commit, times)
+        _save(root, folder, commit, times)
     return CommitTimes(commit, times, changed_paths(root, cache=folder))
 
 
@@ -100,8 +101,8 @@ def _load(folder: Path | None) -> CommitTimes:
         return CommitTimes()
 
 
-def _save(folder: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
+def _save(root: Path, folder: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
     text = json.dumps({"version": _VERSION, "commit": commit, "times": times})
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+        cache_folder(root)  # Somebody may have deleted it.
         replace_file(folder / FILE, text.encode())

@@ -21,7 +21,7 @@ from typing import IO, Any, BinaryIO, cast
 from server.documents.document import Document
 from server.documents.ids import composed
 from server.errors import BusyError
-from server.paths import FOLDER, UPLOADS
+from server.paths import FOLDER, UPLOADS, state_folder
 from server.storage.durable import replace_file
 from server.storage.files import Signature, signature
 from server.storage.images.formats import (
@@ -118,6 +118,7 @@ class ImageCache:
         if not key or time.monotonic() < self._failed(key)[1]:
             return False
         try:
+            state_folder(self.root)
             with open_file() as file:
                 make_formats(self.folder, key, file, ending)
         except BusyError:
@@ -152,7 +153,8 @@ class ImageCache:
         with self._lock:
             known = {k: [s, [p.width, p.height] if p else None, d] for k, (s, p, d) in self._known.items()}
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            state_folder(self.root)
+            self.folder.mkdir(exist_ok=True)
             replace_file(
                 self.folder / "known.json", json.dumps({"version": _VERSION, "known": known}).encode()
             )

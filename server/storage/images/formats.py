@@ -91,7 +91,8 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     made now or the file no longer has the bytes of the key, and BusyError if others are scaled for long.
     """
     target = folder / key
-    target.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # never those above it: the site may have been moved
+    target.mkdir(exist_ok=True)
     with WriteLock(folder / "lock", folder).held(WAIT_S), tempfile.TemporaryDirectory(dir=folder) as made:
         if (target / _RECORD).is_file():
             return

@@ -1,0 +1,64 @@
+"""A site's folder may be moved or deleted under a running server, which makes none in its place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import stop
+from tests.site.test_state_folder import FILES, Server
+from tests.sites import write
+from tests.waiting import until
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    made = Server(tmp_path / "site")
+    made.begin()
+    yield made
+    stop(made.process)
+
+
+def told(server: Server, line: str) -> int:
+    return server.log.read_text().count(line)
+
+
+def test_a_site_that_is_moved_away_is_served_as_it_was_until_it_is_back(server: Server) -> None:
+    gone, back = f"the site's folder {server.root} is gone", f"the site's folder {server.root} is back"
+    until(lambda: server.titles == {"first"})
+    away = server.root.with_name("elsewhere")
+    write(
+        server.root, {"content/notes/two.md": "---\ntitle: second\n---\n"}
+    )  # A watcher is at work from here.
+    until(lambda: server.ask("GET", "/api/notes/two")[0] == 200)
+    server.root.rename(away)
+    until(lambda: told(server, gone) == 1)
+    for _ in range(10):
+        assert server.ask("GET", "/api/notes/two")[0] == 200
+        status, refusal = server.ask("PUT", "/api/notes/one", {"data": {"title": "lost"}})
+        assert (status, refusal["error"]["message"]) == (
+            507,
+            "The site's folder is gone: nothing can be written",
+        )
+    assert not server.root.exists()
+    write(away, {"content/notes/one.md": "---\ntitle: moved\n---\n"})
+    away.rename(server.root)
+    until(lambda: server.titles == {"moved"})
+    assert server.put("written") == 200
+    assert (told(server, gone), told(server, back), told(server, "Traceback")) == (1, 1, 0)
+
+
+def test_only_a_site_takes_the_place_of_one_that_was_moved(server: Server) -> None:
+    until(lambda: server.titles == {"first"})
+    away, copy = server.root.with_name("elsewhere"), server.root.with_name("copy")
+    write(copy, {**FILES, "content/notes/one.md": "---\ntitle: copied\n---\n"})
+    server.root.rename(away)
+    server.root.mkdir()
+    until(lambda: told(server, "is gone") == 1)
+    assert server.put("lost") == 507
+    assert server.titles == {"first"}
+    assert not (server.root / "content").exists()
+    server.root.rename(server.root.with_name("empty"))
+    copy.rename(server.root)
+    until(lambda: server.titles == {"copied"})
+    assert told(server, "Traceback") == 0
