@@ -17,6 +17,7 @@ from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types
 from server.service.opening import Mode, open_site
 from server.site.check.survey import survey
+from server.storage.files import walk
 from server.storage.git.repository import git_folder
 from server.tools.check.report import count
 from server.tools.init.deployment import compose_file, workflow_file
@@ -79,13 +80,14 @@ def init(
     if deployment and _is_site(folder):
         _write(folder, deployment, dry_run=dry_run)
         return
-    found, used = _look(folder)
+    found, used, documents = _look(folder)
     title = name or _title(folder)
-    if found.pages or found.unreadable:
+    if found.pages or found.unreadable or used:
         proposal = propose(folder, found, locales, used)
         show(table(proposal))
         if not proposal.types:
-            raise SetupError(str(folder), None, "no Markdown file in it can be taken", "see above")
+            _report_nothing(folder, documents if used else None)
+            return
         if proposal.locales and not locales:
             click.echo(f"Default locale: {proposal.locales[0]}; choose another with --locale\n")
         files = files_of(proposal, title)
@@ -113,22 +115,31 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
         raise SetupError(str(folder), None, "is no folder", "name a folder, or one that is to be made")
 
 
-def _look(folder: Path) -> tuple[Scan, list[str]]:
-    """The pages in a folder that no content type claims, and the API ids that are in use."""
+def _report_nothing(folder: Path, documents: int | None) -> None:
+    """Say that there is nothing to take; `documents` are those of a site. Raises SetupError if it is none."""
+    if documents is None:
+        raise SetupError(str(folder), None, "no Markdown file in it can be taken", "see above")
+    kept = f"its types have {count(documents, 'document')}"
+    click.echo(f"this folder is a site already: {kept}; nothing new to take")
+
+
+def _look(folder: Path) -> tuple[Scan, list[str], int]:
+    """The pages in a folder that no content type claims, the API ids in use, and the number of documents."""
     if not folder.is_dir():
-        return Scan({}), []
+        return Scan({}), [], 0
     schema = read_content_types(folder)
     with progress_bar("Reading files") as progress:
         found = scan(folder, progress)
     types = schema.content_types
     if not types:
-        return found, []
+        return found, [], 0
     layout = Layout(schema, read_settings(folder))
-    free = {path: page for path, page in found.pages.items() if not layout.claim(path)}
-    if not free:
-        fix = "`quire check` says what is wrong with it"
-        raise SetupError(str(folder), None, "is a site already, and its Markdown files have types", fix)
-    return Scan(free, found.unreadable), [word for t in types for word in (t.singular, t.plural)]
+    claims = {path: layout.claim(path) for path in walk(folder, [""]).files}
+    documents = {(claim.type.uid, claim.name) for claim in claims.values() if claim}
+    free = {path: page for path, page in found.pages.items() if not claims.get(path)}
+    skipped = {path: at for path, at in found.skipped.items() if not claims.get(path)}
+    used = [word for t in types for word in (t.singular, t.plural)]
+    return Scan(free, found.unreadable, skipped=skipped), used, len(documents)
 
 
 def _title(folder: Path) -> str:

@@ -186,8 +186,27 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 def test_a_site_is_not_made_twice(tmp_path: Path) -> None:
     init(tmp_path)
     again = init(tmp_path)
-    assert again.exit_code == 1
-    assert "is a site already" in again.stderr
+    assert again.exit_code == 0
+    kept = "this folder is a site already: its types have 3 documents; nothing new to take\n"
+    assert again.stdout == kept
+
+
+def test_a_tree_is_not_taken_twice(tmp_path: Path) -> None:
+    tree = {f"content/posts/{i}.md": page("title: A") for i in range(2)}
+    write(tmp_path, {**tree, "content/posts/1.fr.md": page("title: B"), "config/README.md": "# Settings\n"})
+    assert init(tmp_path).exit_code == 0
+    before = sorted(tmp_path.rglob("*"))
+    again = init(tmp_path)
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert "Not taken: config/README.md  describes its folder" in again.stdout
+    assert "this folder is a site already: its types have 2 documents; nothing new to take\n" in again.stdout
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_site_without_documents_is_not_made_twice(tmp_path: Path) -> None:
+    write(tmp_path, collection("article", {"title": STRING}))
+    assert "its types have 0 documents; nothing new to take" in init(tmp_path).stdout
+    assert not (tmp_path / "site.yaml").exists()
 
 
 @pytest.mark.parametrize("code", ["english!", "e", "../en"])
@@ -692,7 +711,7 @@ def test_types_that_are_there_stay_and_others_come(tmp_path: Path) -> None:
     assert "wrote content-types/note.json" in done.stdout
     assert (tmp_path / "content-types/person.json").read_text() == person["content-types/person.json"]
     assert (tmp_path / "content-types/note.json").exists()
-    assert init(tmp_path).exit_code == 1
+    assert "nothing new to take" in init(tmp_path).stdout
 
 
 def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
