@@ -11,7 +11,7 @@ import click
 from server.config.model import FILE
 from server.config.reader import read_settings
 from server.config.values import LOCALE
-from server.documents.layout import Layout
+from server.documents.layout import YAML, Layout
 from server.errors import SetupError
 from server.paths import FOLDER as STATE
 from server.schema.load import read_content_types
@@ -27,6 +27,8 @@ from server.tools.init.site_name import site_name
 from server.tools.init.starter import starter_files
 from server.tools.init.table import table
 from server.tools.terminal import one_line_errors, progress_bar, show
+
+_DATA_ENDINGS = (*YAML, ".json")
 
 
 @click.command("init")
@@ -118,7 +120,12 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 def _report_nothing(folder: Path, documents: int | None) -> None:
     """Say that there is nothing to take; `documents` are those of a site. Raises SetupError if it is none."""
     if documents is None:
-        raise SetupError(str(folder), None, "no Markdown file in it can be taken", "see above")
+        data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
+        fix = "see above"
+        if data:
+            files = count(data, "YAML or JSON file")
+            fix = f"only Markdown is looked for; for data files see docs/existing-sites.md; {files} found"
+        raise SetupError(str(folder), None, "no Markdown file in it can be taken", fix)
     kept = f"its types have {count(documents, 'document')}"
     click.echo(f"this folder is a site already: {kept}; nothing new to take")
 

@@ -475,6 +475,19 @@ def test_files_that_name_no_locale_beside_english_ones_of_the_same_documents(tmp
     assert len(served(site)) == 3
 
 
+def test_a_tree_of_data_files_is_told_where_to_read_on(tmp_path: Path) -> None:
+    write(tmp_path, {"data/README.md": "# Data\n", "data/a.yaml": "a: 1\n", "data/b.json": "{}"})
+    done = init(tmp_path)
+    assert done.exit_code == 1
+    hint = (
+        "only Markdown is looked for; for data files see docs/existing-sites.md; 2 YAML or JSON files found"
+    )
+    assert hint in done.stderr
+    (tmp_path / "data/a.yaml").unlink()
+    (tmp_path / "data/b.json").unlink()
+    assert "no Markdown file in it can be taken (see above)" in init(tmp_path).stderr
+
+
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
     tree = {f"zebras/{i}.md": page(f"title: {i}") for i in range(3)} | {
         "ants/a.md": page("title: A"),
