@@ -169,6 +169,23 @@ def test_what_was_found_open_is_closed_to_others(tmp_path: Path) -> None:
     assert [stat.S_IMODE(path.stat().st_mode) for path in opened] == [0o700] * 3
 
 
+def test_a_site_that_can_not_be_written_is_named_with_the_user(tmp_path: Path) -> None:
+    code = (
+        "import os; from pathlib import Path\n"
+        "from server.auth.session_key import session_key; from server.errors import SetupError\n"
+        "if os.geteuid() == 0: os.setuid(65534)\n"
+        "try: session_key(Path())\n"
+        "except SetupError as error: print(error)\n"
+    )
+    tmp_path.chmod(0o555)
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", code]
+    told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    tmp_path.chmod(0o755)
+    assert told.stdout.startswith(f"{tmp_path}: the folder can't be written by user ")
+    assert told.stdout.endswith(", and Quire keeps .quire/ in it (chown it, or run as its owner)\n")
+
+
 def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
     """The first use of a site by several processes: each finds or makes the tables, none is lost."""
     code = (
