@@ -18,8 +18,8 @@ install: .venv/bin/python pyproject.toml ## Install what all other targets need 
 serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/quire serve --site . --port $(PORT)
 
-test: .venv/.ready-dev ## Run the tests, in two processes
-	$(BIN)/pytest -n 2 --dist worksteal --durations 20 --durations-min 1
+test: .venv/.ready-dev ## Run the tests, in three processes
+	$(BIN)/pytest -n 3 --dist worksteal --durations 20 --durations-min 1
 
 test-quick: .venv/.ready-dev ## Run the tests of one package that start no processes: make test-quick P=index
 	QUIRE_EXAMPLES=ci $(BIN)/pytest -n 2 --dist worksteal -m "not process" tests/$(P) tests/test_architecture.py
