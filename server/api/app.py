@@ -151,9 +151,14 @@ def _converter(pattern: str) -> type[BaseConverter]:
 
 def _answer_other_methods() -> Response | None:
     """Answer OPTIONS, and requests that no operation is for. Raises NotFoundError, MethodNotAllowedError."""
+    unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
+    if unmatched or request.method == "OPTIONS":
+        # The request has the error, and its frames the request and the connection: until a garbage
+        # collection, the client would get no answer to what it sends next.
+        request.routing_exception = None
     if request.method == "OPTIONS":
         return Response(headers={"Allow": ", ".join(options_of(request))})
-    if isinstance(request.routing_exception, NotFound | MethodNotAllowed):
+    if unmatched:
         raise not_found(request)
     return None
 

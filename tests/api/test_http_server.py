@@ -271,6 +271,17 @@ def test_a_body_may_come_in_chunks(server: Server) -> None:
     assert server.title == "chunked"
 
 
+@pytest.mark.parametrize(
+    "line", ["GET /api/auth", "HEAD /api/nothing", "OPTIONS /api/articles", "GET /metrics/x", "PUT /access"]
+)
+def test_a_connection_goes_on_after_a_request_that_no_operation_is_for(server: Server, line: str) -> None:
+    request = head(*line.split(), "Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n\r\n"
+    with server.connect(request) as client:
+        assert client.recv(9) == b"HTTP/1.1 "
+        client.sendall(head("GET", "/_health", "Connection: close"))
+        assert b"HTTP/1.1 204" in receive(client)
+
+
 def test_a_body_in_a_coding_that_is_not_known_is_refused(server: Server) -> None:
     assert server.put("before") == 200
     for coding, status in (("gzip, chunked", b"400"), ("Chunked", b"200")):
