@@ -26,9 +26,9 @@ ReportOf = Callable[[Site, Change, float], None]  # what a change of a site came
 
 
 class Mode(Enum):
-    """What a site is opened for.
+    """How a site is used once it is open.
 
-    READ: it is only read, and a write raises ReadOnlySiteError. COMMAND: a command writes, beside a server or
+    READ: it is only read; a write raises ReadOnlySiteError. COMMAND: a command writes, beside a server or
     without one. SERVER: the workers of a server, forked from the process that opens it, read and write.
     """
 

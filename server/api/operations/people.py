@@ -1,4 +1,4 @@
-"""Operations of users: sign-in, registration, passwords, sessions, users, roles (docs/users.md)."""
+"""Operations of users: sign-in, registration, passwords, sessions, users, roles (docs/access.md)."""
 
 from collections.abc import Mapping
 from typing import Any

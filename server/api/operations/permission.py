@@ -18,7 +18,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """Whoever may do all of some actions on a subject."""
+    """Permission for several actions on one subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -31,15 +31,15 @@ class May:
 
 
 def may(subject: str, *actions: str) -> May:
-    """Whoever may do all of some actions on a subject."""
+    """Return the permission for several actions on one subject."""
     return May(subject, actions)
 
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """Whoever may do an action on the content type of the path; with `drafts`, at least to its drafts.
+    """Permission for an action on the content type of the path.
 
-    `needs_drafts`: nobody, where the type has no drafts.
+    With `drafts`, permission for its drafts is enough. With `needs_drafts`, the type must have drafts.
     """
 
     action: str
@@ -55,34 +55,34 @@ class MayOfType:
 
 
 def anyone(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Everybody."""
+    """Allow everybody."""
     return True
 
 
 def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whoever may write documents of any type."""
+    """Return whether an actor may write documents of some type."""
     return may_write(actor, schema.content_types)
 
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whoever may write documents of any type, but not the public, whose writes are anybody's."""
+    """Return whether an actor other than the public may write documents of some type."""
     return actor.name != PUBLIC and may_write(actor, schema.content_types)
 
 
 def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whoever may find documents of any type."""
+    """Return whether an actor may find documents of some type."""
     return any(actor.may(each.singular, "find") for each in schema.content_types)
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whoever may find anything that events are about: documents or files."""
+    """Return whether an actor may find some documents or files, which events are about."""
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False
 
 
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whoever may be told who is at documents of any type."""
+    """Return whether an actor may see who is present at documents of some type."""
     with suppress(ForbiddenError):
         return bool(attended_types(actor, schema))
     return False
