@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from server.api.operations.search import MAX_QUESTION
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.errors import SetupError
 from server.schema.naming import title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
-from server.search.question import Question, read_question
+from server.search.question import MAX_QUESTION_CHARACTERS, Question, read_question
 from server.search.sync import Sync
 from server.search.texts import searchable
 from server.service.opening import Mode, open_site
@@ -76,8 +75,8 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
 def _question(words: tuple[str, ...], state: State) -> Question:
     """The question of the arguments; an argument with spaces in it is a phrase."""
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
-    if len(text) > MAX_QUESTION:
-        raise SetupError("search", None, f"takes at most {MAX_QUESTION} characters")
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        raise SetupError("search", None, f"takes at most {MAX_QUESTION_CHARACTERS} characters")
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=False)
     if not question.wanted:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from server.search.words import spans
 
+MAX_QUESTION_CHARACTERS = 500
 MOST_WORDS = 32
 _PART = re.compile(
     r'(?P<out>-?)(?:(?P<field>[A-Za-z_]\w*):(?=\S))?(?:"(?P<quoted>[^"]*)(?P<end>"?)|(?P<bare>\S+))'

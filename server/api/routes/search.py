@@ -11,7 +11,6 @@ from flask import Response, request
 from server.api.caching.tags import tags_of_types
 from server.api.environ import COMMIT
 from server.api.identities import Identities
-from server.api.operations.search import MAX_QUESTION
 from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of, tagged
 from server.api.response import CALLER
@@ -27,7 +26,7 @@ from server.schema.naming import title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
-from server.search.question import Question, read_question
+from server.search.question import MAX_QUESTION_CHARACTERS, Question, read_question
 from server.search.texts import searchable
 from server.site.site import Site, State
 
@@ -77,8 +76,8 @@ def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question
     text = params.get("q")
     if not isinstance(text, str):
         raise _invalid("q", "the words to search for are expected, once")
-    if len(text) > MAX_QUESTION:
-        raise _invalid("q", f"at most {MAX_QUESTION} characters are expected")
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        raise _invalid("q", f"at most {MAX_QUESTION_CHARACTERS} characters are expected")
     types = (t for t in state.schema.content_types if t.uid in scope.statuses)
     fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))
