@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,8 +46,19 @@ def test_types_and_commands_are_offered_and_escape_leads_back(page: Page, studio
     page.get_by_role("option", name="Categories").wait_for()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1, name="Categories")).to_be_focused()
+
+
+def test_nothing_is_found_once_the_search_has_answered(page: Page, studio: Studio) -> None:
+    page.goto(studio.url)
+    is_shown(page)
+    held: list[Any] = []
+    page.route("**/search?*", lambda route: held.append(route))
     page.get_by_role("button", name="Go to").click()
-    page.keyboard.type("no such thing anywhere")
+    page.keyboard.type("qqzzxx")
+    page.get_by_text("Searching…").wait_for()
+    until(lambda: page.evaluate("1") and held != [])  # evaluating lets Playwright call the route
+    assert not page.get_by_text("Nothing is found").is_visible()
+    held[-1].continue_()
     page.get_by_text("Nothing is found").wait_for()
 
 

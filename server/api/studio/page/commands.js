@@ -64,22 +64,22 @@ export function commandsFor({ model, signOut }) {
  * The documents that a text finds, as commands that lead to them. Those of the text before stay meanwhile.
  * @param {import("./model.js").Model} model
  * @param {string} text
- * @returns {{found: Command[], error: string}}
+ * @returns {{found: Command[], error: string, searching: boolean}}
  */
 export function useFound(model, text) {
   const returns = useReturns();
-  const [answer, set] = useState({ found: /** @type {Command[]} */ ([]), error: "" });
+  const [answer, set] = useState({ text: "", found: /** @type {Command[]} */ ([]), error: "" });
   useEffect(() => {
     if (!text) {
-      set({ found: [], error: "" });
+      set({ text, found: [], error: "" });
       return undefined;
     }
     const controller = new AbortController();
     const timer = setTimeout(() => {
       find(model, text, controller.signal).then(
-        (found) => set({ found, error: "" }),
+        (found) => set({ text, found, error: "" }),
         (error) => error.name !== "AbortError" && set(({ found }) => {
-          return { found: error.status === 0 ? found : [], error: wordsOf(error) };
+          return { text, found: error.status === 0 ? found : [], error: wordsOf(error) };
         }),
       );
     }, TYPING_MS);
@@ -88,7 +88,7 @@ export function useFound(model, text) {
       controller.abort();
     };
   }, [model, text, returns]);
-  return answer;
+  return { found: answer.found, error: answer.error, searching: answer.text !== text };
 }
 
 /** @param {any} error */

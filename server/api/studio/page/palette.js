@@ -34,10 +34,11 @@ export function Palette({ close }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const wanted = text.trim();
   const commands = useMemo(() => commandsFor(studio), [studio]);
-  const { found, error } = useFound(studio.model, wanted);
+  const { found, error, searching } = useFound(studio.model, wanted);
   const named = commands.filter((command) => command.label.toLowerCase().includes(wanted.toLowerCase()));
   const offered = [...named, ...found];
   const current = Math.min(at, offered.length - 1);
+  const status = offered.length ? "" : searching ? "Searching…" : "Nothing is found";
 
   useLayoutEffect(() => input.current?.focus(), []);
   useLayoutEffect(() => {
@@ -70,7 +71,7 @@ export function Palette({ close }) {
         <span class="palette-note">${command.note}</span>
       </li>`)}
     </ul>
-    <p class="palette-told" role="status">${error || (offered.length ? "" : "Nothing is found")}</p>
+    <p class="palette-told" role="status">${error || status}</p>
   <//>`;
 }
 
