@@ -119,10 +119,10 @@ def s3(s3_running: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
     return s3_running
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
 def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where accounts and events are, as `site.yaml` says it: a test of these is done with each."""
-    if request.param == "sqlite":
+    """Return `accounts` of `site.yaml`: "" for SQLite; with `IN_BOTH_DATABASES` PostgreSQL as well."""
+    if getattr(request, "param", "sqlite") == "sqlite":
         return ""
     running: Postgres = request.getfixturevalue("database")
     running.empty()

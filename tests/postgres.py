@@ -18,6 +18,8 @@ import pytest
 from tests.servers import children
 
 BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+# For tests of statements that the two databases run in ways of their own: orders, claims, what is kept.
+IN_BOTH_DATABASES = pytest.mark.parametrize("accounts", ["sqlite", "postgres"], indirect=True)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.recorder import Recorder
 from tests.conftest import MakeApi, MakeSite
+from tests.postgres import IN_BOTH_DATABASES
 from tests.sites import STRING, Api, collection, load, with_accounts
 
 FILES = {
@@ -84,6 +85,7 @@ def test_who_made_a_change_is_told_to_those_who_may_read_the_history(api: Api) -
     assert (event["actor"], event["commit"]) == (None, None)
 
 
+@IN_BOTH_DATABASES
 def test_a_reader_goes_on_where_it_was(api: Api) -> None:
     make_all(api)
     seen, since, more = list[Any](), 0, True
@@ -110,6 +112,7 @@ SELECTIONS: Mapping[str, list[str]] = {
 }
 
 
+@IN_BOTH_DATABASES
 def test_some_events_can_be_asked_for(api: Api) -> None:
     make_all(api)
     assert {query: [event[0] for event in told(api, query)] for query in SELECTIONS} == SELECTIONS
@@ -207,6 +210,7 @@ def test_what_changes_in_a_draft_is_not_told_with_what_is_published(api: Api) ->
     assert both == [("entry.update", "published", ["title"]), ("entry.publish", "published", ["title"])]
 
 
+@IN_BOTH_DATABASES
 def test_to_look_for_events_costs_steps_also_where_there_are_none(api: Api) -> None:
     (api.root / "site.yaml").write_text(api.read("site.yaml") + "api: {limits: {steps: 600}}\n")
     api.site.refresh()

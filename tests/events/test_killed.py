@@ -20,6 +20,7 @@ from server.config.reader import read_settings
 from server.events.database import EventDatabase
 from server.events.recorder import Recorder
 from server.site.site import Site
+from tests.postgres import IN_BOTH_DATABASES
 from tests.servers import free_port, serving, start, stop, wait, workers
 from tests.sites import collection, with_accounts, write
 from tests.torture import LONG, SEED
@@ -172,6 +173,7 @@ def root(tmp_path: Path, accounts: str) -> Path:
     return tmp_path
 
 
+@IN_BOTH_DATABASES
 def test_workers_that_are_killed_while_clients_write(root: Path) -> None:
     port, random = free_port(), Random(SEED)
     process = start(root, port, "--workers=2", "--quiet", output=DEVNULL)
@@ -195,6 +197,7 @@ def test_workers_that_are_killed_while_clients_write(root: Path) -> None:
     check(root, writers)
 
 
+@IN_BOTH_DATABASES
 def test_two_servers_of_a_site(root: Path) -> None:
     ports = [free_port(), free_port()]
     with serving(root, ports[0], "--workers=2", output=DEVNULL):

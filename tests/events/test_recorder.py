@@ -16,6 +16,7 @@ from server.events.recording import recording
 from server.site.site import Site
 from tests.conftest import MakeApi, MakeSite
 from tests.git import commit_all, git
+from tests.postgres import IN_BOTH_DATABASES
 from tests.sites import STRING, collection, component, load, relation, with_accounts
 
 NOTES = collection("note", {"title": "string", "secret": {**STRING, "private": True}}, drafts=True)
@@ -167,6 +168,7 @@ def test_an_edit_has_its_events(
     assert len(all_of(database)) == len(found)
 
 
+@IN_BOTH_DATABASES
 def test_two_servers_of_a_site_record_a_change_once(make_site: MakeSite) -> None:
     site = make_site(FILES)
     database = recorded(site)
@@ -235,6 +237,7 @@ def test_many_changes_at_once_are_one_event(make_site: MakeSite) -> None:
     }
 
 
+@IN_BOTH_DATABASES
 def test_old_events_are_forgotten(make_site: MakeSite) -> None:
     site = make_site({**FILES, "site.yaml": "events: {keep: 2}\n"})
     database = recorded(site)
@@ -258,7 +261,6 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("accounts", [""])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_log_that_is_gone_begins_anew(make_site: MakeSite, damage: Callable[[Path], Any]) -> None:
     site = make_site(FILES)
@@ -278,7 +280,6 @@ def test_a_log_that_is_gone_begins_anew(make_site: MakeSite, damage: Callable[[P
         assert after.first > before.last + 1  # so that nobody goes on from a number of the other log
 
 
-@pytest.mark.parametrize("accounts", [""])
 def test_a_change_that_can_not_be_recorded_is_recorded_later(make_site: MakeSite) -> None:
     site = make_site(FILES)
     database = recorded(site)
@@ -337,6 +338,7 @@ def test_a_relation_that_a_write_changes_in_another_file(make_api: MakeApi) -> N
     assert said(all_of(database)) == [("entry.update", "a", "published", ("tags",))]
 
 
+@IN_BOTH_DATABASES
 def test_a_server_that_has_not_seen_a_change_yet_does_not_record_the_reverse(make_site: MakeSite) -> None:
     ahead = make_site(FILES)
     database = recorded(ahead)
@@ -369,6 +371,7 @@ def test_a_server_with_content_types_that_others_have_changed_compares_later(mak
     assert [event.kind for event in all_of(database)] == ["schema.update"]
 
 
+@IN_BOTH_DATABASES
 def test_starts_leave_nothing_in_the_database(make_site: MakeSite) -> None:
     site = make_site(FILES)
     for _ in range(4):
@@ -378,6 +381,7 @@ def test_starts_leave_nothing_in_the_database(make_site: MakeSite) -> None:
     }
 
 
+@IN_BOTH_DATABASES
 def test_what_differs_from_what_was_recorded_and_not_from_what_was_served(make_site: MakeSite) -> None:
     site = make_site(FILES)
     database = recorded(site)

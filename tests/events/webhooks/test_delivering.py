@@ -25,6 +25,7 @@ from server.events.webhooks import deliveries, queue
 from server.events.webhooks.deliveries import Delivery, Standing
 from server.events.webhooks.delivering import AT_ONCE, Deliverer, Pace
 from server.events.webhooks.secret_files import rotate, secrets_of
+from tests.postgres import IN_BOTH_DATABASES
 from tests.receivers import Received, Receiver, receiving, status
 from tests.waiting import until
 
@@ -110,6 +111,7 @@ def seqs(receiver: Receiver) -> list[int]:
     return [received.data["seq"] for received in receiver.received]
 
 
+@IN_BOTH_DATABASES
 def test_an_event_is_sent_once_with_the_headers_of_both_conventions(site: Site, receiver: Receiver) -> None:
     site.settings = replace(
         site.settings, webhooks=(Webhook("build", receiver.url, headers={"Authorization": "Bearer x"}),)
@@ -187,6 +189,7 @@ def test_a_new_webhook_is_told_of_nothing_that_was_before(site: Site, receiver: 
     assert seqs(receiver) == [3]
 
 
+@IN_BOTH_DATABASES
 def test_what_fails_is_tried_again_as_the_same_bytes_and_then_given_up(
     site: Site, receiver: Receiver
 ) -> None:
@@ -226,6 +229,7 @@ def test_retry_after_is_obeyed_and_takes_no_step(site: Site, receiver: Receiver)
     assert 0.9 < third.at - second.at < 15
 
 
+@IN_BOTH_DATABASES
 def test_410_disables_until_somebody_enables_it_or_changes_its_settings(
     site: Site, receiver: Receiver
 ) -> None:
@@ -252,6 +256,7 @@ def test_410_disables_until_somebody_enables_it_or_changes_its_settings(
     assert receiver.received[-1].path == "/hook/new"
 
 
+@IN_BOTH_DATABASES
 def test_the_events_of_a_document_wait_for_each_other_and_those_of_others_do_not(
     site: Site, receiver: Receiver
 ) -> None:
@@ -298,7 +303,6 @@ def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver
         assert hanging.most_at_once <= AT_ONCE - 1
 
 
-@pytest.mark.parametrize("accounts", [""])
 def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -> None:
     webhook = Webhook("build", receiver.url, debounce=timedelta(seconds=1))
     site.settings = replace(site.settings, webhooks=(webhook,))
@@ -317,6 +321,7 @@ def test_a_burst_is_one_call_when_it_has_ended(site: Site, receiver: Receiver) -
     assert (delivery.first, delivery.last) == (1, 4000)
 
 
+@IN_BOTH_DATABASES
 def test_a_burst_that_does_not_end_is_told_of_all_the_same(
     site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +336,7 @@ def test_a_burst_that_does_not_end_is_told_of_all_the_same(
     assert receiver.received
 
 
+@IN_BOTH_DATABASES
 def test_what_waits_is_sent_by_the_next_process(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
     with site.delivering(replace(FAST, steps=(0.2,) * 30)):
@@ -347,6 +353,7 @@ def test_what_waits_is_sent_by_the_next_process(site: Site, receiver: Receiver) 
     assert {one.data["seq"]: (one.id, one.body) for one in later if one.data["seq"] < 3} == before
 
 
+@IN_BOTH_DATABASES
 def test_the_oldest_are_given_up_where_too_many_wait(
     site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -360,6 +367,7 @@ def test_the_oldest_are_given_up_where_too_many_wait(
     assert "webhook build: too many deliveries wait; the 2 oldest are given up" in caplog.text
 
 
+@IN_BOTH_DATABASES
 def test_what_is_done_is_kept_for_a_while(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliveries, "MOST_KEPT", 3)
     with site.delivering():
@@ -371,6 +379,7 @@ def test_what_is_done_is_kept_for_a_while(site: Site, monkeypatch: pytest.Monkey
     assert site.listed() == []
 
 
+@IN_BOTH_DATABASES
 def test_of_a_webhook_that_is_gone_or_off_nothing_waits(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
     with site.delivering(replace(FAST, steps=(60.0,))):
@@ -416,7 +425,6 @@ def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver:
         receiver.until(2, 20)
 
 
-@pytest.mark.parametrize("accounts", [""])
 def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
     site: Site, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -451,6 +459,7 @@ def test_what_has_no_body_holds_up_nothing(
     assert "ValueError: it is bad" in caplog.text
 
 
+@IN_BOTH_DATABASES
 def test_what_was_told_is_told_again_under_the_same_id(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
     with site.delivering(replace(FAST, steps=())):
@@ -467,6 +476,7 @@ def test_what_was_told_is_told_again_under_the_same_id(site: Site, receiver: Rec
     assert {one.id for one in receiver.received} == {one.id for one in site.listed()}
 
 
+@IN_BOTH_DATABASES
 def test_what_was_before_a_webhook_can_be_told(site: Site, receiver: Receiver) -> None:
     site.record(update("a"), update("b"), update("c"))
     with site.delivering():
