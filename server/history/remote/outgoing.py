@@ -15,6 +15,7 @@ from server.history.remote.backlog import note_error
 from server.history.remote.known import remember
 from server.history.remote.pushing import Pusher
 from server.history.remote.takeover import Takeover
+from server.storage.git.refs import head_commit
 from server.storage.git.repository import head_mark
 
 log = logging.getLogger("quire")
@@ -30,7 +31,7 @@ class Outgoing:
     def __init__(self, past: PastStates, tell: Callable[[str], None] = lambda _: None) -> None:
         self._takeover, self._site, self._tell = Takeover(past), past.site, tell
         self._pusher = Pusher(self._takeover)
-        self._done: object = None  # what HEAD was when all was pushed
+        self._done: object = None  # the mark of HEAD once the remote had all of it
         self._failures, self._error = 0, ""
         self._stuck: object = None  # what HEAD was at a conflict
 
@@ -71,25 +72,31 @@ class Outgoing:
             return
         try:
             with self._takeover.alone():
-                self._push()
+                pushed = self._push()
         except (ApiError, CommitError, GitSlowError, OSError) as error:
             self._stuck = mark if isinstance(error, NotTakenOverError) else None
             self._fail(str(error), error.details.get("files", ()) if isinstance(error, ApiError) else ())
             return
-        self._done, self._stuck, self._failures = head_mark(folder), None, 0
+        mark = head_mark(folder)
+        # Somebody may have committed since the push began: then there is more to push.
+        self._done = mark if head_commit(self._site.root) == pushed else None
+        self._stuck, self._failures = None, 0
         if self._error:
             log.info("what is committed is pushed again")
         self._error = ""
         note_error(self._site.root, "")
 
-    def _push(self) -> None:
-        """Push the branch that is served. Raises RemoteError, and NotTakenOverError for a conflict."""
+    def _push(self) -> str:
+        """Push the branch that is served, and return the commit that the remote has now.
+
+        Raises RemoteError, and NotTakenOverError for a conflict.
+        """
         self._site.committer.flush()
         self._site.refresh()  # What is committed is recorded here, before others can come to it.
         for left in reversed(range(TRIES)):
             level = self._pusher.level(ask=left < TRIES - 1)
             if level.head == level.tip:
-                return
+                return level.head
             try:
                 self._pusher.push(level, level.head)
                 break
@@ -98,6 +105,7 @@ class Outgoing:
                     raise
         remember(self._site.root, level.branch, level.head)
         self._tell(level.head)
+        return level.head
 
     def _fail(self, error: str, files: Iterable[str]) -> None:
         self._failures += 1

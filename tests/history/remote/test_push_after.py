@@ -51,6 +51,21 @@ def test_writes_are_answered_here_and_pushed_in_their_order(two: Machines) -> No
     assert (told, waiting(two["a"])) == ([second], 0)
 
 
+def test_a_commit_that_is_made_while_another_is_pushed_is_pushed_next(two: Machines) -> None:
+    api, later = two["a"], list[str]()
+
+    def commit_once(_: str) -> None:
+        if not later:
+            later.append(change(api, summary="Long"))
+
+    outgoing = Outgoing(PastStates(api.site), commit_once)
+    change(api, title="Uno")
+    outgoing.push_due()
+    assert two.tip != later[0]
+    outgoing.push_due()
+    assert (two.tip, waiting(api)) == (later[0], 0)
+
+
 def test_what_others_have_pushed_is_merged_by_attribute(two: Machines) -> None:
     change(two["a"], title="Uno")
     change(two["b"], summary="Long")
