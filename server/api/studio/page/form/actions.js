@@ -4,7 +4,7 @@ import { StatusMark } from "../status.js";
 import { ago, timestamp } from "../text.js";
 import { html } from "../vendor/preact.js";
 import { More } from "./more.js";
-import { openPanel } from "./panels.js";
+import { openPanel } from "./panel-address.js";
 
 /**
  * @param {{subject: import("./editing.js").Subject, editing: any, status?: any,

@@ -1,9 +1,9 @@
-/** What can be opened beside a form: the table of panels. Which one is open is in the address, as `panel`. */
+/** What can be opened beside a form: the table of panels. panel-address.js keeps which one is open. */
 
 import { Icon } from "../icons.js";
 import { later } from "../later.js";
-import { currentPlace, addressOf, navigate } from "../router.js";
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { openPanel } from "./panel-address.js";
 import { rightsOf } from "./rights.js";
 
 /**
@@ -75,17 +75,6 @@ const offeredFor = (subject, isThere) => {
 export function panelNamed(subject, name, isThere) {
   const panel = PANELS.find((one) => one.name === name && (isThere || one.forNew));
   return panel && (panel.offered(subject) || panel.explained?.(subject)) ? panel : null;
-}
-
-/**
- * Open a panel, or close the one that is open; Back does not lead to the one before.
- * @param {string} name  "" for none.
- */
-export function openPanel(name) {
-  const { parts, params } = currentPlace();
-  params.delete("panel");
-  if (name) params.set("panel", name);
-  navigate(addressOf(parts, params), { replace: true, unguarded: true });
 }
 
 /** @param {{subject: import("./editing.js").Subject, open: Panel | null, isThere: boolean}} props */

@@ -2,7 +2,7 @@
 
 import { focusField } from "../form/focus.js";
 import { labelOf } from "../form/field.js";
-import { openPanel } from "../form/panels.js";
+import { openPanel } from "../form/panel-address.js";
 import { navigate } from "../router.js";
 import { Empty } from "../states.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
