@@ -25,13 +25,13 @@ from server.api import entrance as entrances
 from server.api.app import create_app
 from server.api.caching.answers import answer_cache
 from server.api.identities import Identities
-from server.api.reading import Reader
 from server.api.request import answer, parameters, state_of
 from server.auth.accounts import Accounts
 from server.index import planner as plan
 from server.index.fragments import Fragments
 from server.index.planner import Plan
 from server.service.opening import Mode, open_site
+from server.service.read import Reader
 
 _out = patching.object
 ROUNDS = scaled(5, 1)

@@ -48,6 +48,13 @@ def floor(name: str) -> int:
     return PACKAGES.index(package) if "." in name else -1
 
 
+def test_the_service_knows_no_http() -> None:
+    http = {"flask", "werkzeug", "http", "wsgiref"}
+    services = [name for name in TREES if name.partition(".")[0] == "service"]
+    roots = {n: {i.removeprefix("server.").partition(".")[0] for i in imports(TREES[n])} for n in services}
+    assert {name: found & {*http, "api"} for name, found in roots.items() if found & {*http, "api"}} == {}
+
+
 def test_every_package_has_its_place() -> None:
     assert {path.parent.name for path in (ROOT / "server").glob("*/__init__.py")} == set(PACKAGES)
 

@@ -1,1 +1,1 @@
-"""HTTP: one entrance for requests and answers, the handlers behind it, and how documents become JSON."""
+"""HTTP: one entrance for requests and answers, the table of operations, and the handlers behind it."""

@@ -39,7 +39,6 @@ from server.api.operations.content import content_at
 from server.api.operations.media import FILES
 from server.api.operations.site import HEALTH
 from server.api.operations.table import area_of, operations_at
-from server.api.reading import Params, Reader
 from server.api.response import (
     CACHE_TAG,
     NOBODY,
@@ -75,6 +74,7 @@ from server.history.remote.waking import wake
 from server.history.renames import Renames
 from server.index.budget import Budget, turns
 from server.schema.model import Schema, Type
+from server.service.read import Params, Reader
 from server.site.site import Site, State
 
 # Counts a request of a client (its address): whether it is within the limit, and the headers that tell.

@@ -12,7 +12,6 @@ from server.api.environ import BUDGET, COMMIT, STATE, parse_query, wsgi_text
 from server.api.identities import Identities
 from server.api.operations.operation import Operation
 from server.api.operations.table import BY_ID, methods_at
-from server.api.render import dumps
 from server.api.response import CACHE_TAG, JSON, READING
 from server.api.serving.bodies import SMALL
 from server.errors import (
@@ -29,6 +28,7 @@ from server.index.budget import Budget
 from server.index.dangling import Key
 from server.query import qs
 from server.schema.cache_tags import header_value
+from server.service.render import dumps
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
 from server.storage.undo.keeper import Keeper

@@ -15,8 +15,8 @@ from typing import Any
 
 import brotli  # type: ignore[import-untyped]
 
-from server.api.caching.etags import tag_of_bytes
 from server.api.environ import BUDGET
+from server.service.entity_tags import tag_of_bytes
 
 Header = tuple[str, str]
 Environ = dict[str, Any]
@@ -24,7 +24,7 @@ StartResponse = Callable[..., Any]
 
 JSON = "application/json; charset=utf-8"
 READING = ("GET", "HEAD")
-CACHE_TAG = "Cache-Tag"  # the header that says what an answer was made of (api.caching.tags)
+CACHE_TAG = "Cache-Tag"  # the header that says what an answer was made of (service.cache_tags)
 
 # Cache-Control: who may store an answer. Whoever does must ask the server each time whether it still holds.
 EVERYBODY = "public, max-age=0, must-revalidate"

@@ -1,1 +1,1 @@
-"""What can be done with a site, by anybody: how one is opened, and who writes to it from a command."""
+"""What can be done with a site, by anybody: opening it, reading and writing it, without a word of HTTP."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.api.render import dumps
+from server.service.render import dumps
 from tests.conftest import MakeApi
 from tests.sites import STRING, Api, collection, component, documents, load, relation
 

@@ -12,10 +12,10 @@ from server.api.identities import Identities
 from server.api.lazy import Lazy
 from server.api.monitoring.condition import condition
 from server.api.monitoring.watched import Watched
-from server.api.render import dumps
 from server.api.request import answer, parameters
 from server.api.routes.handlers import Handlers
 from server.errors import ApiError, ValidationError
+from server.service.render import dumps
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 

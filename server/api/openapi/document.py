@@ -14,11 +14,11 @@ from server.api.operations.content import CONTENT
 from server.api.operations.json_schema import JsonSchema
 from server.api.operations.operation import Area, Audience, TypeView
 from server.api.operations.table import AREAS
-from server.api.render import dumps
 from server.auth.permissions import Actor
 from server.schema.model import BUILT_IN, Type
 from server.schema.naming import type_names
 from server.schema.sentences import describe_type
+from server.service.render import dumps
 from server.site.site import State
 
 OPENAPI = "3.1.0"

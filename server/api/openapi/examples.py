@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from server.api.render import Renderer
 from server.auth.permissions import Actor, narrow
 from server.documents.constraints import broken_options
 from server.documents.document import Document
@@ -13,6 +12,7 @@ from server.index.find import find, find_single
 from server.index.snapshot import View
 from server.query.parse import read_query
 from server.schema.model import Attribute, Type
+from server.service.render import Renderer
 from server.site.site import State
 
 LONGEST = 120  # characters of a text

@@ -8,7 +8,6 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from server.api.identities import Identities
 from server.api.operations.people import CHANGE, EMAIL, LOGIN, REGISTER, RESET
-from server.api.render import dumps
 from server.api.request import answer, parameters, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.forms import read_form, refuse_others
@@ -26,6 +25,7 @@ from server.auth import mail
 from server.auth.user import User, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, ValidationError
+from server.service.render import dumps
 
 NO_PROVIDER = (
     "This provider is disabled"  # Logging in with an account of another site (OAuth) is not offered.

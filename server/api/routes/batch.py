@@ -13,8 +13,6 @@ from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.operations.batch import MAX_MESSAGE, MAX_OPERATIONS, MERGE
 from server.api.operations.content import content_at
-from server.api.reading import Params, Reader, Shown
-from server.api.render import dumps
 from server.api.request import answer, budget_of, read_body, state_of
 from server.api.routes.branch_requests import BranchRequests
 from server.api.routes.document_write import (
@@ -45,6 +43,8 @@ from server.query import qs
 from server.query.parse import written_locale
 from server.schema.model import Type
 from server.schema.spelling import suggestion
+from server.service.read import Params, Reader, Rendering
+from server.service.render import dumps
 from server.site.site import State
 from server.write import prepare
 from server.write.request import BatchRequest
@@ -233,7 +233,7 @@ def _result(operation: DocumentWrite, document_id: str, state: State, *, merged:
     try:
         shown = operation.shown(state, document_id)
     except (LimitError, NotFoundError):
-        shown = Shown(b"", "")
+        shown = Rendering(b"", "")
     return {
         "status": operation.status,
         "documentId": document_id or None,

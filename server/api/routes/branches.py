@@ -7,7 +7,6 @@ from flask import Response, request
 from orjson import Fragment
 
 from server.api.identities import Identities
-from server.api.render import dumps
 from server.api.request import (
     LONGEST_MESSAGE,
     answer,
@@ -32,6 +31,7 @@ from server.history.past import PastStates
 from server.index.budget import Budget
 from server.query.pagination import pagination, read_page
 from server.schema.spelling import suggestion
+from server.service.render import dumps
 from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")

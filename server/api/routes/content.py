@@ -10,7 +10,6 @@ from flask import Response, request
 from server.api.environ import is_v4
 from server.api.identities import Identities
 from server.api.operations.content import COLLECTION, DISCARD, SINGLE, UNPUBLISH
-from server.api.reading import Reader, Shown
 from server.api.request import answer, budget_of, not_found, parameters, prefers, read_body, state_of
 from server.api.routes.branch_requests import BranchRequests
 from server.api.routes.document_write import DocumentWrite, Sent, hashed, permit, read_document_write
@@ -20,6 +19,7 @@ from server.api.routes.undo import keeper_of, tell_undo
 from server.documents.ids import composed
 from server.errors import NotFoundError
 from server.index.dangling import Key
+from server.service.read import Reader, Rendering
 from server.write.prepare import noting_merge
 
 
@@ -98,7 +98,7 @@ def _sent(document_id: str | None) -> Sent:
     return Sent(request.method, document_id, parameters(request), body, if_match, merge=merge)
 
 
-def _answer(wanted: DocumentWrite, shown: Shown) -> Response:
+def _answer(wanted: DocumentWrite, shown: Rendering) -> Response:
     if wanted.status == 204:
         return Response(status=204)
     response = answer(shown.body, wanted.status)

@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 
 from server.api.operations.content import DISCARD, UNPUBLISH
-from server.api.reading import Params, Reader, Shown
-from server.api.render import Renderer
 from server.auth.permissions import may_draft, may_read_drafts, require
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ValidationError
@@ -18,6 +16,8 @@ from server.index.snapshot import Snapshot
 from server.query.ast import Query
 from server.query.parse import deleted_locales, read_status, written_locale
 from server.schema.model import Attribute, Schema, Type
+from server.service.read import Params, Reader, Rendering
+from server.service.render import Renderer
 from server.site.site import State
 from server.write import prepare
 from server.write.context import Context
@@ -67,14 +67,14 @@ class DocumentWrite:
         """The document that the write is about; `written` is the id that it returned."""
         return [(self.request.address.type.uid, written or self.sent.document_id or "")]
 
-    def shown(self, state: State, document_id: str) -> Shown:
+    def shown(self, state: State, document_id: str) -> Rendering:
         """The version that was written, in a state after it. Raises NotFoundError where it is gone again.
 
         Without an entity tag where it is a draft that the actor may not read: that stands for all its values.
         """
         address, reader = self.request.address, replace(self.reader, state=state)
         if self.query is None:
-            return Shown(b"", "")
+            return Rendering(b"", "")
         draft = self.query.draft and address.type.draft_publish
         versions = (
             state.snapshot.get(address.type, document_id, locale, DRAFT if draft else PUBLISHED)

@@ -9,12 +9,9 @@ from urllib.parse import unquote
 
 from flask import Response, request
 
-from server.api.caching.tags import tags_of_file
 from server.api.environ import is_v4, parse_query
 from server.api.identities import Identities
 from server.api.operations.content import content_at
-from server.api.reading import Reader
-from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of
 from server.api.routes.event_stream import stream, wants_stream
 from server.api.routes.handlers import Handlers
@@ -27,6 +24,9 @@ from server.events.reading import LIMIT, MOST, read_number, read_part, read_sele
 from server.events.visible import shown
 from server.schema.cache_tags import SITE, document_tag, type_tag
 from server.schema.model import Type
+from server.service.cache_tags import tags_of_file
+from server.service.read import Reader
+from server.service.render import dumps
 from server.site.site import State
 
 

@@ -9,13 +9,13 @@ from flask import Request, Response
 
 from server.api.identities import Identities
 from server.api.operations.people import LOGIN
-from server.api.render import dumps
 from server.api.request import FORM, answer, read_body, state_of
 from server.api.routes.forms import read_form
 from server.auth.login import Attempt, Login
 from server.auth.user import User, name_key, public_fields
 from server.config.model import Settings
 from server.errors import ApplicationError, RateLimitError, ValidationError
+from server.service.render import dumps
 
 if TYPE_CHECKING:
     from server.auth.attempts import Attempts

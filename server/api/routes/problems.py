@@ -8,7 +8,6 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.operations.source import MAX_FIXES
-from server.api.render import dumps
 from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of, write_signed
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
@@ -19,6 +18,7 @@ from server.query.booleans import read_boolean
 from server.query.pagination import pagination, read_page
 from server.schema.model import Schema
 from server.schema.naming import key_of
+from server.service.render import dumps
 from server.site.check.audit import Audit
 from server.site.check.fixes import Fix, Repair, apply_fixes, possible_fixes
 from server.site.check.served import Change, Checks, Found

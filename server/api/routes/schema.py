@@ -5,7 +5,6 @@ import os
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.render import dumps
 from server.api.request import answer, parameters, state_of
 from server.api.routes.handlers import Handlers
 from server.config.model import FILE
@@ -13,6 +12,7 @@ from server.documents.locales import describe
 from server.errors import NotFoundError, ValidationError
 from server.schema.describe import describe_component, describe_types, describe_visible_type
 from server.schema.model import Schema
+from server.service.render import dumps
 from server.site.site import Site
 
 

@@ -8,10 +8,8 @@ from urllib.parse import quote
 
 from flask import Response, request
 
-from server.api.caching.tags import tags_of_types
 from server.api.environ import COMMIT
 from server.api.identities import Identities
-from server.api.render import dumps
 from server.api.request import answer, budget_of, parameters, state_of, tagged
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
@@ -28,6 +26,8 @@ from server.search.find import Results, Scope, Search, facets, total
 from server.search.highlight import Finder, Finders, Fragment, highlights
 from server.search.question import MAX_QUESTION_CHARACTERS, Question, read_question
 from server.search.texts import searchable
+from server.service.cache_tags import tags_of_types
+from server.service.render import dumps
 from server.site.site import Site, State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")

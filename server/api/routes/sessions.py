@@ -6,13 +6,13 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.render import dumps
 from server.api.request import answer, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.handlers import Handlers
 from server.api.routes.login import COOKIE, forget_cookie, in_cookie, with_tokens
 from server.auth.login import Login
 from server.errors import BadRequestError, NotFoundError, UnauthorizedError
+from server.service.render import dumps
 
 
 def bind(handles: Handlers, identities: Identities) -> None:

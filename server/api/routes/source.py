@@ -6,10 +6,7 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.caching.etags import tag_of
 from server.api.identities import Identities
-from server.api.reading import Reader
-from server.api.render import dumps
 from server.api.request import answer, budget_of, commit_of, parameters, read_body, state_of
 from server.api.response import CALLER
 from server.api.routes.branch_requests import BranchRequests
@@ -25,6 +22,9 @@ from server.index.dangling import Key
 from server.index.snapshot import Snapshot
 from server.query.parse import read_status, written_locale
 from server.schema.model import Type
+from server.service.entity_tags import tag_of
+from server.service.read import Reader
+from server.service.render import dumps
 from server.site.site import Site, State
 from server.storage.files import MISSING
 from server.storage.read import decode, parse, read_bytes

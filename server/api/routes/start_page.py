@@ -15,7 +15,6 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from server import __version__
 from server.api.identities import Identities
-from server.api.render import dumps
 from server.api.request import answer, state_of
 from server.api.routes.handlers import Handlers
 from server.auth.permissions import Actor, may_find
@@ -23,6 +22,7 @@ from server.documents.document import PUBLISHED, Document
 from server.documents.locales import name_of
 from server.errors import NotFoundError
 from server.schema.model import Attribute, Type
+from server.service.render import dumps
 from server.site.site import State
 
 EXAMPLES = 20  # documents of each type that are looked at for example queries

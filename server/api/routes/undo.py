@@ -8,8 +8,6 @@ from flask import Request, Response, request
 
 from server.api.identities import Identities
 from server.api.operations.content import DISCARD
-from server.api.reading import Reader
-from server.api.render import dumps
 from server.api.request import answer, prefers, state_of, write_signed
 from server.api.routes.document_write import WRITES, DocumentWrite, permit
 from server.api.routes.handlers import Handlers
@@ -17,6 +15,8 @@ from server.auth.permissions import Actor, may_write
 from server.documents.timestamps import from_seconds
 from server.errors import ForbiddenError, NotFoundError
 from server.events.presence.people import PUBLIC
+from server.service.read import Reader
+from server.service.render import dumps
 from server.site.site import Site, State
 from server.storage.undo.folder import UndoFolder
 from server.storage.undo.keeper import Keeper

@@ -13,9 +13,7 @@ from flask import Response, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
 
-from server.api.caching.tags import tags_of_document, tags_of_list
 from server.api.identities import Identities
-from server.api.render import list_answer, render_files
 from server.api.request import answer, budget_of, parameters, state_of, tagged
 from server.api.routes.branch_requests import BranchRequests
 from server.api.routes.handlers import Handlers
@@ -30,6 +28,8 @@ from server.query.ast import Query
 from server.query.pagination import read_part
 from server.query.parse import read_query
 from server.schema.model import UPLOAD
+from server.service.cache_tags import tags_of_document, tags_of_list
+from server.service.render import list_answer, render_files
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.media import media_key

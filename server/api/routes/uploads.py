@@ -8,7 +8,6 @@ from typing import IO
 from flask import Response, request, send_file
 
 from server.api.caching.file_tags import tag_of_file
-from server.api.caching.tags import tags_of_file
 from server.api.request import commit_of, state_of, tagged
 from server.api.routes.handlers import Handlers
 from server.documents.ids import composed
@@ -16,6 +15,7 @@ from server.errors import NotFoundError
 from server.history.commit_files import open_blob
 from server.history.past import PastStates
 from server.history.uploads import replaced_file
+from server.service.cache_tags import tags_of_file
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.bucket.stored import StoredObject

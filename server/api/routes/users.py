@@ -11,8 +11,6 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.operations.people import OWN, WRITTEN
-from server.api.reading import Reader
-from server.api.render import Renderer, dumps
 from server.api.request import answer, budget_of, parameters, read_body, state_of
 from server.api.response import NOBODY
 from server.api.routes.forms import field_error, field_errors, form_error
@@ -35,6 +33,8 @@ from server.index.snapshot import View
 from server.query.ast import EVERYTHING, Query, Selection
 from server.query.pagination import read_part
 from server.schema.model import ROLE, USER, Schema
+from server.service.read import Reader
+from server.service.render import Renderer, dumps
 
 ROLES_ARE_FILES = f"Roles are written in {FILE}, not through the API"
 

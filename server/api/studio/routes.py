@@ -13,7 +13,6 @@ from posixpath import normpath
 
 from flask import Response, request
 
-from server.api.caching.etags import tag_of_bytes
 from server.api.identities import Identities
 from server.api.request import read_body, state_of
 from server.api.response import EVERYBODY, encoding_for, in_brotli, matches
@@ -24,6 +23,7 @@ from server.auth.owner import PREFIX as OWNER_PREFIX
 from server.auth.owner import end_session, spend_key
 from server.config.model import Settings
 from server.errors import BadRequestError, ForbiddenError, NotFoundError, UnavailableError, ValidationError
+from server.service.entity_tags import tag_of_bytes
 from server.site.site import Site
 
 FOR_EVER = "public, max-age=31536000, immutable"

@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 
-from server.api.render import Renderer, render_files
 from server.documents.document import DRAFT, PUBLISHED, edited_status
 from server.documents.values import identify
 from server.errors import LimitError
@@ -15,6 +14,7 @@ from server.index.snapshot import View
 from server.query.ast import ALL, Node, Query, Selection
 from server.query.fields import targets_of
 from server.schema.model import PEOPLE, UPLOAD, Schema, Type
+from server.service.render import Renderer, render_files
 from server.site.site import State
 
 _TOP = ("event", "createdAt", "model", "uid")  # of what an event says: the rest is in `quire`

@@ -6,8 +6,6 @@ from functools import cached_property
 from itertools import chain
 from urllib.parse import unquote
 
-from server.api.reading import Reader
-from server.api.render import render_files
 from server.auth.permissions import Actor
 from server.config.model import FILE, QueryExport
 from server.documents.document import Document
@@ -16,6 +14,8 @@ from server.index.snapshot import View
 from server.query import qs
 from server.query.ast import Query
 from server.schema.model import UPLOAD
+from server.service.read import Reader
+from server.service.render import render_files
 from server.site.site import State
 from server.tools.export.requests import Access, ListRequest, Response, listings
 

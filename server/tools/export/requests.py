@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from server.api.reading import Reader
-from server.api.render import Renderer, list_answer, one_answer
 from server.auth.permissions import Actor, may_read_drafts
 from server.config.model import FILE, TypeExport
 from server.documents.document import Document
@@ -20,6 +18,8 @@ from server.query import qs
 from server.query.ast import Page, Query
 from server.query.parse import with_default_populate
 from server.schema.model import Type
+from server.service.read import Reader
+from server.service.render import Renderer, list_answer, one_answer
 from server.site.site import State
 
 ALL = 10**9

@@ -6,7 +6,6 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.render import dumps
 from server.api.request import answer, answer_within, budget_of
 from server.api.response import CALLER
 from server.auth.permissions import Actor, may_read_drafts
@@ -28,6 +27,7 @@ from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Type
+from server.service.render import dumps
 from server.site.site import Site, State
 from server.storage.git.log import Commit
 from server.storage.store import Store

@@ -7,7 +7,6 @@ from flask import Response, request
 
 from server.api.environ import is_v4
 from server.api.identities import Identities
-from server.api.reading import Reader
 from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of
 from server.api.response import CALLER
 from server.api.routes.branch_requests import BranchRequests
@@ -28,6 +27,7 @@ from server.history.versions import Version, Versions
 from server.history.viewer import Viewer
 from server.query.pagination import pagination, read_page
 from server.schema.model import Attribute
+from server.service.read import Reader
 from server.site.site import Site, State
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store

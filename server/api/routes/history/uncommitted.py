@@ -8,7 +8,6 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.render import dumps
 from server.api.request import (
     LONGEST_MESSAGE,
     answer,
@@ -34,6 +33,7 @@ from server.history.viewer import Viewer
 from server.query.pagination import pagination, read_page
 from server.schema.model import UPLOAD
 from server.schema.naming import key_of, title_of
+from server.service.render import dumps
 from server.site.site import Site, State
 from server.storage.git.refs import checked_out
 from server.storage.git.repository import under_way

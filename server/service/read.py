@@ -1,7 +1,6 @@
-"""A GET of the content API, from its parameters to JSON: permit, parse, find, render (spec.md 4.1, 4.2).
+"""Reads of content, from their parameters to JSON: permit, parse, narrow, find, render (spec.md 4.1, 4.2).
 
-It knows nothing of HTTP, so that an answer costs the same whoever asks for it: the Flask handlers,
-the cache in front of them, an export.
+A read costs the same whoever makes it: the entrance of HTTP, a handler, an export.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -9,9 +8,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from server.api.caching.etags import tag_of, tag_of_bytes
-from server.api.caching.tags import tags_of_document, tags_of_list
-from server.api.render import render_list, render_one
 from server.auth.permissions import Actor, narrow, require
 from server.documents.document import Document
 from server.errors import NotFoundError
@@ -24,6 +20,9 @@ from server.query.mentions import mentions
 from server.query.parse import read_query, with_default_populate
 from server.schema.cache_tags import header_value
 from server.schema.model import PEOPLE, Type
+from server.service.cache_tags import tags_of_document, tags_of_list
+from server.service.entity_tags import tag_of, tag_of_bytes
+from server.service.render import render_list, render_one
 from server.site.site import State
 from server.write.version import version_of
 
@@ -31,10 +30,10 @@ Params = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The body of an answer, its entity tag, and the version of the users that it is about, if it is.
+class Rendering:
+    """What a read comes to: JSON and its entity tag, and the version of the users if it is about users.
 
-    `cache_tags` are in one line; "" where the site has none.
+    `cache_tags` are in one line; "" if the site has none.
     """
 
     body: bytes
@@ -58,7 +57,7 @@ class Reader:
     users: Callable[[], UserIndex] | None = None
     budget: Budget = field(default_factory=Budget)
 
-    def get(self, params: Params, document_id: str | None = None) -> Shown:
+    def get(self, params: Params, document_id: str | None = None) -> Rendering:
         """The answer for a collection, a single type, or a document where there is an id.
 
         Raises ForbiddenError, NotFoundError, and ValidationError for parameters that can't be read.
@@ -70,23 +69,23 @@ class Reader:
             return self.single(params)
         return self.collection(params)
 
-    def collection(self, params: Params) -> Shown:
+    def collection(self, params: Params) -> Rendering:
         """A page of documents (spec.md 2.5)."""
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)
         body = render_list(view, find(view, query), query, v4=self.v4, known=self._known(query, params))
         tags = header_value(tags_of_list(query, self.state.schema)) if self._tagged else ""
-        return Shown(body, tag_of_bytes(body), view.snapshot.users, tags)
+        return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
 
-    def single(self, params: Params) -> Shown:
+    def single(self, params: Params) -> Rendering:
         """The document of a single type."""
         require(self.actor, self.type, "find")
         query = self.query(params)
         view = self.view(query)
         return self.show(view, query, find_single(view, query), params)
 
-    def document(self, params: Params, document_id: str) -> Shown:
+    def document(self, params: Params, document_id: str) -> Rendering:
         """One document of a collection."""
         require(self.actor, self.type, "findOne")
         query = self.query(params)
@@ -96,14 +95,14 @@ class Reader:
             found = find_numbered(view, query, int(document_id))
         return self.show(view, query, found, params)
 
-    def show(self, view: View, query: Query, document: Document | None, params: Params) -> Shown:
+    def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
         """One document as a query wants it shown. Raises NotFoundError where there is none."""
         if document is None:
             raise NotFoundError()
         known = self._known(query, params)
         body = render_one(view, document, query, v4=self.v4, known=known)
         tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
-        return Shown(body, self._tag(view, document, body), view.snapshot.users, tags)
+        return Rendering(body, self._tag(view, document, body), view.snapshot.users, tags)
 
     @property
     def _tagged(self) -> bool:

@@ -1,0 +1,1 @@
+"""What can be done with a site, without HTTP: `server.service`."""
