@@ -13,6 +13,7 @@ PACKAGES = (
     "config",
     "documents",
     "storage",
+    "jobs",
     "query",
     "auth",
     "index",

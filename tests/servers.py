@@ -14,11 +14,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cache
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO, cast
 
+from server.jobs.timing import Timing
 from tests.waiting import until
 from tests.zygote import zygote
 
@@ -65,17 +67,20 @@ def start(
     inside: Sequence[str] = (),
     real: bool = False,
     environment: Mapping[str, str] | None = None,
+    timing: Timing | None = None,
 ) -> subprocess.Popen[str]:
     """Run `quire serve` in a session of its own; it may not yet listen when this returns.
 
     The process is forked from the zygote. If `real`, or if the command `inside` is to run it, the command
-    itself is started. `first` is Python that runs before, to shorten a pause, for example.
+    itself is started. `first` is Python that runs before, and `timing` has the pauses of jobs.
     """
+    timing = timing or Timing()
     arguments = ["serve", "--site", str(root), "--port", str(port), *options]
     environment = os.environ if environment is None else environment
     if not real and not inside:
-        return zygote().fork(arguments, environment, first, output)
-    code = f"{first}\nfrom server.commands.cli import main\nmain()"
+        return zygote().fork(arguments, environment, first, output, timing)
+    code = f"{first}\nfrom server.commands.cli import main\nfrom server.jobs.timing import Timing\n"
+    code += f"main(obj=Timing(**{asdict(timing)!r}))"
     return subprocess.Popen(
         [*inside, sys.executable, "-c", code, *arguments],
         cwd=ROOT,

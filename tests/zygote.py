@@ -24,9 +24,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
+
+from server.jobs.timing import Timing
 
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 200_000
@@ -46,9 +49,10 @@ MODULES = (  # what a server imports to start, for its first response and for it
 PROGRAM = """
 import sys
 from tests.zygote import become_server
-exec(become_server(int(sys.argv[1])))
+first, timing = become_server(int(sys.argv[1]))
+exec(first)
 from server.commands.cli import main
-main()
+main(obj=timing)
 """
 
 
@@ -141,11 +145,17 @@ class Zygote:
             self._process.wait()
 
     def fork(
-        self, arguments: Sequence[str], environment: Mapping[str, str], first: str, output: IO[bytes] | int
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        first: str,
+        output: IO[bytes] | int,
+        timing: Timing,
     ) -> ForkedServer:
         """Run `quire` with some arguments in a fork, after the Python code `first`."""
         streams = [_stream(output), _stream(output)]
         told = {"arguments": arguments, "environment": dict(environment), "first": first, "umask": _umask()}
+        told["timing"] = asdict(timing)
         try:
             pid = self._request(told, [theirs for theirs, _ in streams])
         finally:
@@ -194,8 +204,9 @@ def zygote() -> Zygote:
 # --- in the zygote itself ------------------------------------------------------------------------
 
 
-def become_server(descriptor: int) -> str:
-    """Serve requests on a socket. Returns in each fork, as its server, with the Python code to run first.
+def become_server(descriptor: int) -> tuple[str, Timing]:
+    """Serve requests on a socket. Returns in each fork, as its server, with the Python code to run first and
+    the timing of its jobs.
 
     The zygote itself ends here when the other side has closed.
     """
@@ -218,7 +229,7 @@ def become_server(descriptor: int) -> str:
             if not pid:
                 _take_on(told, descriptors)
                 asked.send(json.dumps(os.getpid()).encode())
-                return str(told["first"])
+                return str(told["first"]), Timing(**told["timing"])
             running.add(pid)
             for one in descriptors:
                 os.close(one)

@@ -45,12 +45,12 @@ from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates
 from server.history.remote.waking import wake_for
 from server.index.find import prepare_texts
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.paths import incoming_folder
 from server.service.opening import OpenSite
-from server.site.background.checking import checker
-from server.site.background.committer import committer
-from server.site.background.following import follower
-from server.site.background.scaling import scaler
+from server.site.background.checking import CheckChanges
+from server.site.background.jobs import CommitWrites, FollowLog, ScalePictures
 from server.site.background.thread import Background
 from server.site.change import Report
 from server.site.change_log import ChangeLog
@@ -66,7 +66,6 @@ OTHER_KEY = (
     "The server that last opened these accounts had another key: logins and entity tags of one machine are "
     "not good at another. Give all the same QUIRE_JWT_SECRET (said once where it was changed)"
 )
-LEAD_AFTER_S = 0.2  # The first request is answered first: to begin to watch 10,000 files takes 30 ms.
 SWITCH_S = 0.0005  # how long a thread computes until others have a turn, so that a write does not delay reads
 
 
@@ -158,7 +157,7 @@ def serve(
     watched = Watched(opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices)
 
     def work() -> None:
-        app, leader = _start(site, past, shared, key, report, watched)
+        app, leader = _start(opened, shared, key, report, watched)
         hub = make_hub(app, watched, shared)
         observer = Observer(shared.counts, lambda: app.kept_bytes, log=shared.json_log)
         server = HttpServer(app, shared.listener, partial(incoming_folder, site.root), hub, observer)
@@ -179,9 +178,10 @@ def _begin_log(*, as_json: bool) -> None:
 
 
 def _start(
-    site: Site, past: PastStates, shared: Shared, key: str, report: Report, watched: Watched
+    opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
 ) -> tuple[Entrance, Background]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
+    site = opened.site
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
     worker = shared.log.enter()
@@ -189,12 +189,12 @@ def _start(
     shared.counts.enter(worker)
     site.catch_up()  # with what has changed since the parent read the site
     site.recover()  # of a worker that this one replaces
-    follower(site).start()
+    Runner([FollowLog(site, opened.timing)]).start()
     watched.notices.listen(COMMITS, partial(wake_for, site.root))
     watched.notices.start()
-    leader = Background("leader", partial(_lead, site, past, shared, report, watched))
+    leader = Background("leader", partial(_lead, opened, shared, report, watched))
     leader.start()
-    return make_app(site, key, past, watched, shared.limited), leader
+    return make_app(site, key, opened.past, watched, shared.limited), leader
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared) -> Hub:
@@ -235,23 +235,21 @@ def make_app(
     return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited)
 
 
-def _lead(
-    site: Site, past: PastStates, shared: Shared, report: Report, watched: Watched, stop: threading.Event
-) -> None:
+def _lead(opened: OpenSite, shared: Shared, report: Report, watched: Watched, stop: threading.Event) -> None:
     """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
-    if stop.wait(LEAD_AFTER_S) or not shared.log.lead(stop):
+    site, past, timing = opened.site, opened.past, opened.timing
+    if stop.wait(timing.lead_s) or not shared.log.lead(stop):
         return
-    working: list[Watcher | Background] = [
+    jobs = [ScalePictures(site, timing), CheckChanges(site, report, timing), CommitWrites(site, timing)]
+    working: list[Watcher | Background | Runner] = [
         Watcher(site, report),
-        scaler(site),
-        checker(site, report),
-        committer(site),
+        Runner(jobs),
         recording(site, watched.recorder, watched.notices),
     ]
     if not past.held:  # What changes is for a server to tell of that serves it.
-        working.append(Background("webhooks", partial(_deliver, site)))
-        working.append(Background("git", partial(_follow_remote, past)))
-        working.append(Background("push", partial(_push, past, watched.notices)))
+        working.append(Background("webhooks", partial(_deliver, site, timing)))
+        working.append(Background("git", partial(_follow_remote, past, timing)))
+        working.append(Background("push", partial(_push, past, watched.notices, timing)))
     if site.state.settings.rate_limit:
         share = import_module("server.api.limiting.sharing").share
         working.append(Background("limits", partial(share, shared.limited, site.state.settings)))
@@ -267,26 +265,26 @@ def _lead(
     shared.log.resign()
 
 
-def _deliver(site: Site, stop: threading.Event) -> None:
+def _deliver(site: Site, timing: Timing, stop: threading.Event) -> None:
     """Deliver webhooks, from when there are some."""
     while not site.state.settings.webhooks:
-        if stop.wait(LEAD_AFTER_S):
+        if stop.wait(timing.setting_s):
             return
     import_module("server.api.webhooks.delivery").deliver(site, stop)
 
 
-def _follow_remote(past: PastStates, stop: threading.Event) -> None:
+def _follow_remote(past: PastStates, timing: Timing, stop: threading.Event) -> None:
     """Follow the git remote, from when there is one to follow."""
     while past.site.state.settings.follow is None:
-        if stop.wait(LEAD_AFTER_S):
+        if stop.wait(timing.setting_s):
             return
     import_module("server.history.remote.following").Follower(past).run(stop)
 
 
-def _push(past: PastStates, notices: Notices, stop: threading.Event) -> None:
+def _push(past: PastStates, notices: Notices, timing: Timing, stop: threading.Event) -> None:
     """Push to the git remote, from when something is to be pushed."""
     while not past.site.state.settings.push:
-        if stop.wait(LEAD_AFTER_S):
+        if stop.wait(timing.setting_s):
             return
     outgoing = import_module("server.history.remote.outgoing")
     outgoing.Outgoing(past, partial(notices.notify, COMMITS)).run(stop)

@@ -25,6 +25,7 @@ from server.commands.announce import Terminal
 from server.config.model import Settings
 from server.config.webhooks import check_environment
 from server.errors import SetupError
+from server.jobs.timing import Timing
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
@@ -65,8 +66,10 @@ LONGEST_START_S = 60.0  # A server that is not ready then has other troubles, an
     help="What is printed: text for people, or JSON objects, one for each request as well.",
 )
 @click.option("--reload", is_flag=True, hidden=True)
+@click.make_pass_decorator(Timing, ensure=True)  # as `main(obj=Timing(...))` has it
 @one_line_errors
 def serve_command(
+    timing: Timing,
     root: Path,
     host: str,
     port: int,
@@ -97,7 +100,7 @@ def serve_command(
         began = time.perf_counter()
         _tell_of_accounts(root, configuration.settings, terminal)
         with progress_bar("Reading files") as progress:
-            opened = _open(root, commit, report_to, generation, progress)
+            opened = _open(root, commit, report_to, generation, timing, progress)
         seconds = time.perf_counter() - began
         ready = _Ready(opened, terminal, seconds, host, port, opens=opens, taken=taken)
         count, report = worker_count(workers), partial(_report, report_to, opened.site)
@@ -107,29 +110,48 @@ def serve_command(
         if generation.number == 1:
             first(generation)
         else:
-            _serve_next(root, commit, workers, shared, report_to, generation)
+            _serve_next(root, commit, workers, shared, report_to, generation, timing)
 
     sys.exit(Generations(begin, shared.log.end_lag, Offer(root, port, listener)).run())
 
 
 def _serve_next(
-    root: Path, commit: str, workers: int | None, shared: Shared, log: Log, generation: Generation
+    root: Path,
+    commit: str,
+    workers: int | None,
+    shared: Shared,
+    log: Log,
+    generation: Generation,
+    timing: Timing,
 ) -> None:
     """Serve the site as it is now, in the place of those that serve it as it was before."""
     try:
-        opened = _open(root, commit, log, generation, nice=NICE)
+        opened = _open(root, commit, log, generation, timing, nice=NICE)
     except SetupError:  # Who watches the files will tell, and ask again when it is repaired.
         return
     serve(opened, shared, generation, worker_count(workers), _nothing, partial(_report, log, opened.site))
 
 
 def _open(
-    root: Path, commit: str, log: Log, generation: Generation, progress: Progress | None = None, nice: int = 0
+    root: Path,
+    commit: str,
+    log: Log,
+    generation: Generation,
+    timing: Timing,
+    progress: Progress | None = None,
+    nice: int = 0,
 ) -> OpenSite:
     """Open the site for workers; for reading, as it was at `commit`, if that is not "". Raises SetupError."""
     mode, report, after = Mode.READ if commit else Mode.SERVER, partial(_report, log), generation.ask_for_next
     opened = open_site(
-        root, mode, progress=progress, cores=cores(), nice=nice, report=report, ask_for_next=after
+        root,
+        mode,
+        progress=progress,
+        cores=cores(),
+        nice=nice,
+        report=report,
+        ask_for_next=after,
+        timing=timing,
     )
     hold_commit(opened.past, commit)
     return opened

@@ -16,6 +16,7 @@ from server.auth.database.notices import COMMITS, Notices
 from server.auth.database.queue import Queue
 from server.events.recorder import Recorder
 from server.history.past import PastStates
+from server.jobs.timing import Timing
 from server.site.change import Change
 from server.site.loading import Progress
 from server.site.parts import Parts
@@ -41,9 +42,14 @@ class OpenSite:
     """A loaded site with what was assembled for it. `open_site` makes it."""
 
     def __init__(
-        self, root: Path, mode: Mode, report: ReportOf | None, ask_for_next: Callable[[], None] | None
+        self,
+        root: Path,
+        mode: Mode,
+        report: ReportOf | None,
+        ask_for_next: Callable[[], None] | None,
+        timing: Timing,
     ) -> None:
-        self.mode = mode
+        self.mode, self.timing = mode, timing
         told = partial(self._report, report) if report else None
         make_arbiter = None if mode is Mode.READ else self._make_arbiter
         self.site = Site(root, Parts(make_arbiter, told, ask_for_next))
@@ -92,15 +98,16 @@ def open_site(
     report: ReportOf | None = None,
     ask_for_next: Callable[[], None] | None = None,
     records: bool | None = None,
+    timing: Timing | None = None,
 ) -> OpenSite:
     """Open the site at `root` and load it. Raises SetupError where its configuration is broken.
 
     `progress`, `cores` and `nice` are those of `Site.load`, `ask_for_next` that of `Parts`, and `report` is
     called after each write of this process. `records` says whether changes are recorded in the log of events:
     else a server's are, and a command's where the log is a file. What a command does not record there, the
-    next look of a server records.
+    next look of a server records. `timing` has the pauses of a server's jobs.
     """
-    opened = OpenSite(root, mode, report, ask_for_next)
+    opened = OpenSite(root, mode, report, ask_for_next, timing or Timing())
     site = opened.site
     site.load(progress, cores, nice)
     if records is None:

@@ -15,7 +15,9 @@ import pytest
 from PIL import Image
 
 from server.api.routes import upload as routes
-from server.site.background.scaling import scaler
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
+from server.site.background.jobs import ScalePictures
 from server.site.site import Site
 from server.storage.images import cache, formats
 from server.storage.images.kinds import ImageSize
@@ -387,12 +389,9 @@ def test_a_picture_that_is_dropped_into_the_folder_appears(api: Api) -> None:
     api.site.refresh()
     file = api.get("/api/upload/files", "public").body[0]
     assert (file["name"], file["width"], file["alternativeText"]) == ("dropped.png", 800, "By hand")
-    scaling = scaler(api.site)
+    scaling = Runner([ScalePictures(api.site, Timing())])
     scaling.start()
-    for _ in range(200):
-        if api.get("/api/upload/files", "public").body[0]["formats"]:
-            break
-        scaling._stop.wait(0.05)
+    until(lambda: bool(api.get("/api/upload/files", "public").body[0]["formats"]))
     scaling.stop()
     formats = api.get("/api/upload/files", "public").body[0]["formats"]
     assert sorted(formats) == ["medium", "small", "thumbnail"]
@@ -521,7 +520,7 @@ def test_one_upload_of_many_pictures_scales_no_longer_than_others_can_wait(
     monkeypatch.setattr(routes, "SCALING_S", 0.01)
     files = upload(api, (picture(), "a.png"), (picture(610), "b.png"), (picture(620), "c.png")).body
     assert [file["formats"] is None for file in files] == [False, True, True]
-    scaling = scaler(api.site)
+    scaling = Runner([ScalePictures(api.site, Timing())])
     scaling.start()
     until(lambda: all(file["formats"] for file in api.get("/api/upload/files").body))
     scaling.stop()

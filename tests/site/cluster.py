@@ -20,8 +20,10 @@ from typing import Any
 from server.auth.permissions import Actor
 from server.documents.values import Component
 from server.errors import ApiError
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.site import watch
-from server.site.background.following import follower
+from server.site.background.jobs import FollowLog
 from server.site.change_log import ChangeLog
 from server.site.replica import State
 from server.site.site import Site
@@ -209,7 +211,7 @@ def _work(site: Site, log: ChangeLog, pipe: Connection) -> None:
     logging.getLogger("quire").addHandler(handler)
     site.catch_up()
     site.recover()
-    follower(site).start()
+    Runner([FollowLog(site, Timing())]).start()
     threading.Thread(target=_lead, args=(site, log), daemon=True).start()
     threading.Thread(target=_sample, args=(site, samples), daemon=True).start()
     answers: dict[str, Callable[..., Any]] = {

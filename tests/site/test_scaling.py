@@ -1,23 +1,21 @@
-"""The thread that makes the formats of pictures: how often it tries."""
+"""The job that makes the formats of pictures: how often it tries."""
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-import pytest
-
-from server.site.background import scaling
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
+from server.site.background.jobs import ScalePictures
 from server.site.site import Site
 from tests.api.test_upload import picture
 from tests.sites import collection, load, write
 from tests.waiting import until
 
 
-def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scaling, "PAUSE_S", 0.1)
+def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(tmp_path: Path) -> None:
     write(tmp_path, {**collection("note", {}), "content/uploads/a.png": picture(), ".quire/formats": ""})
     site, looks = load(tmp_path, {}), list[float]()
 
@@ -26,12 +24,12 @@ def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(
             looks.append(time.monotonic())
 
     threading.setprofile(hook)
-    thread = scaling.scaler(site)
+    runner = Runner([ScalePictures(site, replace(Timing(), scale_s=0.1))])
     try:
-        thread.start()
+        runner.start()
         threading.setprofile(None)  # type: ignore[arg-type]  # The stub lacks None.
         until(lambda: len(looks) > 8)  # two for each try
     finally:
         threading.setprofile(None)  # type: ignore[arg-type]
-        thread.stop()
+        runner.stop()
     assert looks[8] - looks[0] > 4 * 0.09

@@ -1,1 +1,1 @@
-"""What works beside the requests: one follows the log, one scales pictures, one commits, one checks."""
+"""Jobs of a site beside the requests: follow the log, commit, scale pictures, check what changes bring."""

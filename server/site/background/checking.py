@@ -6,19 +6,18 @@ points to a document that has come or gone is looked for in all documents, which
 that they take: that is done in a process of its own, whose copy is gone when it ends.
 """
 
-import logging
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from threading import Event
 
 from server.documents.document import Document
 from server.index.dangling import MEDIA, Key, dangling, exists, pointing, without_copies
 from server.index.snapshot import Snapshot
 from server.index.tables import Table, difference
+from server.jobs.job import Backoff, Job, JobContext
+from server.jobs.timing import Timing
 from server.problems import Problem
 from server.site.background.process import in_process
-from server.site.background.thread import Background
 from server.site.change import Change, Report
 from server.site.change import difference as problem_difference
 from server.site.problems import contested
@@ -26,9 +25,6 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-log = logging.getLogger("quire")
-
-QUIET_S = 0.5  # A change is looked at when none has followed for so long.
 FEW = 200  # documents that are looked at in this process
 MOST = 50_000  # versions; in larger sites, only the documents that changed are looked at
 LONGEST_S = 60.0
@@ -36,24 +32,27 @@ LONGEST_S = 60.0
 Found = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # the problems that are new, and those that are gone
 
 
-def checker(site: Site, report: Report) -> Background:
-    """What reports the problems in other files, whenever the site has changed."""
-    return Background("checker", lambda stop: _check(site, report, stop))
+class CheckChanges(Job):
+    """Reports the problems in other files, whenever the site has changed and is at rest."""
 
+    name = "check"
+    failure = "the problems that a change brings could not be looked for"
 
-def _check(site: Site, report: Report, stop: Event) -> None:
-    checked = newest = site.state.snapshot
-    while not stop.wait(QUIET_S):
-        snapshot = site.state.snapshot
-        if snapshot is newest and snapshot is not checked:
-            try:
-                problems, fixed = compare(site.root, checked, snapshot)
-                if problems or fixed:
-                    report(Change(problems=problems, fixed=fixed), 0.0)
-            except Exception:
-                log.exception("the problems that a change brings could not be looked for")
-            checked = snapshot
-        newest = snapshot
+    def __init__(self, site: Site, report: Report, timing: Timing) -> None:
+        self._site, self._report, self.first_pause_s = site, report, timing.check_s
+        self.backoff = Backoff(timing.check_s, timing.check_s)
+        self._checked = self._newest = site.state.snapshot
+
+    def run(self, context: JobContext) -> float:
+        """Compare the snapshot with the last that was checked, if it was the newest in the last run too."""
+        snapshot, before = self._site.state.snapshot, self._checked
+        is_at_rest, self._newest = snapshot is self._newest, snapshot
+        if is_at_rest and snapshot is not before:
+            self._checked = snapshot
+            problems, fixed = compare(self._site.root, before, snapshot)
+            if problems or fixed:
+                self._report(Change(problems=problems, fixed=fixed), 0.0)
+        return self.first_pause_s
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Found:

@@ -1,7 +1,7 @@
 """Commits what is written through the API, where the settings of a site ask for that (docs/history.md).
 
 A write is in the queue before it is answered, and is committed beside the site's write lock: by the request
-that made it, or later by `server.site.background.committer`, where git can't commit now or is to wait.
+that made it, or later by `server.site.background.jobs`, where git can't commit now or is to wait.
 """
 
 import logging

@@ -1,0 +1,186 @@
+"""Runs jobs, each in a thread of its own, so that one that hangs delays no other."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from server.jobs.clock import Clock
+from server.jobs.job import Job, JobContext, JobFailedError
+
+log = logging.getLogger("quire")
+
+STOP_S = 5.0  # that all jobs together may take to end
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of the last run of a job, and when the next is due; times are seconds since 1970."""
+
+    name: str
+    due: float | None  # None: only a wake makes it run again
+    ended: float = 0.0  # of the last run; 0 before it
+    error: str = ""  # of the last run
+    failures: int = 0  # without a success since
+
+
+class Runner:
+    """Runs jobs from `start` to `stop`. `observe` is given each report, in the thread of the job."""
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        clock: Clock | None = None,
+        observe: Callable[[Report], None] | None = None,
+    ) -> None:
+        clock = clock or Clock()
+        self._lanes = {job.name: _Lane(job, clock, observe) for job in jobs}
+
+    def start(self) -> None:
+        """Start a thread for each job."""
+        for lane in self._lanes.values():
+            lane.start()
+
+    def stop(self) -> None:
+        """Stop all jobs. Returns when none runs, or after `STOP_S`."""
+        for lane in self._lanes.values():
+            lane.stop()
+        deadline = time.monotonic() + STOP_S
+        for lane in self._lanes.values():
+            lane.join(max(deadline - time.monotonic(), 0.0))
+
+    def wake(self, name: str) -> None:
+        """Have a job run now, or once more if it runs. Raises KeyError if there is no such job."""
+        self._lanes[name].wake()
+
+    def run_due(self) -> list[str]:
+        """Run each job that is due, in this thread, and return their names. For jobs that are not started."""
+        return [name for name, lane in self._lanes.items() if lane.run_due()]
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """One report for each job, in the order in which they were given."""
+        return tuple(lane.report for lane in self._lanes.values())
+
+
+class _Lane:
+    """The thread of one job, and when the job is due."""
+
+    def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
+        self._job, self._clock, self._observe = job, clock, observe
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._is_woken = False
+        self._due: float | None = clock.monotonic() + job.first_pause_s  # None: only a wake makes it due
+        self._held_until = 0.0  # No wake makes it due before: it has failed.
+        self._error, self._failures, self._failed_at = "", 0, 0.0
+        self._thread = threading.Thread(target=self._run_until_stopped, name=job.name, daemon=True)
+        # Some jobs run a hundred times a second: what is the same for each run is made once.
+        self._context = JobContext(clock, self._stopping, self.wake, is_woken=False)
+        self._context_of_wake = replace(self._context, is_woken=True)
+        self._ended_at = 0.0
+
+    @property
+    def report(self) -> Report:
+        """What came of the last run, and when the next is due."""
+        with self._changed:
+            due = None if self._due is None else self._clock.time() + self._due - self._clock.monotonic()
+            return Report(self._job.name, due, self._ended_at, self._error, self._failures)
+
+    def start(self) -> None:
+        """Run the job in its thread from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Have the job end, and close it."""
+        is_started = self._thread.ident is not None
+        with self._changed:
+            self._stopping.set()
+            self._changed.notify_all()
+        if not is_started:
+            self._close()
+
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+
+    def wake(self) -> None:
+        """Make the job due, unless it waits after a failure."""
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify_all()
+
+    def run_due(self) -> bool:
+        """Run the job if it is due; return whether it was."""
+        with self._changed:
+            pause = self._pause_s()
+            if pause is None or pause > 0:
+                return False
+            context = self._context_of_wake if self._is_woken else self._context
+            self._is_woken = False
+        try:
+            pause = self._job.run(context)
+        except JobFailedError as error:
+            pause = self._note_failure(str(error), error.pause_s)
+        except Exception as error:
+            if not self._stopping.is_set():  # What it needs may have ended with the server.
+                log.exception("%s", self._job.failure)
+            pause = self._note_failure(str(error) or type(error).__name__, None)
+        else:
+            self._note_success()
+        self._note_end(pause)
+        return True
+
+    def _pause_s(self) -> float | None:
+        """Return for how long the job is not due; None: until it is woken. Call it with the lock."""
+        now = self._clock.monotonic()
+        if self._is_woken:
+            return self._held_until - now
+        return None if self._due is None else self._due - now
+
+    def _run_until_stopped(self) -> None:
+        while self._wait():
+            self.run_due()
+        self._close()
+
+    def _wait(self) -> bool:
+        """Wait until the job is due; return False once it is to stop."""
+        with self._changed:
+            while not self._stopping.is_set():
+                pause = self._pause_s()
+                if pause is not None and pause <= 0:
+                    return True
+                self._clock.wait(self._changed, pause)
+        return False
+
+    def _note_success(self) -> None:
+        backoff = self._job.backoff
+        if self._failures and self._clock.monotonic() - self._failed_at >= backoff.reset_s:
+            self._failures = 0
+        self._error, self._held_until = "", 0.0
+
+    def _note_failure(self, error: str, pause: float | None) -> float:
+        """Return the pause after a failure: as the job asks for, else longer each time."""
+        self._failures += 1
+        self._error, self._failed_at = error, self._clock.monotonic()
+        if pause is not None:
+            self._held_until = 0.0
+            return pause
+        pause = self._job.backoff.pause_s(self._failures)
+        self._held_until = self._failed_at + pause
+        return pause
+
+    def _note_end(self, pause: float | None) -> None:
+        with self._changed:
+            self._due = None if pause is None else self._clock.monotonic() + pause
+            self._ended_at = self._clock.time()
+        if self._observe:
+            self._observe(self.report)
+
+    def _close(self) -> None:
+        try:
+            self._job.close()
+        except Exception:
+            log.exception("job %s could not be closed", self._job.name)
