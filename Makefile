@@ -1,4 +1,4 @@
-# Quire: `make` alone lists what there is.
+# Quire: `make` lists the targets.
 PYTHON ?= python3
 PORT ?= 1337
 MINUTES ?= 60
@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
-install: .venv/bin/python pyproject.toml ## Install what all other targets need into .venv/, with one run of pip
+install: .venv/bin/python pyproject.toml ## Install what all other targets need into .venv/
 	@sh .ci/install '.[dev,openapi,studio]'
 	@touch .venv/.ready .venv/.ready-dev .venv/.ready-openapi .venv/.ready-studio
 
@@ -21,28 +21,28 @@ serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 test: .venv/.ready-dev ## Run the tests, in three processes
 	$(BIN)/pytest -n 3 --dist worksteal --durations 20 --durations-min 1
 
-test-quick: .venv/.ready-dev ## Run the tests of one package that start no processes: make test-quick P=index
+test-quick: .venv/.ready-dev ## Run the quick tests of one package: make test-quick P=index
 	QUIRE_EXAMPLES=ci $(BIN)/pytest -n 2 --dist worksteal -m "not process" tests/$(P) tests/test_architecture.py
 
-test-clients: .venv/.ready-dev ## Run clients and front ends from npm against a live server
+test-clients: .venv/.ready-dev ## Test clients and front ends from npm against a running server
 	$(BIN)/python -m tests.clients.run
 	$(BIN)/python -m tests.clients.examples
 	$(BIN)/pytest tests/clients/source_maps/compare.py
 
-torture: .venv/.ready-dev ## The hard tests at random for an hour: kills, workers, full disks, leaks, anything
+torture: .venv/.ready-dev ## Repeat the fault-injection tests with random seeds for an hour (MINUTES=60)
 	$(BIN)/python -m tests.torture --minutes $(MINUTES)
 
-test-machines: .venv/.ready-dev ## Three machines at random: writes from all sides, kills, and what must hold
+test-machines: .venv/.ready-dev ## Test three machines that share a remote: random writes and kills, then check consistency
 	$(BIN)/python -m tests.machines --push before --seconds $(SECONDS)
 	$(BIN)/python -m tests.machines --push after --seconds $(SECONDS)
 
-test-studio: .venv/.ready-studio ## Work in the studio with a real browser, Debian's chromium
+test-studio: .venv/.ready-studio ## Test the studio in a real browser, Debian's chromium
 	$(BIN)/pytest -n 2 --dist loadfile tests/studio/browser_*.py
 
-test-bench: .venv/.ready-studio ## Run every benchmark at its smallest size, to see that it runs
+test-bench: .venv/.ready-studio ## Run every benchmark at its smallest size to check that it works
 	$(BIN)/python -m tests.bench.run
 
-test-openapi: .venv/.ready-openapi ## Hold a live server against its own /openapi.json, with schemathesis
+test-openapi: .venv/.ready-openapi ## Check a running server against its own /openapi.json with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
 dist: .venv/.ready-dev ## Make the package, dist/quire-*.whl
@@ -51,10 +51,10 @@ dist: .venv/.ready-dev ## Make the package, dist/quire-*.whl
 	$(BIN)/python -m build --wheel --outdir dist . > build.log 2>&1 || (cat build.log; false)
 	@rm -rf build build.log server/commit.txt quire.egg-info/SOURCES.txt; ls dist
 
-test-dist: dist ## Install the package into an empty environment, and serve a new site with it
+test-dist: dist ## Install the package into an empty environment and serve a new site with it
 	$(BIN)/python -m tests.dist.run
 
-tools: ## Install the programs that some tests need (nginx, PostgreSQL, Node.js…), as root on Debian
+tools: ## Install the programs that some tests need (nginx, PostgreSQL, Node.js…); needs root and apt
 	@sh .ci/tools
 
 check: .venv/.ready-dev ## Check format, lint and types
@@ -62,28 +62,28 @@ check: .venv/.ready-dev ## Check format, lint and types
 	$(BIN)/ruff check server tests bench docs
 	$(BIN)/mypy
 
-test-vendor: .venv/.ready-dev ## Bundle what the studio takes from npm again, and compare
+test-vendor: .venv/.ready-dev ## Check that bundling the studio's npm packages gives the files in the repository
 	$(BIN)/python -m tests.vendor.run
 
-vendor: ## Bundle what the studio takes from npm into server/api/studio/page/vendor
+vendor: ## Bundle the studio's npm packages into server/api/studio/page/vendor
 	cd vendor && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error && node bundle.mjs
 
-docs: .venv/.ready-dev ## Run every command in the pages and compare its answer
+docs: .venv/.ready-dev ## Run the commands in README and docs/ and compare their output
 	$(BIN)/python -m docs
 
 bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
-bench-worst: .venv/.ready-dev ## Look for the costliest requests, and measure how long others wait for them
+bench-worst: .venv/.ready-dev ## Find the slowest queries and measure how they delay other requests
 	$(BIN)/python -m bench worst
 
-bench-studio: .venv/.ready-studio ## Measure how soon the studio's pages are there, in Debian's chromium
+bench-studio: .venv/.ready-studio ## Measure load times of the studio's pages in Debian's chromium
 	$(BIN)/python -m bench studio
 
-bench-peers: .venv/.ready-dev ## Measure Quire beside other servers, which npm installs; takes minutes
+bench-peers: .venv/.ready-dev ## Compare speed with Strapi and json-server, which npm installs; takes minutes
 	$(BIN)/python -m bench.peer
 
-peer-diff: .venv/.ready-dev ## Ask Quire and the reference implementation the same at random; takes minutes
+peer-diff: .venv/.ready-dev ## Send the same random requests to Quire and Strapi and report differences; takes minutes
 	$(BIN)/python -m bench.differential $(ARGS)
 
 format: .venv/.ready-dev ## Format the code

@@ -1,10 +1,18 @@
-"""`python -m bench [--full]` measures Quire; `python -m bench servers` the WSGI servers, `search` search,
-`worst` what the costliest requests cost, `history` what git's history costs, `events` open event streams,
-`webhooks` deliveries, `machines` three that share a remote, `studio` its pages in a browser, and `large`
-one large site.
+"""`python -m bench [KIND]` measures speed and memory. Kinds:
 
-Everything runs in a temporary folder and on 127.0.0.1. What is compared takes turns within one run,
-so that the ratios hold on a machine that has other things to do.
+  quire     loading, reading, writing, memory and more (the default)
+  servers   the WSGI servers compared
+  search    building the search index, and searching
+  worst     the slowest queries, and how they delay other requests
+  history   reads and commits of git history
+  events    event streams
+  webhooks  deliveries of webhooks
+  machines  three machines that share a git remote
+  studio    load times of the studio's pages in a browser
+  large     one large site
+
+Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
+ratios are reliable even on a busy machine.
 """
 
 import argparse
@@ -17,6 +25,7 @@ import time
 from pathlib import Path
 
 from bench import (
+    ablation,
     cold,
     compare,
     events,
@@ -28,7 +37,6 @@ from bench import (
     loading,
     machines,
     memory,
-    parts,
     reading,
     search,
     starting,
@@ -64,12 +72,14 @@ BEGAN = time.perf_counter()
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", nargs="?", choices=CHOICES, default="quire")
-    parser.add_argument("--full", action="store_true", help="more turns, and reading at every size")
-    parser.add_argument("--docs", help="of search: the documentation to ask questions of (bench/quality.py)")
-    parser.add_argument("--articles", type=int, help="of large (150,000) and history (2,500): how many")
-    parser.add_argument("--commits", type=int, default=history.COMMITS, help="of history: how many")
+    parser.add_argument("--full", action="store_true", help="more rounds, and reads at every site size")
+    parser.add_argument("--docs", help="search: folder or .tar.gz of the Astro docs (bench/quality.py)")
+    parser.add_argument("--articles", type=int, help="large, history: articles (default: 150,000; 2,500)")
+    parser.add_argument("--commits", type=int, default=history.COMMITS, help="history: number of commits")
     options = parser.parse_args()
     restore_in_children()
     print(_machine())
@@ -115,8 +125,8 @@ def _measure(folder: Path, *, full: bool) -> None:
     for articles in some if full else (SMALL,):
         _say(f"reading, {articles:,} articles")
         reading.measure(sites[articles], Sizes(articles), rounds=5 if full else 2)
-    _say("what each part buys")
-    parts.measure(sites[SMALL], SMALL)
+    _say("ablation")
+    ablation.measure(sites[SMALL], SMALL)
     _say("growth")
     grown = growth.measure({n: sites[n] for n in GROWTH})
     KEPT.parent.mkdir(exist_ok=True)

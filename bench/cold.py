@@ -1,4 +1,4 @@
-"""(i) What was never rendered before: a server that has just started, asked for each document once.
+"""First read of each document after a start: nothing is rendered yet.
 
 The other tables send requests that were not sent before, but a document that another answer showed
 is rendered already. Here nothing is: what a request finds ready is the index alone.
@@ -10,8 +10,8 @@ from itertools import count as counting
 from pathlib import Path
 from statistics import median
 
-from bench.cases import cases
 from bench.effort import scaled
+from bench.read_requests import cases
 from bench.serving import Serving, fetch, quire
 from bench.sites import Sizes, article_id
 from bench.tables import ratio, show

@@ -1,4 +1,4 @@
-"""(h) Event streams: what each open one takes, how soon all are told of an edit, what reads notice of it."""
+"""Benchmark event streams: memory per stream, delivery time of an edit, effect on read latency."""
 
 import selectors
 import socket
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.cases import cases
 from bench.effort import scaled, scaled_seconds
 from bench.host import HOST
 from bench.load import Requests, Result, run
+from bench.read_requests import cases
 from bench.serving import Serving, quire
 from bench.sites import Sizes, article_path
 from bench.tables import count, ratio, show, size
@@ -115,7 +115,13 @@ def measure(root: Path, articles: int, rounds: int) -> None:
             crowd.close()
             time.sleep(1)
     cells = [size(each), size(after), *(f"{seconds * 1000:.0f} ms" for seconds in (median(taken), taken[-1]))]
-    head = ["on two workers", "memory each", "after edits", "an edit is at all, median", "longest"]
+    head = [
+        "on two workers",
+        "memory each",
+        "after edits",
+        "edit at all streams, median",
+        "longest",
+    ]
     show("Event streams", head, [[f"{STREAMS:,} streams", *cells]])
     _print_reads(found)
 
@@ -126,7 +132,7 @@ def _print_reads(found: dict[str, list[Result]]) -> None:
         rate, middle = (median(getattr(r, name) for r in results) for name in ("rate", "median_ms"))
         p99, without = (median(r.p99_ms for r in found[k]) for k in (kind, _KINDS[number // 2 * 2]))
         rows.append([kind, count(rate), f"{middle:.2f} ms", f"{p99:.2f} ms", ratio(p99 / without)])
-    head = ["beside", "/s", "median", "p99", "to none"]
+    head = ["beside", "/s", "median", "p99", "ratio to no streams"]
     show("Reads beside event streams", head, rows, "Medians of all turns.")
 
 

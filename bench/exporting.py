@@ -1,4 +1,4 @@
-"""(f) Exporting: documents per second into files, next to writing the same bytes in the plainest way."""
+"""Exporting: documents per second into files, next to writing the same bytes in the plainest way."""
 
 import shutil
 import time

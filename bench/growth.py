@@ -1,4 +1,4 @@
-"""(f) How the cost of a request grows with the site: every request another, one connection, one worker."""
+"""How the cost of a request grows with the site: every request another, one connection, one worker."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
-from bench.cases import NESTED
 from bench.effort import scaled
+from bench.read_requests import NESTED
 from bench.serving import Serving, fetch, quire
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show

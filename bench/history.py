@@ -1,4 +1,4 @@
-"""(h) What git's history costs: writes that are commits, past states, versions of documents, branches.
+"""What git's history costs: writes that are commits, past states, versions of documents, branches.
 
 The history is made with `git fast-import`: every commit changes two articles, in turns, and every tenth one
 the first article as well, so that this one has hundreds of versions.

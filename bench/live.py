@@ -1,4 +1,4 @@
-"""(c) From a change on disk until it is served."""
+"""From a change on disk until it is served."""
 
 import json
 import threading

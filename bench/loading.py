@@ -1,4 +1,4 @@
-"""(a) From files to an index: what a start costs, next to the plainest way to do the same."""
+"""Benchmark loading: time from files to an index, compared with a baseline."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""(j) Several machines: what a write costs by `git.push`, how soon all machines show it, reading from three.
+"""Several machines: what a write costs by `git.push`, how soon all machines show it, reading from three.
 
 All of it runs on this computer: three machines with two workers each, their git remote and PostgreSQL share
 its cores, and there is no network between them.

@@ -1,11 +1,11 @@
-"""(d) Memory of the process that answers: next to the bytes of content that it holds, and after a flood."""
+"""Memory of the process that answers: next to the bytes of content that it holds, and after a flood."""
 
 from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
 
-from bench.cases import cases
 from bench.effort import scaled
+from bench.read_requests import cases
 from bench.serving import fetch, quire
 from bench.sites import Sizes, content_bytes
 from bench.tables import count, ratio, show, size

@@ -1,4 +1,4 @@
-"""(b) Requests per second and latency, next to an empty app that sends the very same bytes."""
+"""Requests per second and latency, next to an empty app that sends the very same bytes."""
 
 import pickle
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.cases import Case, cases
 from bench.effort import scaled_seconds
 from bench.load import CONNECTIONS, Requests, Result, run
+from bench.read_requests import Case, cases
 from bench.serving import Serving, hosted, quire
 from bench.sites import Sizes
 from bench.tables import count, ratio, show, size
@@ -61,7 +61,7 @@ def _measure_case(
 
 
 def _print(rows: Sequence[Row], sizes: Sizes, repeated: bool) -> None:
-    kind = "the same request again" if repeated else "every request another"
+    kind = "the same request again" if repeated else "every request different"
     shown = []
     for row in rows:
         ours, empty = ([turn[i] for turn in row.turns] for i in (0, 1))

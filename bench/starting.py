@@ -1,4 +1,4 @@
-"""(g) From the command until the first answer: cold, with nothing kept, and warm, with nothing changed."""
+"""From the command until the first answer: cold, with nothing kept, and warm, with nothing changed."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""(k) The studio in Debian's chromium: how soon its pages are painted, and how soon lists and forms open.
+"""The studio in Debian's chromium: how soon its pages are painted, and how soon lists and forms open.
 
 A first visit is one of a browser that has nothing of the studio in its cache; all others have what it left.
 """

@@ -1,4 +1,4 @@
-"""(i) Webhooks: how soon a receiver has a change, and how many deliveries a second there are."""
+"""Webhooks: how soon a receiver has a change, and how many deliveries a second there are."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""(g) The worst that anybody may ask for: `python -m bench worst` looks for queries that cost much.
+"""The worst that anybody may ask for: `python -m bench worst` looks for queries that cost much.
 
 It begins with queries at random and changes those that cost most, again and again, in this process. Then
 eight at once send the worst to a server, and everybody else's requests are timed.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from werkzeug.test import create_environ
 
 from bench.effort import scaled, scaled_seconds
-from bench.queries import Chance, Query
+from bench.random_queries import Chance, Query
 from bench.serving import Serving, quire
 from bench.sites import Sizes, article_id
 from bench.tables import count, show, size

@@ -1,4 +1,4 @@
-"""(e) Writing through the API, with every byte synced: on sites of several sizes, and beside readers."""
+"""Writing through the API, with every byte synced: on sites of several sizes, and beside readers."""
 
 import http.client
 import json

@@ -12,8 +12,8 @@ from tests.torture.__main__ import PARTS
 
 ROOT = Path(__file__).parent.parent
 SAYS = (
-    "make: the first time needs the network, to install packages into .venv/: "
-    "pip can't reach its index (.venv/pip.log)"
+    "make: pip can't reach its package index (details in .venv/pip.log). "
+    "Connect to the network and run make again."
 )
 
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)

@@ -159,7 +159,7 @@ def _report(options: argparse.Namespace, findings: Findings) -> int:
     floors = json.loads(FLOORS.read_bytes())
     for number, cause in enumerate(report.ranked(findings.causes)[: options.most], 1):
         print(report.cause_text(cause, number))
-    print("Equal but for wording, there ≠ here:")
+    print("Errors that differ only in wording (Strapi ≠ Quire):")
     print("\n".join(report.wording_lines(findings, options.most)))
     report.print_rows(findings, read_rows())
     report.print_outcomes(findings, floors)
@@ -168,7 +168,10 @@ def _report(options: argparse.Namespace, findings: Findings) -> int:
         print("peer-diff: the recording has no answers to these requests: record it again (--record)")
         return 1
     if few:
-        print(f"peer-diff: below what is asked: {', '.join(few)}")
+        print(
+            f"peer-diff: FAILED: too few equal responses: {', '.join(few)} "
+            "(minimums: bench/differential/floors.json)"
+        )
     return 1 if few else 0
 
 

@@ -132,7 +132,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     monitoring.bind(handles, site, identities, watched, bucket)
     start_page.bind(handles, identities)
     for operation in OPERATIONS:
-        if not operation.in_place:
+        if not operation.runs_inline:
             app.add_url_rule(
                 operation.rule,
                 operation.id,

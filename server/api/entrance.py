@@ -82,7 +82,7 @@ Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 # Answers every request that does not read content. It raises whatever the handler of the path raises.
 Handle = Callable[[Environ], Answer]
 # Where the entrance answers itself, beside reads of content.
-LIVE = frozenset(o.path for o in HEALTH.operations if o.in_place)
+LIVE = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 # A browser that was answered over TLS once uses nothing else for a year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
@@ -145,7 +145,9 @@ class Entrance:
         if COMMIT in environ:
             shown, headers = as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
         elif (
-            state.commit and environ["REQUEST_METHOD"] in READING and area_of(environ["PATH_INFO"]).of_commit
+            state.commit
+            and environ["REQUEST_METHOD"] in READING
+            and area_of(environ["PATH_INFO"]).varies_by_commit
         ):
             headers = (*headers, (COMMIT_HEADER, commit_of(state)))
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
@@ -173,7 +175,7 @@ class Entrance:
                 return (operation.max_body or state.settings.upload_limit) if may else SMALL
         return SMALL
 
-    def asks_accounts(self, environ: Environ) -> bool:
+    def may_query_accounts(self, environ: Environ) -> bool:
         """Whether a request may have to wait for a database of accounts that is elsewhere.
 
         Of reads of content that is not known here: it depends on what they ask for.
@@ -181,7 +183,7 @@ class Entrance:
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
-        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or area_of(path).asks_accounts:
+        if environ.get("HTTP_AUTHORIZATION") or HEADER in environ or area_of(path).may_query_accounts:
             return True
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
@@ -212,7 +214,7 @@ class Entrance:
         if preflight is not None:
             return _represent(Answer(b"", 204, vary=PREFLIGHT_VARY, headers=preflight), environ, state)
         if IN_PLACE in environ:
-            raise Postponed(accounts=self.asks_accounts(environ))
+            raise Postponed(accounts=self.may_query_accounts(environ))
         return _represent(self.handle(environ), environ, state)
 
     def _identify(self, environ: Environ, state: State) -> Actor:
@@ -244,8 +246,10 @@ class Entrance:
             environ[BUDGET].take_turn()
         complete = area is FILES or not self.past.at(commit).lacking
         past = self.past.answered(commit, state.settings)
-        of_today = area.of_today or not area.of_commit or past.schema.knows_users
-        lasting = name == commit and not of_today
+        uses_current_settings = (
+            area.uses_current_settings or not area.varies_by_commit or past.schema.knows_users
+        )
+        lasting = name == commit and not uses_current_settings
         environ[COMMIT] = AnsweredCommit(commit, lasting, complete)
         asked = (part for part in environ["QUERY_STRING"].split("&") if not AT.match(part))
         environ["QUERY_STRING"] = "&".join(asked)
@@ -254,7 +258,7 @@ class Entrance:
     def _held(self, environ: Environ, state: State) -> State:
         """The state that the whole site is served at. What is told of the repository is of today."""
         held = self.past.held
-        if held is None or area_of(environ["PATH_INFO"]).of_repository:
+        if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
             return state
         environ[COMMIT] = AnsweredCommit(held.commit, lasting=False, complete=not held.lacking)
         return self.past.answered(held.commit, state.settings)

@@ -48,7 +48,7 @@ def test_each_rule_of_flask_is_an_operation_and_each_operation_a_rule(api: Api) 
         for rule in api.app.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD"}
     }
-    assert rules == {(o.id, o.rule, o.method) for o in OPERATIONS if not o.in_place}
+    assert rules == {(o.id, o.rule, o.method) for o in OPERATIONS if not o.runs_inline}
 
 
 def test_ids_are_unique() -> None:
@@ -70,10 +70,10 @@ def test_the_table_finds_the_operation_that_flask_finds(
     for slash in slashes:
         found = [o.id for o, _ in operations_at(path + slash, schema) if o.method == operation.method]
         assert operation.id in found
-        if not operation.in_place:
+        if not operation.runs_inline:
             routed, _ = api.app.url_map.bind("").match(path + slash, operation.method)
             assert routed in found
-    if not operation.refused:
+    if not operation.always_fails:
         allowed = api.ask("OPTIONS", path).headers["Allow"]
         assert allowed == ", ".join(methods_at(path, schema))
         assert operation.method in allowed

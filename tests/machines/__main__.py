@@ -1,6 +1,6 @@
-"""`python -m tests.machines`: three machines, two workers each, at random for a minute, and the verdict.
+"""`python -m tests.machines`: fault-injection test of three machines with two workers each.
 
-The seed decides who writes what and what is killed when; the machine's own haste is not in it.
+The seed fixes the writes and the kills, but not the timing.
 """
 
 import argparse
@@ -40,18 +40,18 @@ from tests.signals import restore_in_children
 from tests.waiting import until
 
 CONVERGES_S = 60.0
-MOST_TOLD = 40
-MOST_MEMORY = 400_000_000  # bytes of one process
+MAX_PRINTED = 40
+MAX_PROCESS_BYTES = 400_000_000
 
 
 def main() -> int:
-    """Run it; the exit status."""
+    """Run the test and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.machines", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long the storm lasts")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long machines write and are killed")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31))
     parser.add_argument("--push", choices=("before", "after", "off"), default="before")
     parser.add_argument("--no-faults", action="store_true", help="kill nothing")
-    parser.add_argument("--keep", action="store_true", help="leave the folder")
+    parser.add_argument("--keep", action="store_true", help="keep the folder of the machines")
     options = parser.parse_args()
     restore_in_children()
     print(f"seed {options.seed}, git.push: {options.push}", flush=True)
@@ -70,16 +70,17 @@ def main() -> int:
                     cluster.remove()
     except pytest.skip.Exception as reason:
         return skipped("machines", str(reason))
-    for violation in violations[:MOST_TOLD]:
-        print(f"VIOLATED {violation}")
-    print(f"{len(violations)} violations; --seed {options.seed} --push {options.push}")
+    for violation in violations[:MAX_PRINTED]:
+        print(f"FAILED: {violation}")
+    repeat = f"python -m tests.machines --seed {options.seed} --push {options.push}"
+    print(f"{len(violations)} consistency checks failed. Repeat with: {repeat}")
     return int(bool(violations))
 
 
 def _run(cluster: Cluster, options: argparse.Namespace) -> list[str]:
     record = Record(options.seed)
     cluster.start()
-    _storm(cluster, record, options)
+    _run_load(cluster, record, options)
     violations = [*record.violations, *_converge(cluster, record)]
     if options.push == "after" and not violations:
         violations += [*conflict(cluster, record), *_converge(cluster, record)]
@@ -95,16 +96,16 @@ def _run(cluster: Cluster, options: argparse.Namespace) -> list[str]:
         violations += check_repository(cluster)
         for machine in cluster.machines:
             violations += check_codes(machine)
-            if (used := machine.memory()) > MOST_MEMORY:
+            if (used := machine.memory()) > MAX_PROCESS_BYTES:
                 violations.append(f"{machine.name}: a process has {used / 1e6:.0f} MB")
     finally:
         fresh.kill()
-    _tell(cluster, record, history)
+    _print_summary(cluster, record, history)
     return violations
 
 
-def _storm(cluster: Cluster, record: Record, options: argparse.Namespace) -> None:
-    """Let everybody write, read and edit, and kill something every few seconds."""
+def _run_load(cluster: Cluster, record: Record, options: argparse.Namespace) -> None:
+    """Write, read and edit from all sides, and kill something every few seconds."""
     chance = random.Random(options.seed)
     stopped = threading.Event()
     editor = Editor(cluster, record, random.Random(chance.random()))
@@ -122,7 +123,7 @@ def _storm(cluster: Cluster, record: Record, options: argparse.Namespace) -> Non
         while time.monotonic() < end:
             time.sleep(1.5 + chance.random() * 4)
             if not options.no_faults:
-                _break(cluster, record, chance)
+                _inject_fault(cluster, record, chance)
     finally:
         stopped.set()
         for thread in threads:
@@ -130,12 +131,13 @@ def _storm(cluster: Cluster, record: Record, options: argparse.Namespace) -> Non
     record.violations += _hand_edits(cluster, editor)
 
 
-def _break(cluster: Cluster, record: Record, chance: random.Random) -> None:
+def _inject_fault(cluster: Cluster, record: Record, chance: random.Random) -> None:
     """Kill something, and start it again soon."""
     what = chance.choice(("machine", "machine", "two machines", "worker", "database", "remote", "remote"))
     pause = chance.random() * 2.5
     record.faults.append(what)
-    print(f"{time.monotonic() - record.began:6.1f} s  {what} killed, for {pause:.1f} s", flush=True)
+    again = "" if what == "worker" else f" (restart after {pause:.1f} s)"
+    print(f"{time.monotonic() - record.began:6.1f} s  killed: {what}{again}", flush=True)
     if what == "database":
         cluster.kill_database()
         time.sleep(pause)
@@ -156,7 +158,7 @@ def _break(cluster: Cluster, record: Record, chance: random.Random) -> None:
 
 
 def _hand_edits(cluster: Cluster, editor: Editor) -> list[str]:
-    """What was edited by hand is still there; then it is taken back, since machines can't agree on it."""
+    """Return hand edits that were lost; then restore the files so that the machines can converge."""
     lost = []
     for machine in cluster.machines:
         path = f"content/hands/{machine.name}.json"
@@ -167,13 +169,13 @@ def _hand_edits(cluster: Cluster, editor: Editor) -> list[str]:
 
 
 def _take_back(root: Path, path: str) -> bool:
-    """Check a file out; whether nobody was at work in the repository just then."""
+    """Restore a file from HEAD. Return False if git failed, e.g. because the index is locked."""
     command = ["git", "checkout", "-q", "HEAD", "--", path]
     return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
 
 
 def _converge(cluster: Cluster, record: Record) -> list[str]:
-    """Wait until all machines are where the remote is."""
+    """Wait until all machines serve the commit of the remote; return a message if they do not."""
     deadline = time.monotonic() + CONVERGES_S
     while True:
         heads = {machine.name: machine.head() for machine in cluster.machines}
@@ -186,8 +188,9 @@ def _converge(cluster: Cluster, record: Record) -> list[str]:
         if time.monotonic() > deadline:
             ready = {m.name: ask(m, "GET", "/_health/ready").body for m in cluster.machines}
             return [
-                f"no agreement after {CONVERGES_S:.0f} s: the remote is at {remote}, clones at {heads}, "
-                f"answers from {served}, not committed {dirty}, ready {ready}"
+                f"machines did not converge within {CONVERGES_S:.0f} s: remote head {remote}, "
+                f"clone heads {heads}, served commits {served}, "
+                f"uncommitted files {dirty}, /_health/ready {ready}"
             ]
         time.sleep(0.2)
 
@@ -198,8 +201,8 @@ def _message(answer: Answer) -> str:
     return f"{answer.status} {message[:100]}"
 
 
-def _tell(cluster: Cluster, record: Record, history: History) -> None:
-    """Print what happened."""
+def _print_summary(cluster: Cluster, record: Record, history: History) -> None:
+    """Print a summary of the run."""
     statuses: dict[str, Counter[int]] = {}
     for write in record.writes:
         statuses.setdefault(write.kind, Counter())[write.answer.status] += 1
@@ -207,12 +210,16 @@ def _tell(cluster: Cluster, record: Record, history: History) -> None:
         [kind, ", ".join(f"{n} × {s or 'none'}" for s, n in sorted(counts.items()))]
         for kind, counts in statuses.items()
     ]
-    show("Writes, by their answers", ["what", "answers"], rows)
+    show("Writes by response status", ["write", "statuses"], rows)
     refused = Counter(_message(write.answer) for write in record.writes if write.answer.status >= 400)
-    show("Refusals", ["message", "times"], [[text, str(times)] for text, times in refused.most_common(12)])
+    show(
+        "Error responses by message",
+        ["message", "times"],
+        [[text, str(times)] for text, times in refused.most_common(12)],
+    )
     taken = sorted(write.ended - write.began for write in record.writes if 200 <= write.answer.status < 300)
     typical, long = taken[len(taken) // 2], taken[-1 - len(taken) // 100]
-    print(f"\nan answered write took {typical:.2f} s, one in a hundred {long:.2f} s;")
+    print(f"\nsuccessful writes: median {typical:.2f} s, p99 {long:.2f} s")
     reads = sum(len(seen) for seen in record.reads.values())
     after = Counter(answer.status for _, _, answer in record.after)
     memory = max(machine.memory() for machine in cluster.machines)

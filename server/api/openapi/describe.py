@@ -12,7 +12,7 @@ from server.api.operations.json_schema import (
     answer,
     json_content,
     ref,
-    shared,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation
 from server.api.operations.permission import MayOfType
@@ -33,19 +33,19 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
     docs = (
         operation.docs if isinstance(operation.docs, Docs) else operation.docs(_drafting(operation, audience))
     )
-    commits, tries = _commits(operation, audience), operation.dry_run and audience.tries
+    commits, tries = _commits(operation, audience), operation.dry_run and audience.may_dry_run
     names = [
-        *["branch"] * (operation.branch and audience.branches),
+        *["branch"] * (operation.branch and audience.may_branch),
         *["dryRun"] * tries,
         *["message"] * commits,
     ]
-    parameters = [*docs.parameters, *shared(*names)]
+    parameters = [*docs.parameters, *shared_parameters(*names)]
     answers = {s: _committed(a) if commits else a for s, a in docs.answers.items()}
-    errors = {*docs.errors, *[429] * audience.limited}
+    errors = {*docs.errors, *[429] * audience.is_rate_limited}
     if operation.method == "GET" and 200 in answers:
-        parameters += shared("ifNoneMatch", *["after"] * area.of_commit)
-        answers |= _read(answers[200], of_commit=area.of_commit)
-        errors |= {503} if area.of_commit else set()
+        parameters += shared_parameters("ifNoneMatch", *["after"] * area.varies_by_commit)
+        answers |= _read(answers[200], varies_by_commit=area.varies_by_commit)
+        errors |= {503} if area.varies_by_commit else set()
     if tries:
         answers[200] = _tried(answers.get(200))
     responses = {status: ref(f"Error{status}", "responses") for status in errors} | answers
@@ -81,7 +81,7 @@ def _id_of(operation: Operation, audience: Audience) -> str:
 def _commits(operation: Operation, audience: Audience) -> bool:
     """Whether what an operation writes may become a commit."""
     if operation.commits == "maybe":
-        to_branch = operation.branch and audience.branches
+        to_branch = operation.branch and audience.may_branch
         return to_branch or audience.settings.commit is not None
     return operation.commits == "always"
 
@@ -90,9 +90,9 @@ def _committed(answered: JsonSchema) -> JsonSchema:
     return {**answered, "headers": {**answered.get("headers", {}), COMMIT_HEADER: _WRITTEN}}
 
 
-def _read(answered: JsonSchema, *, of_commit: bool) -> dict[int, JsonSchema]:
+def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSchema]:
     """The answers to a GET: with an entity tag, and not sent again to who names that."""
-    commit = {COMMIT_HEADER: _SERVED} if of_commit else {}
+    commit = {COMMIT_HEADER: _SERVED} if varies_by_commit else {}
     shown = {**answered, "headers": {"ETag": {**TAG, "required": True}, **commit}}
     return {
         200: shown,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from server.api.openapi.values import OPERANDS, nullable
-from server.api.operations.json_schema import TEXT, JsonSchema, closed, list_of, ref
+from server.api.operations.json_schema import TEXT, JsonSchema, list_of, object_of, ref
 from server.documents.blocks import BLOCKS, NODES
 from server.query.operators import LOGIC, OPERATORS, Operator
 from server.write.relation_input import OPERATIONS, POSITIONS
@@ -51,7 +51,7 @@ _ERROR = _object(
         ),
     }
 )
-_CHANGED_FILE = closed(
+_CHANGED_FILE = object_of(
     {
         "path": TEXT,
         "action": {"enum": ["create", "update", "delete"]},
@@ -59,7 +59,7 @@ _CHANGED_FILE = closed(
     }
 )
 _DRY_RUN: JsonSchema = {
-    **closed({"data": closed({"files": list_of(_CHANGED_FILE)})}),
+    **object_of({"data": object_of({"files": list_of(_CHANGED_FILE)})}),
     "description": "With `dryRun=true`: the files that would change.",
 }
 _COUNT: JsonSchema = {"type": "integer", "minimum": 0}

@@ -14,7 +14,7 @@ from server.api.openapi.values import (
     shown_value,
     written_value,
 )
-from server.api.operations.json_schema import JsonSchema, closed, list_of, ref
+from server.api.operations.json_schema import JsonSchema, list_of, object_of, ref
 from server.auth.permissions import Actor, may_find
 from server.query.fields import targets_of
 from server.schema.model import UPLOAD, Attribute, Schema, Type
@@ -51,8 +51,8 @@ class TypeSchemas:
         for type_ in self.types.content_types:
             name = self.names[type_.uid]
             empty = {"type": "object", "maxProperties": 0}
-            yield f"{name}Answer", closed({"data": ref(name), "meta": empty})
-            yield f"{name}List", closed({"data": list_of(ref(name)), "meta": paged})
+            yield f"{name}Answer", object_of({"data": ref(name), "meta": empty})
+            yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": paged})
 
     def may_find(self, attribute: Attribute) -> bool:
         """Whether the actor may follow an attribute to something."""

@@ -9,10 +9,10 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
-    closed,
     in_path,
     list_of,
-    shared,
+    object_of,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may_undo, may_write_any
@@ -24,55 +24,55 @@ MAX_MESSAGE = 10_000  # characters
 MERGE = "merge"  # what an operation may prefer, as requests do in the header `Prefer`
 
 _OPERATION: JsonSchema = {
-    **closed(
+    **object_of(
         {
             "method": {"enum": ["POST", "PUT", "DELETE"]},
             "path": {
                 **TEXT,
                 "description": "A path of the content API and its query: `/api/articles?locale=fr`.",
             },
-            "body": {"type": "object", "description": "What the request alone would have as its body."},
-            "ifMatch": {**TEXT, "description": "An entity tag: the version that is to be there."},
+            "body": {"type": "object", "description": "Same body as the single request."},
+            "ifMatch": {**TEXT, "description": "The entity tag that the document must have."},
             "prefer": {
                 "const": MERGE,
-                "description": "Where `ifMatch` names an earlier version, the change is merged with those "
-                "made since; 412 with `details.conflicts` where they overlap.",
+                "description": "If `ifMatch` is an older version, merge with later changes; 412 with "
+                "`details.conflicts` if they overlap.",
             },
         },
         optional=("body", "ifMatch", "prefer"),
     ),
-    "description": "One write. `{{0.documentId}}` in its path or in texts of its body stands for the "
-    "documentId of an operation before it, of which the first is 0.",
+    "description": "One write. `{{0.documentId}}` in its path or in texts of its body is replaced by "
+    "the documentId of an earlier operation (counted from 0).",
 }
-_BODY = closed(
+_BODY = object_of(
     {
         "operations": list_of(_OPERATION, minItems=1, maxItems=MAX_OPERATIONS),
-        "message": {**TEXT, "maxLength": MAX_MESSAGE, "description": "What the change is about."},
+        "message": {**TEXT, "maxLength": MAX_MESSAGE, "description": "The message of the commit."},
     },
     optional=("message",),
 )
-_RESULT = closed(
+_RESULT = object_of(
     {
         "status": {"enum": [200, 201, 204]},
         "documentId": TEXT_OR_NULL,
         "etag": TEXT_OR_NULL,
         "body": {
             "type": ["object", "null"],
-            "description": "What the request alone would answer, as the document is after the batch.",
+            "description": "Body of the single request's response, with the document as after the batch.",
         },
         "preferenceApplied": {"const": MERGE, "description": "The change was merged with others."},
     },
     optional=("preferenceApplied",),
 )
 _OFFER = {
-    **closed({"id": TEXT, "expires": TIMESTAMP}),
-    "description": "With `Prefer: undo`, where it can be.",
+    **object_of({"id": TEXT, "expires": TIMESTAMP}),
+    "description": "Present after `Prefer: undo` if the write can be undone.",
 }
 
 
 def _undoable(data: JsonSchema) -> JsonSchema:
-    """An answer that may offer to take the write back."""
-    return closed({"data": data, "undo": _OFFER}, optional=("undo",))
+    """Return the schema of a response that may offer undo."""
+    return object_of({"data": data, "undo": _OFFER}, optional=("undo",))
 
 
 WRITES = Area(
@@ -83,18 +83,18 @@ WRITES = Area(
         Operation(
             "batch", "POST", "/batch", may_write_any,
             Docs(
-                "Several writes as one: all of them are made, or none",
-                {200: answer("What each operation came to, in their order.", _undoable(list_of(_RESULT)))},
-                shared("prefer"), body_of(_BODY), (*WRITE, 404, 412),
+                "Several writes as one: all of them or none",
+                {200: answer("The result of each operation, in order.", _undoable(list_of(_RESULT)))},
+                shared_parameters("prefer"), body_of(_BODY), (*WRITE, 404, 412),
             ),
             MAX_BODY, branch=True, dry_run=True, commits="maybe",
         ),
         Operation(
             "undoWrite", "POST", "/batch/undo/{id}", may_undo,
             Docs(
-                "Take a write back that was made with `Prefer: undo`: its files hold again what they held",
-                {200: answer("How many files are as they were before.", _undoable(closed({"files": COUNT})))},
-                [in_path("id", "What the write's answer has called it."), *shared("prefer")],
+                "Undo a write that was made with `Prefer: undo`: restore its files",
+                {200: answer("How many files were restored.", _undoable(object_of({"files": COUNT})))},
+                [in_path("id", "`undo.id` of the write's response."), *shared_parameters("prefer")],
                 errors=(*WRITE, 404),
             ),
             commits="maybe",

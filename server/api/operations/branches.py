@@ -11,9 +11,9 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
-    closed,
     in_path,
     list_of,
+    object_of,
     ref,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
@@ -22,17 +22,17 @@ from server.api.serving.bodies import MAX_BODY
 from server.auth.permissions import BRANCH
 
 BRANCHES = Tag("Branches", "States of the site that are not served.")
-_BRANCH = closed(
+_BRANCH = object_of(
     {
         "name": TEXT,
         "commit": TEXT,
-        "author": closed({"name": TEXT, "email": TEXT}),
+        "author": object_of({"name": TEXT, "email": TEXT}),
         "date": TIMESTAMP,
         "served": {**FLAG, "description": "Whether it is checked out in the site's folder."},
         "checkedOut": {**FLAG, "description": "Whether it is checked out anywhere."},
     }
 )
-_NEW = closed(
+_NEW = object_of(
     {
         "name": {**TEXT, "minLength": 1},
         "from": {**TEXT, "minLength": 1, "description": "A commit, tag, branch or time; HEAD without it."},
@@ -42,7 +42,7 @@ _NEW = closed(
 _SIDE: JsonSchema = {"enum": ["ours", "theirs"]}
 _BY_ATTRIBUTE: JsonSchema = {
     "type": "object",
-    "additionalProperties": {"anyOf": [_SIDE, closed({"value": {}})]},
+    "additionalProperties": {"anyOf": [_SIDE, object_of({"value": {}})]},
 }
 _RESOLVE: JsonSchema = {
     "type": "object",
@@ -65,7 +65,7 @@ _MERGE: JsonSchema = {
     },
     "additionalProperties": False,
 }
-_MERGED = closed(
+_MERGED = object_of(
     {
         "branch": TEXT,
         "into": TEXT,
@@ -75,8 +75,8 @@ _MERGED = closed(
         "files": {**NUMBER, "description": "How many files it has changed."},
     }
 )
-_DIFFERENCE = closed({"from": {}, "to": {}, "lines": list_of(TEXT)}, optional=("lines",))
-_CHANGE = closed(
+_DIFFERENCE = object_of({"from": {}, "to": {}, "lines": list_of(TEXT)}, optional=("lines",))
+_CHANGE = object_of(
     {
         **dict.fromkeys(("type", "documentId", "locale"), TEXT),
         "status": STATUS,
@@ -84,10 +84,10 @@ _CHANGE = closed(
         "attributes": {"type": "object", "additionalProperties": _DIFFERENCE},
     }
 )
-_CHANGES = closed(
+_CHANGES = object_of(
     {
         "data": list_of(_CHANGE),
-        "meta": closed({"from": TEXT, "to": TEXT, "pagination": ref("Pagination")}),
+        "meta": object_of({"from": TEXT, "to": TEXT, "pagination": ref("Pagination")}),
     }
 )
 _NAME = in_path("name", "The name of a branch; it may have slashes.")
@@ -97,13 +97,13 @@ OF_REPOSITORY = Area(
     "branches",
     parts=("branches",),
     tag=BRANCHES,
-    of_repository=True,
+    ignores_served_commit=True,
     operations=(
         Operation(
             "findBranches", "GET", "/branches", may(BRANCH, "find"),
             Docs(
                 "All branches of the repository",
-                {200: answer("The branches, by name.", closed({"data": list_of(_BRANCH)}))},
+                {200: answer("The branches, by name.", object_of({"data": list_of(_BRANCH)}))},
                 errors=(*READ, 409),
             ),
         ),
@@ -111,7 +111,7 @@ OF_REPOSITORY = Area(
             "createBranch", "POST", "/branches", may(BRANCH, "create"),
             Docs(
                 "A new branch",
-                {201: answer("The branch.", closed({"data": _BRANCH}))},
+                {201: answer("The branch.", object_of({"data": _BRANCH}))},
                 body=body_of(_NEW), errors=WRITE,
             ),
         ),
@@ -127,7 +127,7 @@ OF_REPOSITORY = Area(
             "mergeBranch", "POST", f"{_ONE}/merge", may(BRANCH, "merge"),
             Docs(
                 "Merge a branch into the one that is served, or into another one",
-                {200: answer("What was merged.", closed({"data": _MERGED}))},
+                {200: answer("What was merged.", object_of({"data": _MERGED}))},
                 [_NAME], body_of(_MERGE, required=False), (*WRITE, 404),
             ),
             MAX_BODY, commits="always", slash=False,

@@ -1,6 +1,6 @@
-"""Operations of content types: lists, documents, single types, and actions (docs/api.md, docs/writing.md).
+"""Operations of content types: lists, documents, single types, actions (docs/querying.md, docs/writing.md).
 
-They are templates: each holds for every content type of its kind, at the API id of that.
+Each row is a template. It applies to every collection type or to every single type.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from server.api.operations.json_schema import (
     answer,
     body_of,
     ref,
-    shared,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, TypeView
 from server.api.operations.permission import MayOfType
@@ -39,13 +39,13 @@ def _list(audience: Audience) -> Docs:
         return {"data": [document], "meta": {"pagination": pagination}}
 
     found = _answer(view, f"{view.name}List", "A page of documents.", listed)
-    parameters = [*_reading(view, many=True), *shared("pagination")]
+    parameters = [*_reading(view, many=True), *shared_parameters("pagination")]
     return Docs(f"A list of {view.type.plural}", {200: found}, parameters)
 
 
 def _create(audience: Audience) -> Docs:
     view = _view(audience)
-    parameters, body = [*_writing(view), *shared("prefer")], _body(view, f"{view.name}Input")
+    parameters, body = [*_writing(view), *shared_parameters("prefer")], _body(view, f"{view.name}Input")
     return Docs(f"A new {view.type.singular}", {201: _document(view)}, parameters, body, (*WRITE, 404))
 
 
@@ -57,34 +57,34 @@ def _find_one(audience: Audience) -> Docs:
 
 def _update(audience: Audience) -> Docs:
     view = _view(audience)
-    summary = f"Change a {view.type.singular}: what the body does not name keeps its value, null clears it"
-    summary += ", and where there is no document it is made" * (view.type.kind == SINGLE)
+    summary = f"Change a {view.type.singular}: omitted attributes keep their values, null clears them"
+    summary += ", or create it if it does not exist" * (view.type.kind == SINGLE)
     changed = {**_document(view), "headers": {"ETag": TAG, "Preference-Applied": _MERGED}}
-    parameters = [*_named(view), *_writing(view), *shared("ifMatch", "prefer")]
+    parameters = [*_named(view), *_writing(view), *shared_parameters("ifMatch", "prefer")]
     return Docs(summary, {200: changed}, parameters, _body(view, f"{view.name}Change"), (*WRITE, 404, 412))
 
 
 def _delete(audience: Audience) -> Docs:
     view = _view(audience)
     localized = view.type.localized
-    parameters = [*_named(view), *shared(*["localeOfList"] * localized, "ifMatch", "prefer")]
+    parameters = [*_named(view), *shared_parameters(*["localeOfList"] * localized, "ifMatch", "prefer")]
     summary = f"Delete a {view.type.singular}" + ", or one locale of it" * localized
-    errors = (*WRITE, *[404] * audience.branches, 412)
-    return Docs(summary, {204: answer("It is gone, or never was.")}, parameters, errors=errors)
+    errors = (*WRITE, *[404] * audience.may_branch, 412)
+    return Docs(summary, {204: answer("Deleted, or it did not exist.")}, parameters, errors=errors)
 
 
 def _unpublish(audience: Audience) -> Docs:
-    return _action(audience, "Unpublish a {}: its draft is left, or what was published as that")
+    return _action(audience, "Unpublish a {}: keep the draft, or turn the published version into a draft")
 
 
 def _discard(audience: Audience) -> Docs:
-    return _action(audience, "Discard the draft of a {}, which is as it is published then")
+    return _action(audience, "Discard the draft of a {} and keep the published version")
 
 
 def _action(audience: Audience, summary: str) -> Docs:
     view = _view(audience)
-    locales = shared(*["localesWritten"] * view.type.localized)
-    parameters = [*_named(view), *_showing(view), *locales, *shared("ifMatch", "prefer")]
+    locales = shared_parameters(*["localesWritten"] * view.type.localized)
+    parameters = [*_named(view), *_showing(view), *locales, *shared_parameters("ifMatch", "prefer")]
     errors = (*WRITE, 404, 412)
     return Docs(summary.format(view.type.singular), {200: _document(view)}, parameters, errors=errors)
 
@@ -98,24 +98,24 @@ def _view(audience: Audience) -> TypeView:
 
 
 def _named(view: TypeView) -> Sequence[JsonSchema]:
-    return shared("documentId") if view.type.kind == COLLECTION else ()
+    return shared_parameters("documentId") if view.type.kind == COLLECTION else ()
 
 
 def _showing(view: TypeView) -> list[JsonSchema]:
-    return shared(f"{view.name}.fields", f"{view.name}.populate")
+    return shared_parameters(f"{view.name}.fields", f"{view.name}.populate")
 
 
 def _reading(view: TypeView, *, many: bool) -> list[JsonSchema]:
     found = _showing(view)
-    found += shared(f"{view.name}.filters", f"{view.name}.sort", "q") if many else []
-    found += shared("localeOfList" if many else "locale") if view.type.localized else []
-    return found + shared(*["status", *["publicationFilter"] * many] * view.type.draft_publish)
+    found += shared_parameters(f"{view.name}.filters", f"{view.name}.sort", "q") if many else []
+    found += shared_parameters("localeOfList" if many else "locale") if view.type.localized else []
+    return found + shared_parameters(*["status", *["publicationFilter"] * many] * view.type.draft_publish)
 
 
 def _writing(view: TypeView) -> list[JsonSchema]:
     status = "statusOfDraft" if view.drafts_only else "statusWritten"
     names = [*["localeWritten"] * view.type.localized, *[status] * view.type.draft_publish]
-    return _showing(view) + shared(*names)
+    return _showing(view) + shared_parameters(*names)
 
 
 def _body(view: TypeView, name: str) -> JsonSchema:
@@ -151,18 +151,20 @@ CONTENT = Area(
     "content",
     parts=(),  # every part below api/ that is no other area's
     takes_at=True,
-    of_commit=True,
+    varies_by_commit=True,
     operations=(
-        _of_collection("findDocument", "GET", _LIST, MayOfType("find"), _list, in_place=True),
+        _of_collection("findDocument", "GET", _LIST, MayOfType("find"), _list, runs_inline=True),
         _writes_collection("createDocument", "POST", _LIST, MayOfType("create"), _create, MAX_BODY),
-        _of_collection("findOneDocument", "GET", _DOCUMENT, MayOfType("findOne"), _find_one, in_place=True),
+        _of_collection(
+            "findOneDocument", "GET", _DOCUMENT, MayOfType("findOne"), _find_one, runs_inline=True
+        ),
         _writes_collection("updateDocument", "PUT", _DOCUMENT, MayOfType("update"), _update, MAX_BODY),
         _writes_collection("deleteDocument", "DELETE", _DOCUMENT, MayOfType("delete"), _delete),
         _writes_collection(
             "unpublishDocument", "POST", f"{_DOCUMENT}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish
         ),
         _writes_collection("discardDocument", "POST", f"{_DOCUMENT}/actions/{DISCARD}", _DISCARDS, _discard),
-        _of_single("findOneSingle", "GET", _SINGLE, MayOfType("find"), _find_one, in_place=True),
+        _of_single("findOneSingle", "GET", _SINGLE, MayOfType("find"), _find_one, runs_inline=True),
         _writes_single("updateSingle", "PUT", _SINGLE, MayOfType("update"), _update, MAX_BODY),
         _writes_single("deleteSingle", "DELETE", _SINGLE, MayOfType("delete"), _delete),
         _writes_single("unpublishSingle", "POST", f"{_SINGLE}/actions/{UNPUBLISH}", _UNPUBLISHES, _unpublish),

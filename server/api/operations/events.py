@@ -10,10 +10,10 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
-    closed,
     in_path,
     in_query,
     list_of,
+    object_of,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may_attend_any, may_read_events
@@ -22,9 +22,9 @@ from server.events.presence.people import attended_types
 from server.events.reading import LARGEST, LIMIT, MOST, STATUSES, subjects_of
 
 OF_EVENTS = Tag("Events", "What has changed.")
-OF_PRESENCE = Tag("Presence", "Who is at which document.")
+OF_PRESENCE = Tag("Presence", "Who is viewing which document.")
 
-_EVENT = closed(
+_EVENT = object_of(
     {
         "seq": NUMBER,
         "event": {"enum": list(KINDS)},
@@ -34,13 +34,13 @@ _EVENT = closed(
         "changed": {
             "type": ["array", "null"],
             "items": TEXT,
-            "description": "The attributes that differ; null where that is not known.",
+            "description": "The attributes that changed; null if unknown.",
         },
         "source": {"enum": list(SOURCES)},
         "tags": list_of(TEXT),
         "counts": {
             "type": "object",
-            "description": "How many events there would have been, by type, status and event.",
+            "description": "Number of events that this one stands for, by type, status and event.",
         },
     },
     optional=(
@@ -48,11 +48,11 @@ _EVENT = closed(
         *("status", "changed", "counts"),
     ),
 )
-_META = closed(
+_META = object_of(
     {
-        "last": {**NUMBER, "description": "Up to which event the log was read: the next `since`."},
+        "last": {**NUMBER, "description": "Number of the last event read; pass it as `since`."},
         "more": {**FLAG, "description": "Whether there are more after it."},
-        "log": {**TEXT, "description": "The log's id: another one once a log was begun anew."},
+        "log": {**TEXT, "description": "The log's id. It changes when the log is recreated."},
     }
 )
 _LISTED = "Events, oldest first. With `Accept: text/event-stream`, a stream of them that does not end."
@@ -60,23 +60,27 @@ _LISTED = "Events, oldest first. With `Accept: text/event-stream`, a stream of t
 
 def _events(audience: Audience) -> Docs:
     return Docs(
-        "What has changed, in order",
-        {200: answer(_LISTED, closed({"data": list_of(_EVENT), "meta": _META}))},
+        "Changes in order",
+        {200: answer(_LISTED, object_of({"data": list_of(_EVENT), "meta": _META}))},
         [
             in_query(
                 "since",
                 {**NUMBER, "minimum": 0, "maximum": LARGEST},
-                "Events after this one; without it, all that are kept.",
+                "Events after this one; default: all that are kept.",
             ),
             in_query(
-                "limit", {**NUMBER, "minimum": 1, "maximum": MOST}, f"The most events; {LIMIT} without it."
+                "limit",
+                {**NUMBER, "minimum": 1, "maximum": MOST},
+                f"Maximum number; default {LIMIT}.",
             ),
             _words("types", {"enum": subjects_of(audience.actor, audience.schema)}),
             _words("events", {"enum": list(KINDS)}),
             _words("locales", TEXT),
             _words("status", {"enum": list(STATUSES)}),
             in_query(
-                "presence", {**TEXT, "pattern": "^[^:]+:.+$"}, "`article:ID`: a stream tells who is there."
+                "presence",
+                {**TEXT, "pattern": "^[^:]+:.+$"},
+                "`article:ID`: also stream its presence.",
             ),
         ],
         errors=(*READ, 410, 503, 507),
@@ -84,21 +88,21 @@ def _events(audience: Audience) -> Docs:
 
 
 def _words(name: str, item: JsonSchema) -> JsonSchema:
-    return in_query(name, list_of(item), "Of these alone.", style="form", explode=False)
+    return in_query(name, list_of(item), "Only these.", style="form", explode=False)
 
 
 EVENTS = Area(
     "events",
     parts=("events",),
     tag=OF_EVENTS,
-    asks_accounts=True,  # The log of events is where the accounts are.
+    may_query_accounts=True,  # The log of events is where the accounts are.
     operations=(
         Operation("findEvents", "GET", "/events", may_read_events, _events),
         Operation(
             "findTagsOfAddress", "GET", "/events/tags", may_read_events,
             Docs(
-                "The tags of an answer",
-                {200: answer("Its tags, as `Cache-Tag` has them.", closed({"data": list_of(TEXT)}))},
+                "The cache tags of a response",
+                {200: answer("Its tags, as `Cache-Tag` has them.", object_of({"data": list_of(TEXT)}))},
                 [in_query("of", TEXT, "Its path and query, `/api/…`.", required=True)],
             ),
         ),
@@ -110,15 +114,15 @@ _FIELD: JsonSchema = {
     **TEXT_OR_NULL,
     "description": "The path of an attribute, such as `sections.0.title`; null for none.",
 }
-_PERSON = closed(
+_PERSON = object_of(
     {
         "kind": {"enum": ["user", "token", "owner"]},
         "name": TEXT,
-        "at": list_of(closed({"locale": TEXT, "field": _FIELD})),
+        "at": list_of(object_of({"locale": TEXT, "field": _FIELD})),
     }
 )
-_CLIENT = in_path("client", "What a client calls itself.", {**TEXT, "pattern": "^[A-Za-z0-9_-]{1,64}$"})
-_HOLDS = closed({"expiresIn": {**NUMBER, "description": "Seconds for which this holds unless said again."}})
+_CLIENT = in_path("client", "A name that the client chooses.", {**TEXT, "pattern": "^[A-Za-z0-9_-]{1,64}$"})
+_HOLDS = object_of({"expiresIn": {**NUMBER, "description": "Seconds until it expires; send again to renew."}})
 
 
 def _types(audience: Audience) -> JsonSchema:
@@ -126,34 +130,40 @@ def _types(audience: Audience) -> JsonSchema:
 
 
 def _people(audience: Audience) -> JsonSchema:
-    return closed({"type": _types(audience), "documentId": TEXT, "people": list_of(_PERSON)})
+    return object_of({"type": _types(audience), "documentId": TEXT, "people": list_of(_PERSON)})
 
 
 def _presence(audience: Audience) -> Docs:
-    shown = closed({"data": list_of(_people(audience))})
+    shown = object_of({"data": list_of(_people(audience))})
     return Docs(
-        "Who is at which document",
-        {200: answer("Documents, and who is there beside the caller.", shown)},
+        "Who is viewing which document",
+        {200: answer("Documents, and who else is viewing them.", shown)},
         [
-            in_query("type", _types(audience), "Of these alone."),
-            in_query("documentId", TEXT, "Of these alone."),
+            in_query("type", _types(audience), "Only these."),
+            in_query("documentId", TEXT, "Only these."),
         ],
     )
 
 
 def _attend(audience: Audience) -> Docs:
-    place = closed(
+    place = object_of(
         {
             "type": _types(audience),
             "documentId": TEXT,
-            "locale": {**TEXT_OR_NULL, "description": "That of the site without it."},
+            "locale": {**TEXT_OR_NULL, "description": "Default: the site's default locale."},
             "field": _FIELD,
         },
         optional=("locale", "field"),
     )
-    shown = closed({"data": _people(audience), "meta": _HOLDS})
-    answers = {200: answer("Who else is there.", shown)}
-    return Docs("Say where a client is", answers, [_CLIENT], body_of(place), (*READ, 404, 429, 503))
+    shown = object_of({"data": _people(audience), "meta": _HOLDS})
+    answers = {200: answer("Who else is viewing it.", shown)}
+    return Docs(
+        "Report which document a client is viewing",
+        answers,
+        [_CLIENT],
+        body_of(place),
+        (*READ, 404, 429, 503),
+    )
 
 
 PRESENCE = Area(
@@ -166,8 +176,8 @@ PRESENCE = Area(
         Operation(
             "deletePresence", "DELETE", "/presence/{client}", may_attend_any,
             Docs(
-                "Say that a client has left",
-                {204: answer("It is nowhere.")}, [_CLIENT], errors=(*READ, 429),
+                "Remove a client's presence",
+                {204: answer("Presence removed.")}, [_CLIENT], errors=(*READ, 429),
             ),
             slash=False,
         ),

@@ -11,10 +11,10 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
-    closed,
     in_path,
     in_query,
     list_of,
+    object_of,
     or_null,
     ref,
 )
@@ -22,16 +22,16 @@ from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
 from server.api.serving.bodies import MEDIUM
 
-HISTORY = Tag("History", "What git says of the documents.")
+HISTORY = Tag("History", "Git history of documents.")
 MAX_FILES = 5000  # of one commit
 MAX_MESSAGE = 10_000  # characters
 _COMMIT = {
-    "commit": {**TEXT_OR_NULL, "description": "null for what is not committed yet."},
-    "author": or_null(closed({"name": TEXT, "email": TEXT})),
+    "commit": {**TEXT_OR_NULL, "description": "null if not committed yet."},
+    "author": or_null(object_of({"name": TEXT, "email": TEXT})),
     "date": TEXT_OR_NULL,
 }
 _ACTION: JsonSchema = {"enum": ["create", "update", "delete", "rename"]}
-_VERSION = closed(
+_VERSION = object_of(
     {
         **_COMMIT,
         "message": TEXT_OR_NULL,
@@ -41,58 +41,58 @@ _VERSION = closed(
         "attributes": {
             "type": ["array", "null"],
             "items": TEXT,
-            "description": "Those that differ from before; null where the file can't be read.",
+            "description": "Changed attributes; null if the file can't be read.",
         },
     }
 )
-_DOCUMENT = closed({"type": TEXT, "documentId": TEXT, "locale": TEXT, "status": STATUS, "action": _ACTION})
-_OF_SITE = closed(
+_DOCUMENT = object_of({"type": TEXT, "documentId": TEXT, "locale": TEXT, "status": STATUS, "action": _ACTION})
+_OF_SITE = object_of(
     {
         **_COMMIT,
         "message": TEXT,
         "documents": list_of(_DOCUMENT),
-        "count": {**NUMBER, "description": "How many documents the commit has changed."},
+        "count": {**NUMBER, "description": "Number of documents that the commit changed."},
     }
 )
-_DELETED = closed(
+_DELETED = object_of(
     {
         "documentId": TEXT,
         "title": TEXT_OR_NULL,
         **_COMMIT,
         "message": TEXT_OR_NULL,
         "versions": {
-            **list_of(closed({"locale": TEXT, "status": STATUS, "at": TEXT})),
-            "description": "What there was, and the commit that it is restored from.",
+            **list_of(object_of({"locale": TEXT, "status": STATUS, "at": TEXT})),
+            "description": "The deleted versions, and the commit to restore each from.",
         },
     }
 )
 _FILE = {
     "path": TEXT,
-    "before": {**TEXT_OR_NULL, "description": "Where a file was that was renamed."},
+    "before": {**TEXT_OR_NULL, "description": "Former path of a renamed file."},
     "action": _ACTION,
     **dict.fromkeys(("type", "documentId", "locale", "status", "title"), TEXT_OR_NULL),
     "date": TEXT_OR_NULL,
 }
 _NAMES: JsonSchema = {"type": ["array", "null"], "items": TEXT}
-_UNCOMMITTED = closed(
+_UNCOMMITTED = object_of(
     {
-        "data": list_of(closed({**_FILE, "attributes": _NAMES})),
-        "meta": closed(
+        "data": list_of(object_of({**_FILE, "attributes": _NAMES})),
+        "meta": object_of(
             {
                 "head": TEXT,
                 "branch": TEXT_OR_NULL,
-                "commit": {**TEXT, "description": "When writes are committed, as `git.commit` has it."},
-                "underWay": {**TEXT_OR_NULL, "description": "What git is at: a merge, a rebase."},
-                "pending": {**NUMBER, "description": "How many writes wait to be committed."},
+                "commit": {**TEXT, "description": "When writes are committed: the value of `git.commit`."},
+                "underWay": {**TEXT_OR_NULL, "description": "Git operation in progress: merge, rebase."},
+                "pending": {**NUMBER, "description": "Number of writes that are not committed yet."},
                 "pagination": ref("Pagination"),
             }
         ),
     }
 )
-_DIFFERENCE = closed(
+_DIFFERENCE = object_of(
     {
-        "data": closed({**_FILE, "attributes": {"type": ["object", "null"]}, "lines": _NAMES}),
-        "meta": closed({"head": TEXT}),
+        "data": object_of({**_FILE, "attributes": {"type": ["object", "null"]}, "lines": _NAMES}),
+        "meta": object_of({"head": TEXT}),
     }
 )
 _FILES_TO_COMMIT: JsonSchema = {
@@ -104,12 +104,12 @@ _FILES_TO_COMMIT: JsonSchema = {
     "required": ["message", "files"],
     "additionalProperties": True,
 }
-_COMMITTED = closed({"data": closed({"commit": TEXT, "files": list_of(TEXT)})})
-_RESTORED = closed(
+_COMMITTED = object_of({"data": object_of({"commit": TEXT, "files": list_of(TEXT)})})
+_RESTORED = object_of(
     {
         "at": {**TEXT, "minLength": 1, "description": "A commit, tag, branch or time."},
-        "status": {**STATUS, "description": "Which version there; without it, that which is written."},
-        "fields": {**list_of(TEXT, minItems=1), "description": "Without it, all."},
+        "status": {**STATUS, "description": "Version to restore from; default: the version being written."},
+        "fields": {**list_of(TEXT, minItems=1), "description": "Default: all."},
     },
     optional=("status", "fields"),
 )
@@ -118,30 +118,32 @@ PAGES = [in_query("page", _PAGE_NUMBER), in_query("pageSize", _PAGE_NUMBER)]
 TYPE = in_path("type", "The name of a content type: the plural of a collection, or that of a single type.")
 _ID = in_path("documentId", "A document; of a single type, `diff` or `blame`.")
 _WHAT = in_path(
-    "what", "How two versions differ, or where each value is from.", {**TEXT, "enum": ["diff", "blame"]}
+    "what",
+    "`diff`: compare versions; `blame`: last commit of each value.",
+    {**TEXT, "enum": ["diff", "blame"]},
 )
 _ASKS_DELETED = in_query(
     "deleted",
     {"const": "true"},
-    "The documents that were deleted, instead of the commits of a single type.",
+    "List deleted documents instead of commits.",
 )
 
 
 def _page(item: JsonSchema) -> JsonSchema:
-    return closed({"data": list_of(item), "meta": closed({"pagination": ref("Pagination")})})
+    return object_of({"data": list_of(item), "meta": object_of({"pagination": ref("Pagination")})})
 
 
 def _read(id_: str, path: str, summary: str, shown: JsonSchema, parameters: list[JsonSchema]) -> Operation:
-    docs = Docs(summary, {200: answer("What git says.", shown)}, parameters, errors=(*READ, 404, 409, 503))
+    docs = Docs(summary, {200: answer("The history.", shown)}, parameters, errors=(*READ, 404, 409, 503))
     return Operation(id_, "GET", path, may("history", "read"), docs)
 
 
 def _restore(id_: str, path: str, parameters: list[JsonSchema]) -> Operation:
     answers = {
         200: answer("The document as it is now.", OBJECT),
-        201: answer("The document, which was deleted and is there again.", OBJECT),
+        201: answer("The restored document, which had been deleted.", OBJECT),
     }
-    docs = Docs("An earlier version, written again", answers, parameters, body_of(_RESTORED), (*WRITE, 404))
+    docs = Docs("Restore an earlier version", answers, parameters, body_of(_RESTORED), (*WRITE, 404))
     return Operation(
         id_, "POST", path, may("history", "read", "restore"), docs, branch=True, dry_run=True, commits="maybe"
     )
@@ -153,32 +155,32 @@ COMMITS = Area(
     "history",
     parts=("history",),
     tag=HISTORY,
-    of_repository=True,
+    ignores_served_commit=True,
     operations=(
         _read("findHistory", "/history", "The commits of the site", _page(_OF_SITE), []),
         _read(
-            "findUncommitted", "/history/uncommitted", "Files that are not committed", _UNCOMMITTED, PAGES
+            "findUncommitted", "/history/uncommitted", "Uncommitted files", _UNCOMMITTED, PAGES
         ),
         _read(
-            "diffUncommitted", "/history/uncommitted/diff", "What differs in one of them", _DIFFERENCE,
+            "diffUncommitted", "/history/uncommitted/diff", "Changes of one uncommitted file", _DIFFERENCE,
             [in_query("path", TEXT, required=True)],
         ),
         Operation(
             "commitFiles", "POST", "/history/commit", may("history", "read", "commit"),
             Docs(
-                "Commit files as they are, and nothing else",
+                "Commit the given files",
                 {201: answer("The commit.", _COMMITTED)},
                 body=body_of(_FILES_TO_COMMIT), errors=WRITE,
             ),
             MEDIUM,
         ),
         _read(
-            "findTypeHistory", _OF_TYPE, "The commits of a single type, or the deleted documents of any",
+            "findTypeHistory", _OF_TYPE, "Commits of a single type, or deleted documents of a type",
             {"anyOf": [_page(_VERSION), _page(_DELETED)]}, [TYPE, _ASKS_DELETED],
         ),
         _read("findDocumentHistory", _OF_DOCUMENT, "The commits of a document", OBJECT, [TYPE, _ID]),
         _read(
-            "findVersions", f"{_OF_DOCUMENT}/{{what}}", "What differs, or who wrote it", OBJECT,
+            "findVersions", f"{_OF_DOCUMENT}/{{what}}", "Compare versions, or blame", OBJECT,
             [TYPE, _ID, _WHAT],
         ),
         _restore("restoreSingle", f"{_OF_TYPE}/restore", [TYPE]),

@@ -1,4 +1,4 @@
-"""Pieces of JSON Schema and OpenAPI of which operations are described."""
+"""Helpers that build JSON Schema and OpenAPI fragments."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,27 +24,27 @@ TAG = {"schema": TEXT, "description": "The version of what is shown."}
 
 
 def ref(name: str, section: str = "schemas") -> JsonSchema:
-    """A reference to a part of the document."""
+    """Return a reference to a component of the document."""
     return {"$ref": f"#/components/{section}/{name}"}
 
 
-def shared(*names: str) -> list[JsonSchema]:
-    """Parameters that the document has by these names; those that it does not have are left out of it."""
+def shared_parameters(*names: str) -> list[JsonSchema]:
+    """Return references to shared parameters. The document drops those that it does not define."""
     return [ref(name, "parameters") for name in names]
 
 
 def list_of(item: JsonSchema, **bounds: int) -> JsonSchema:
-    """A list of items of one kind."""
+    """Return the schema of a list."""
     return {"type": "array", "items": item, **bounds}
 
 
 def or_null(schema: JsonSchema) -> JsonSchema:
-    """A value or null."""
+    """Return a schema that also allows null."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def closed(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """An object with these members, all of them but the optional ones, and no others."""
+def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
+    """Return the schema of an object without additional properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -54,17 +54,17 @@ def closed(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> Jso
 
 
 def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
-    """The JSON of a body or a response."""
+    """Return the content of a JSON body or response."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
 
 
 def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -> JsonSchema:
-    """A JSON body of a request."""
+    """Return the description of a JSON request body."""
     return {"required": required, "content": json_content(schema, example)}
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """One response of an operation; `tagged` if it has an ETag, unless it shows only the ids of a draft."""
+    """Return the description of a response; `tagged` if it has an ETag, unless it has only ids of a draft."""
     found: JsonSchema = {"description": description}
     if tagged:
         found["headers"] = {"ETag": TAG}
@@ -74,17 +74,17 @@ def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool =
 
 
 def in_query(name: str, schema: JsonSchema, description: str = "", **more: Any) -> JsonSchema:
-    """A parameter in the query."""
+    """Return a query parameter."""
     told = {"description": description} if description else {}
     return {"name": name, "in": "query", **told, **more, "schema": schema}
 
 
 def in_path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:
-    """A variable of a path."""
+    """Return a path variable."""
     schema = schema or {**TEXT, "minLength": 1}
     return {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
 
 
 def in_header(name: str, description: str, **bounds: Any) -> JsonSchema:
-    """A header of a request."""
+    """Return a request header."""
     return {"name": name, "in": "header", "description": description, "schema": {**TEXT, **bounds}}

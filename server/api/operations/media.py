@@ -7,12 +7,12 @@ from server.api.operations.json_schema import (
     WRITE,
     JsonSchema,
     answer,
-    closed,
     in_path,
     in_query,
     list_of,
+    object_of,
     ref,
-    shared,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.people import part_of
@@ -22,9 +22,9 @@ from server.write.uploads.file_info import INFO
 MEDIA = Tag("Media", "Files, their descriptions and their content.")
 FILE = "UploadFile"
 _FILE, _FILES = ref(FILE), list_of(ref(FILE))
-_PAGE = closed({"data": _FILES, "meta": closed({"pagination": ref("Pagination")})})
+_PAGE = object_of({"data": _FILES, "meta": object_of({"pagination": ref("Pagination")})})
 _KEY = in_path("id", "The number or documentId of a file.")
-_QUERIED = shared(f"{FILE}.fields", f"{FILE}.filters", f"{FILE}.sort", f"{FILE}.populate")
+_QUERIED = shared_parameters(f"{FILE}.fields", f"{FILE}.filters", f"{FILE}.sort", f"{FILE}.populate")
 _BINARY = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _FORM: JsonSchema = {
     "type": "object",
@@ -48,7 +48,7 @@ UPLOAD = Area(
     parts=("api/upload",),
     tag=MEDIA,
     takes_at=True,
-    of_commit=True,
+    varies_by_commit=True,
     operations=(
         Operation(
             "uploadFiles", "POST", "/api/upload", may("upload", "upload"),
@@ -74,7 +74,7 @@ UPLOAD = Area(
             Docs(
                 "A page of the files of the media library",
                 {200: answer("The files.", _PAGE)},
-                [*_QUERIED, *shared("pagination")],
+                [*_QUERIED, *shared_parameters("pagination")],
             ),
         ),
         Operation(
@@ -82,7 +82,7 @@ UPLOAD = Area(
             Docs(
                 "One file",
                 {200: answer("The file.", _FILE)},
-                [_KEY, *shared(f"{FILE}.populate")],
+                [_KEY, *shared_parameters(f"{FILE}.populate")],
                 errors=READ_ONE,
             ),
         ),
@@ -101,7 +101,7 @@ FILES = Area(
     parts=("uploads",),
     tag=MEDIA,
     takes_at=True,
-    of_commit=True,
+    varies_by_commit=True,
     operations=(
         Operation(
             "download", "GET", "/uploads/{path:path}", anyone,

@@ -24,7 +24,7 @@ CONVERTERS: Mapping[str, str] = {
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
-# Whether a write becomes a commit: never, where the site commits writes or one is to a branch, or always.
+# Whether a write becomes a commit. maybe: if `git.commit` is on, or the write is to a branch.
 Commits = Literal["never", "maybe", "always"]
 
 
@@ -38,7 +38,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type as a caller is told of it: `name` in schemas, `examples` by name."""
+    """A content type in the OpenAPI document: its `name` in schemas, and examples by name."""
 
     type: Type
     name: str
@@ -48,9 +48,9 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """For whom operations are described; `public` is whoever sends no credentials.
+    """The caller for whom operations are described. `public` is a caller without credentials.
 
-    `view` is the content type that an operation is about, if it is about one.
+    `view` is the content type that an operation is about, if any.
     """
 
     actor: Actor
@@ -60,24 +60,24 @@ class Audience:
     view: TypeView | None = None
 
     @property
-    def limited(self) -> bool:
-        """Whether the requests of a client are limited, so that any answer may be 429."""
+    def is_rate_limited(self) -> bool:
+        """Whether clients are rate-limited, and any response may be 429."""
         return bool(self.settings.rate_limit)
 
     @property
-    def branches(self) -> bool:
+    def may_branch(self) -> bool:
         """Whether the caller may write to branches that are not served."""
         return may_branch(self.actor, "update", self.schema)
 
     @property
-    def tries(self) -> bool:
-        """Whether the caller may ask for dry runs, which tell of files."""
+    def may_dry_run(self) -> bool:
+        """Whether the caller may ask for dry runs, which show file paths."""
         return may_source(self.actor, "read", self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """What OpenAPI says of an operation, beside what follows from its row."""
+    """The OpenAPI description of an operation, without what follows from its row."""
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -91,15 +91,15 @@ class Operation:
     """One method of one path.
 
     - `path` names variables as OpenAPI does, with a converter of CONVERTERS behind a colon.
-    - `permission` says who may use it at all; the handler may ask for more.
+    - `permission` says who may use it at all; the handler may check more.
     - `docs` describes it, or says why OpenAPI leaves it out.
-    - `max_body` is how many bytes the body may have, None as many as an upload may have. Of a caller who may
-      not use the operation, no more than SMALL is read.
-    - `in_place`: the entrance answers it itself, without a handler and a thread pool.
+    - `max_body` is the largest body in bytes, None for the limit of uploads. If the caller may not use the
+      operation, the server reads no more than SMALL.
+    - `runs_inline`: the entrance handles it itself, without a handler and a thread pool.
     - `branch` and `dry_run` say which of these parameters it takes.
-    - `slash`: its path may end in one.
-    - `refused`: there is only an error to explain, so `Allow` leaves the method out.
-    - `kind`: of which content types it is.
+    - `slash`: its path may end in a slash.
+    - `always_fails`: it returns only an error that explains itself, so `Allow` omits the method.
+    - `kind`: the kind of content types that it belongs to.
     """
 
     id: str
@@ -108,12 +108,12 @@ class Operation:
     permission: Permission
     docs: Docs | Callable[[Audience], Docs] | str
     max_body: int | None = SMALL
-    in_place: bool = False
+    runs_inline: bool = False
     branch: bool = False
     dry_run: bool = False
     commits: Commits = "never"
     slash: bool = True
-    refused: bool = False
+    always_fails: bool = False
     kind: str = ""
 
     @property
@@ -123,25 +123,25 @@ class Operation:
 
     @property
     def described_path(self) -> str:
-        """The path as OpenAPI writes it; of a content type, still with the variable for its API id."""
+        """The path as OpenAPI writes it, with the variable for the API id of a content type."""
         return _VARIABLE.sub(r"{\1}", self.path)
 
     def matches(self, path: str) -> bool:
-        """Whether a path is the operation's."""
+        """Return whether the operation has this path."""
         return _pattern(self.path, self.slash).fullmatch(path) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Operations whose paths begin alike, and what is true of every path that begins so, known or not.
+    """Operations whose paths share a prefix, and properties of every path with that prefix, known or not.
 
-    - `name` is what requests are counted as in metrics.
-    - `parts` are the first parts of the paths, with `api/` before those below /api.
-    - `takes_at`: a read may be from a past commit (`at`).
-    - `of_commit`: what is read depends on the commit that is served, which the answer names.
-    - `of_today`: it depends on today's settings as well.
-    - `of_repository`: it tells of today's repository, whatever is served.
-    - `asks_accounts`: it may have to wait for the accounts database, whoever asks.
+    - `name` labels requests in metrics.
+    - `parts` are the first segments of the paths, with `api/` before those below /api.
+    - `takes_at`: a read may be of a past commit (`at`).
+    - `varies_by_commit`: the response depends on the served commit, and has `Quire-Commit`.
+    - `uses_current_settings`: the response also depends on the current settings, so it is never immutable.
+    - `ignores_served_commit`: the response is about the repository as it is now.
+    - `may_query_accounts`: it may wait for the accounts database, whoever calls.
     - `writes_site`: its writes change files of the site, so a server of a past commit refuses them.
     """
 
@@ -150,10 +150,10 @@ class Area:
     operations: tuple[Operation, ...]
     tag: Tag | None = None
     takes_at: bool = False
-    of_commit: bool = False
-    of_today: bool = False
-    of_repository: bool = False
-    asks_accounts: bool = False
+    varies_by_commit: bool = False
+    uses_current_settings: bool = False
+    ignores_served_commit: bool = False
+    may_query_accounts: bool = False
     writes_site: bool = True
 
 

@@ -16,13 +16,13 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
-    closed,
     in_path,
     in_query,
     json_content,
     list_of,
+    object_of,
     ref,
-    shared,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
@@ -102,16 +102,17 @@ def _user(names: tuple[str, ...] = WRITTEN, *, whole: bool = False) -> JsonSchem
 
 _SIGNED_IN = {"jwt": TEXT, "refreshToken": TEXT, "user": ref(USER)}
 _TOKEN = answer(
-    "A token to send as `Authorization: Bearer`, and whose it is.", closed(_SIGNED_IN, ("refreshToken",))
+    "A token to send as `Authorization: Bearer`, and whose it is.",
+    object_of(_SIGNED_IN, ("refreshToken",)),
 )
 _REGISTERED = answer(
     "The new user, with a token where the address need not be confirmed.",
-    closed(_SIGNED_IN, ("jwt", "refreshToken")),
+    object_of(_SIGNED_IN, ("jwt", "refreshToken")),
 )
-_NEXT = closed({"jwt": TEXT, "refreshToken": TEXT}, ("refreshToken",))
-_DONE = answer("It is done, or will be.", closed({"ok": {"const": True}}))
-_SENT = answer("A mail is sent if there is such a user.", closed({"email": TEXT, "sent": FLAG}))
-_SESSION = closed(
+_NEXT = object_of({"jwt": TEXT, "refreshToken": TEXT}, ("refreshToken",))
+_DONE = answer("It is done, or will be.", object_of({"ok": {"const": True}}))
+_SENT = answer("A mail is sent if there is such a user.", object_of({"email": TEXT, "sent": FLAG}))
+_SESSION = object_of(
     {
         "id": TEXT,
         "deviceId": TEXT_OR_NULL,
@@ -138,7 +139,7 @@ AUTH = Area(
     parts=("api/auth",),
     tag=ACCOUNTS,
     takes_at=True,
-    asks_accounts=True,
+    may_query_accounts=True,
     writes_site=False,
     operations=(
         _sends("login", "local", "callback", "Log in", _TOKEN, LOGIN),
@@ -180,14 +181,14 @@ AUTH = Area(
             "getSessions", "GET", "/api/auth/sessions", may("auth", "getSessions"),
             Docs(
                 "One's sessions",
-                {200: answer("The sessions.", closed({"data": list_of(_SESSION)}))}, errors=READ_ONE,
+                {200: answer("The sessions.", object_of({"data": list_of(_SESSION)}))}, errors=READ_ONE,
             ),
         ),
         Operation(
             "revokeSession", "DELETE", "/api/auth/sessions/{sessionId}", may("auth", "revokeSession"),
             Docs(
                 "End one of one's sessions",
-                {200: answer("It has ended.", closed({"data": closed({})}))},
+                {200: answer("It has ended.", object_of({"data": object_of({})}))},
                 [in_path("sessionId", "The `id` of a session.")], errors=READ_ONE,
             ),
         ),
@@ -202,7 +203,7 @@ CONNECT = Area(
     "users",
     parts=("api/connect",),
     takes_at=True,
-    of_commit=True,
+    varies_by_commit=True,
     operations=(
         Operation(
             "connectProvider", "GET", "/api/connect/{provider:path}", may("auth", "connect"),
@@ -212,9 +213,9 @@ CONNECT = Area(
 )  # fmt: skip
 
 _ONE = {200: answer("The user.", ref(USER))}
-_FIELDS = shared(f"{USER}.fields")
-_SHOWING = shared(f"{USER}.fields", f"{USER}.populate")
-_FILTERS = shared(f"{USER}.filters")
+_FIELDS = shared_parameters(f"{USER}.fields")
+_SHOWING = shared_parameters(f"{USER}.fields", f"{USER}.populate")
+_FILTERS = shared_parameters(f"{USER}.filters")
 _NUMBER = in_path("id", "The number of a user.", {"type": "integer", "minimum": 0})
 _ROLE_MEMBERS = {
     "id": NUMBER,
@@ -222,8 +223,8 @@ _ROLE_MEMBERS = {
     **dict.fromkeys(("documentId", "name", "description", "type"), TEXT),
     **dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), TIMESTAMP),
 }
-_ROLE = closed(_ROLE_MEMBERS)
-_ROLE_WITH_PERMISSIONS = closed({**_ROLE_MEMBERS, "permissions": OBJECT}, ("permissions",))
+_ROLE = object_of(_ROLE_MEMBERS)
+_ROLE_WITH_PERMISSIONS = object_of({**_ROLE_MEMBERS, "permissions": OBJECT}, ("permissions",))
 _REFUSED = "Roles are written in site.yaml: the answer is an error."
 _ROLES, _ONE_ROLE = "/api/users-permissions/roles", "/api/users-permissions/roles/{id}"
 
@@ -232,7 +233,7 @@ USERS_AND_ROLES = Area(
     parts=("api/users", "api/users-permissions"),
     tag=USERS,
     takes_at=True,
-    asks_accounts=True,
+    may_query_accounts=True,
     writes_site=False,
     operations=(
         Operation(
@@ -240,7 +241,7 @@ USERS_AND_ROLES = Area(
             Docs(
                 "The users",
                 {200: answer("The users.", list_of(ref(USER)))},
-                [*_SHOWING, *_FILTERS, *shared(f"{USER}.sort"), *part_of("users")],
+                [*_SHOWING, *_FILTERS, *shared_parameters(f"{USER}.sort"), *part_of("users")],
             ),
         ),
         Operation(
@@ -273,24 +274,24 @@ USERS_AND_ROLES = Area(
         ),
         Operation(
             "findRoles", "GET", _ROLES, may("role", "find"),
-            Docs("The roles", {200: answer("The roles.", closed({"roles": list_of(_ROLE)}))}),
+            Docs("The roles", {200: answer("The roles.", object_of({"roles": list_of(_ROLE)}))}),
         ),
         Operation(
             "findOneRole", "GET", _ONE_ROLE, may("role", "findOne"),
             Docs(
                 "One role, and what it may do",
-                {200: answer("The role.", closed({"role": _ROLE_WITH_PERMISSIONS}))},
+                {200: answer("The role.", object_of({"role": _ROLE_WITH_PERMISSIONS}))},
                 [in_path("id", "The number or name of a role.")], errors=READ_ONE,
             ),
         ),
-        Operation("createRole", "POST", _ROLES, may("role", "find"), _REFUSED, refused=True),
-        Operation("updateRole", "PUT", _ONE_ROLE, may("role", "find"), _REFUSED, refused=True),
-        Operation("deleteRole", "DELETE", _ONE_ROLE, may("role", "find"), _REFUSED, refused=True),
+        Operation("createRole", "POST", _ROLES, may("role", "find"), _REFUSED, always_fails=True),
+        Operation("updateRole", "PUT", _ONE_ROLE, may("role", "find"), _REFUSED, always_fails=True),
+        Operation("deleteRole", "DELETE", _ONE_ROLE, may("role", "find"), _REFUSED, always_fails=True),
         Operation(
             "findPermissions", "GET", "/api/users-permissions/permissions", may("role", "find"),
             Docs(
                 "Everything that roles can be allowed to do",
-                {200: answer("By subject and action.", closed({"permissions": OBJECT}))},
+                {200: answer("By subject and action.", object_of({"permissions": OBJECT}))},
             ),
         ),
     ),

@@ -9,9 +9,9 @@ from server.api.operations.json_schema import (
     TEXT_OR_NULL,
     JsonSchema,
     answer,
-    closed,
     in_query,
     list_of,
+    object_of,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
 from server.api.operations.permission import may_find_any
@@ -47,7 +47,7 @@ def _search(audience: Audience) -> Docs:
 
 def _found(names: list[str], locales: list[str]) -> JsonSchema:
     marked = {**TEXT, "description": "HTML in which only `<mark>` is not escaped."}
-    hit = closed(
+    hit = object_of(
         {
             "id": NUMBER,
             "documentId": TEXT,
@@ -60,15 +60,15 @@ def _found(names: list[str], locales: list[str]) -> JsonSchema:
             "highlights": {"type": "object", "additionalProperties": list_of(marked)},
         }
     )
-    facet = list_of(closed({"value": TEXT, "count": COUNT}))
+    facet = list_of(object_of({"value": TEXT, "count": COUNT}))
     meta = {
         "query": TEXT,
-        "pagination": closed(dict.fromkeys(("page", "pageSize", "pageCount", "total"), COUNT)),
-        "facets": closed({"type": facet, "locale": facet}),
+        "pagination": object_of(dict.fromkeys(("page", "pageSize", "pageCount", "total"), COUNT)),
+        "facets": object_of({"type": facet, "locale": facet}),
         "didYouMean": TEXT_OR_NULL,
-        "index": closed({"used": FLAG, "documents": _COUNT_OR_NULL, "pending": _COUNT_OR_NULL}),
+        "index": object_of({"used": FLAG, "documents": _COUNT_OR_NULL, "pending": _COUNT_OR_NULL}),
     }
-    return closed({"data": list_of(hit), "meta": closed(meta)})
+    return object_of({"data": list_of(hit), "meta": object_of(meta)})
 
 
 SEARCH = Area(
@@ -76,6 +76,6 @@ SEARCH = Area(
     parts=("search",),
     tag=OF_SEARCH,
     takes_at=True,
-    of_commit=True,
+    varies_by_commit=True,
     operations=(Operation("search", "GET", "/search", may_find_any, _search),),
 )

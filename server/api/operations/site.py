@@ -11,22 +11,22 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
-    closed,
     in_path,
     in_query,
     list_of,
+    object_of,
     or_null,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import anyone, may
 from server.api.serving.bodies import MEDIUM
 
-SITE = Tag("Site", "What the site says of itself.")
+SITE = Tag("Site", "Information about the site and its server.")
 _PAGE = "A page for people, or a part of one."
 
 # --- locales, content types, permissions ---------------------------------------------------------
 
-_LOCALE = closed(
+_LOCALE = object_of(
     {
         "id": NUMBER,
         **dict.fromkeys(("documentId", "name", "code"), TEXT),
@@ -40,8 +40,8 @@ LOCALES = Area(
     parts=("api/i18n",),
     tag=SITE,
     takes_at=True,
-    of_commit=True,
-    of_today=True,
+    varies_by_commit=True,
+    uses_current_settings=True,
     operations=(
         Operation(
             "findLocales", "GET", "/api/i18n/locales", may("locale", "find"),
@@ -55,8 +55,8 @@ _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 def _described(kind: str, path: str, what: str) -> tuple[Operation, Operation]:
     """The operations that describe all content types or components, and one of them."""
-    many = {200: answer("Their schemas.", closed({"data": list_of(_DESCRIBED)}))}
-    one = {200: answer("Its schema.", closed({"data": _DESCRIBED}))}
+    many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
+    one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
     uid = in_path("uid", "Such as `api::article.article`.")
     return (
         Operation(
@@ -74,27 +74,27 @@ SCHEMA = Area(
     parts=("api/content-type-builder",),
     tag=SITE,
     takes_at=True,
-    of_commit=True,
+    varies_by_commit=True,
     operations=(
         *_described("ContentType", "/api/content-type-builder/content-types", "content types"),
         *_described("Component", "/api/content-type-builder/components", "components"),
     ),
 )
 
-_ACCESS = closed(
+_ACCESS = object_of(
     {
-        "site": closed(
+        "site": object_of(
             {
                 "name": TEXT,
-                "locales": list_of(closed({"code": TEXT, "name": TEXT, "isDefault": FLAG})),
+                "locales": list_of(object_of({"code": TEXT, "name": TEXT, "isDefault": FLAG})),
                 "servedAt": {
-                    **or_null(closed({"commit": TEXT, "date": TIMESTAMP})),
-                    "description": "The commit that the whole site is served at, to read alone.",
+                    **or_null(object_of({"commit": TEXT, "date": TIMESTAMP})),
+                    "description": "The past commit that is served, read-only.",
                 },
-                "pageSize": closed(dict.fromkeys(("default", "max"), NUMBER)),
+                "pageSize": object_of(dict.fromkeys(("default", "max"), NUMBER)),
             }
         ),
-        "caller": closed(
+        "caller": object_of(
             {
                 "kind": {"enum": ["public", "user", "token", "owner"]},
                 **dict.fromkeys(("name", "email", "role"), TEXT),
@@ -116,7 +116,7 @@ ACCESS = Area(
             "access", "GET", "/access", anyone,
             Docs(
                 "What the caller may do",
-                {200: answer("Who the caller is, and what that one may do.", closed({"data": _ACCESS}))},
+                {200: answer("The caller's identity and permissions.", object_of({"data": _ACCESS}))},
             ),
         ),
     ),
@@ -125,14 +125,14 @@ ACCESS = Area(
 # --- for whoever runs the server -----------------------------------------------------------------
 
 _LOADED = Docs("Whether the site is loaded", {204: answer("The site is loaded.")}, errors=(500,))
-_CONDITION = closed(
+_CONDITION = object_of(
     {
         "content": {"const": "ready"},
         "accounts": {"enum": ["ready", "away"]},
         "events": {"enum": ["ready", "behind"]},
         "media": {"enum": ["ready", "away"]},
         "remote": or_null(
-            closed(
+            object_of(
                 {
                     "state": {"enum": ["current", "behind", "away"]},
                     **dict.fromkeys(("branch", "commit", "reason"), TEXT),
@@ -144,7 +144,7 @@ _CONDITION = closed(
             )
         ),
         "push": or_null(
-            closed(
+            object_of(
                 {"commits": COUNT, "since": or_null(TIMESTAMP), "reason": TEXT, "files": list_of(TEXT)},
                 optional=("reason", "files"),
             )
@@ -152,27 +152,27 @@ _CONDITION = closed(
         **dict.fromkeys(("commitsWaiting", "deliveriesWaiting"), COUNT),
     }
 )
-_READY = closed({"data": _CONDITION})
+_READY = object_of({"data": _CONDITION})
 
 HEALTH = Area(
     "health",
     parts=("_health",),
     tag=SITE,
-    asks_accounts=True,
+    may_query_accounts=True,
     operations=(
-        Operation("health", "GET", "/_health", anyone, _LOADED, in_place=True, slash=False),
-        Operation("healthLive", "GET", "/_health/live", anyone, _LOADED, in_place=True, slash=False),
+        Operation("health", "GET", "/_health", anyone, _LOADED, runs_inline=True, slash=False),
+        Operation("healthLive", "GET", "/_health/live", anyone, _LOADED, runs_inline=True, slash=False),
         Operation(
             "healthReady", "GET", "/_health/ready", anyone,
             Docs(
                 "The condition of the server",
                 {
-                    200: answer("What condition the server is in.", _READY),
+                    200: answer("The condition of the server.", _READY),
                     503: answer(
-                        "The same, of one that is behind the git remote for longer than `lag`.", _READY
+                        "The server has been behind the git remote for more than `lag` seconds.", _READY
                     ),
                 },
-                [in_query("lag", NINE_DIGITS, "For how many seconds it may be behind.")],
+                [in_query("lag", NINE_DIGITS, "Seconds that the server may be behind.")],
                 errors=(400, 500),
             ),
         ),
@@ -183,15 +183,15 @@ METRICS = Area(
     "metrics",
     parts=("metrics",),
     tag=SITE,
-    asks_accounts=True,
+    may_query_accounts=True,
     operations=(
         Operation(
             "metrics", "GET", "/metrics", may("metrics", "read"),
             Docs(
-                "What is counted, for Prometheus",
+                "Metrics for Prometheus",
                 {
                     200: {
-                        "description": "The metrics, in Prometheus' text format.",
+                        "description": "Metrics in the Prometheus text format.",
                         "content": {"text/plain": {"schema": TEXT}},
                     }
                 },
@@ -208,8 +208,8 @@ GIT = Area(
         Operation(
             "gitHook", "POST", "/git/hook", anyone,  # The body is signed, as the remote's host does it.
             Docs(
-                "The git remote tells of a push; signed, as its host does",
-                {202: answer("The remote is asked."), 204: answer("It is about another branch, or no push.")},
+                "Receive a signed push webhook from the git host",
+                {202: answer("Fetch started."), 204: answer("Ignored: not a push to this branch.")},
                 body=body_of({"type": "object", "properties": {"ref": TEXT, "after": TEXT}}),
                 errors=(*READ_ONE, 413),
             ),
@@ -223,7 +223,7 @@ GIT = Area(
 OPENAPI = Area(
     "openapi",
     parts=("openapi.json",),
-    of_commit=True,
+    varies_by_commit=True,
     operations=(Operation("openapi", "GET", "/openapi.json", anyone, "It is the OpenAPI document."),),
 )
 DOCS = Area(

@@ -13,13 +13,13 @@ from server.api.operations.json_schema import (
     JsonSchema,
     answer,
     body_of,
-    closed,
     in_path,
     in_query,
     list_of,
+    object_of,
     or_null,
     ref,
-    shared,
+    shared_parameters,
 )
 from server.api.operations.operation import Area, Docs, Operation, Tag
 from server.api.operations.permission import may
@@ -32,19 +32,19 @@ OF_PROBLEMS = Tag("Problems", "What is wrong with the files.")
 MAX_FIXES = 1000  # of one request
 
 _FILE = {"path": TEXT, "locale": TEXT, "status": STATUS}
-_SOURCE = closed(
+_SOURCE = object_of(
     {
         **_FILE,
         "text": {**TEXT, "description": "The text of the file, with (hidden 1) in place of a password."},
         "otherKeys": {**TEXT, "description": "The keys that the type does not have, in the file's format."},
         "problem": {
-            **or_null(closed({"line": {"type": ["integer", "null"]}, "message": TEXT, "fix": TEXT})),
+            **or_null(object_of({"line": {"type": ["integer", "null"]}, "message": TEXT, "fix": TEXT})),
             "description": "What keeps it from being read.",
         },
     }
 )
-_ANSWER = closed({"data": _SOURCE, "meta": closed({"files": list_of(closed(_FILE))})})
-_BODY = closed({"data": {"anyOf": [closed({"text": TEXT}), closed({"otherKeys": TEXT})]}})
+_ANSWER = object_of({"data": _SOURCE, "meta": object_of({"files": list_of(object_of(_FILE))})})
+_BODY = object_of({"data": {"anyOf": [object_of({"text": TEXT}), object_of({"otherKeys": TEXT})]}})
 _ID = in_path("documentId", "A document.")
 
 
@@ -53,13 +53,13 @@ def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Oper
     shown = Docs(
         "The file of a document as it is written",
         {200: answer("Its path and text.", _ANSWER)},
-        [*variables, *shared("localeWritten", "status")],
+        [*variables, *shared_parameters("localeWritten", "status")],
         errors=(*READ, 404, 409, 507),
     )
     written = Docs(
         "Write the text of a file, or the keys in it that the type does not have",
         {200: answer("The file as it is now; with `dryRun=true`, what would change.", _ANSWER, tagged=True)},
-        [*variables, *shared("localeWritten", "statusWritten", "ifMatch")],
+        [*variables, *shared_parameters("localeWritten", "statusWritten", "ifMatch")],
         body_of(_BODY),
         (*WRITE, 404, 412),
     )
@@ -76,7 +76,7 @@ SOURCES = Area(
     "source",
     parts=("source",),
     tag=OF_SOURCE,
-    of_commit=True,
+    varies_by_commit=True,
     operations=(
         *_operations("Single", "/source/{type}", [TYPE]),
         *_operations("Document", "/source/{type}/{documentId}", [TYPE, _ID]),
@@ -85,8 +85,8 @@ SOURCES = Area(
 
 _NUMBER_OR_NULL: JsonSchema = {"type": ["integer", "null"]}
 _NAMED = {"path": TEXT, "key": TEXT, "before": TEXT_OR_NULL, "after": TEXT}
-_FIX = closed(_NAMED)
-_PROBLEM = closed(
+_FIX = object_of(_NAMED)
+_PROBLEM = object_of(
     {
         "path": {**TEXT, "description": "The file, relative to the site."},
         "line": _NUMBER_OR_NULL,
@@ -99,7 +99,7 @@ _PROBLEM = closed(
         "change": {**or_null(_FIX), "description": "What fixes it, where that is safe."},
     }
 )
-_META = closed(
+_META = object_of(
     {
         "checkedAt": TIMESTAMP,
         "current": {**FLAG, "description": "Whether no change of the site is known since."},
@@ -108,9 +108,9 @@ _META = closed(
         "pagination": ref("Pagination"),
     }
 )
-_LISTED = closed({"data": list_of(_PROBLEM), "meta": _META})
-_FIXED = closed({"fixed": list_of(_FIX), "refused": list_of(closed({**_NAMED, "reason": TEXT}))})
-_FIXES = closed({"fixes": list_of(_FIX, minItems=1, maxItems=MAX_FIXES)})
+_LISTED = object_of({"data": list_of(_PROBLEM), "meta": _META})
+_FIXED = object_of({"fixed": list_of(_FIX), "refused": list_of(object_of({**_NAMED, "reason": TEXT}))})
+_FIXES = object_of({"fixes": list_of(_FIX, minItems=1, maxItems=MAX_FIXES)})
 
 PROBLEMS_OF_FILES = Area(
     "problems",
@@ -136,7 +136,7 @@ PROBLEMS_OF_FILES = Area(
             "fixProblems", "POST", "/problems/fix", may(PROBLEMS, "find", "fix"),
             Docs(
                 "Fix some of them, as GET /problems says that they can be",
-                {200: answer("What was fixed, and what was not.", closed({"data": _FIXED}))},
+                {200: answer("What was fixed, and what was not.", object_of({"data": _FIXED}))},
                 body=body_of(_FIXES), errors=WRITE,
             ),
             MEDIUM, commits="maybe",

@@ -88,6 +88,6 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
     """The methods that a path has, as `Allow` lists them; none where nothing is there."""
-    found = {operation.method for operation, _ in operations_at(path, schema) if not operation.refused}
+    found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]
     return (*methods, *["HEAD"] * ("GET" in found), "OPTIONS") if methods else ()

@@ -161,7 +161,7 @@ class HttpServer:
                     environ[ACCOUNTS] = True
                 environ[STREAMS], environ[CLIENT] = self._hub, request.scope.client
                 work = self._answer_later
-        elif self._app.asks_accounts(environ):
+        elif self._app.may_query_accounts(environ):
             environ[ACCOUNTS] = True
         self._loop.call_soon_threadsafe(self._begin, work(environ, request.proto))
 

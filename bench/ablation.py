@@ -1,6 +1,6 @@
-"""(h) What each part of the reading way buys: the same requests with it and without, in turns.
+"""Ablation benchmark: processor time per read with and without each optimisation, in alternating rounds.
 
-All in one process and without a network, in seconds of the processor that the requests take.
+All in one process, without a network.
 """
 
 import sys
@@ -17,8 +17,8 @@ from unittest.mock import patch as patching
 
 from flask import Flask, Response, request
 
-from bench.cases import Case, cases
 from bench.effort import scaled
+from bench.read_requests import Case, cases
 from bench.sites import Sizes
 from bench.tables import count, ratio, show
 from server.api import entrance as entrances
@@ -40,8 +40,8 @@ _numbers = counting()
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part: what it is, on which requests it counts, and what takes it away."""
+class Optimisation:
+    """One optimisation, the request that measures it, and a patch that disables it."""
 
     name: str
     requests: str
@@ -53,21 +53,21 @@ def _nothing_kept(self: Fragments, shown: Any) -> Any:
     return lambda item, make: make(item)
 
 
-PARTS = (
-    Part("answers kept by question", "list of 25", lambda: _out(entrances, "LARGEST", -1), again=True),
-    Part("reading without Flask", "one document", lambda: _out(entrances, "content_at", _nothing)),
-    Part(
-        "what was rendered, kept",
+OPTIMISATIONS = (
+    Optimisation("response cache", "list of 25", lambda: _out(entrances, "LARGEST", -1), again=True),
+    Optimisation("reading without Flask", "one document", lambda: _out(entrances, "content_at", _nothing)),
+    Optimisation(
+        "rendered-document cache",
         "list of 25, populate=*",
         lambda: _out(Fragments, "of", _nothing_kept),
     ),
-    Part(
-        "filters as sets of bits",
+    Optimisation(
+        "bitset filters",
         "filter through relations, sort",
         lambda: _out(plan.Planner, "plan", lambda self, filter_: Plan(rest=filter_)),
     ),
-    Part(
-        "texts searched by the chunk",
+    Optimisation(
+        "chunked text search",
         "$containsi in the body",
         lambda: _out(plan, "_TEXTUAL", frozenset()),
     ),
@@ -92,7 +92,7 @@ def _read_by_flask(app: Flask, identities: Identities) -> None:
 
 
 def measure(root: Path, articles: int) -> None:
-    """Print a table of the parts."""
+    """Print a table of the optimisations."""
     site = open_site(root, Mode.SERVER, records=False).site
     app = create_app(site, Accounts(root, site.state.settings.accounts))
     entrance = app.wsgi_app
@@ -100,24 +100,24 @@ def measure(root: Path, articles: int) -> None:
     _read_by_flask(app, entrance.identities)
     kinds: Mapping[str, Case] = {case.name: case for case in cases(Sizes(articles))}
     rows = []
-    for part in PARTS:
-        paths = kinds[part.requests].paths
+    for optimisation in OPTIMISATIONS:
+        paths = kinds[optimisation.requests].paths
         for _ in range(3):
-            _ask(app, paths, again=part.again)  # makes what is made on first use
+            _ask(app, paths, again=optimisation.again)  # makes what is made on first use
         taken: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(ROUNDS):
             for with_it in (True, False):
                 with ExitStack() as stack:
                     if not with_it:
                         entrance.cache = answer_cache()
-                        stack.enter_context(part.without())
-                    taken[with_it].append(_ask(app, paths, again=part.again))
+                        stack.enter_context(optimisation.without())
+                    taken[with_it].append(_ask(app, paths, again=optimisation.again))
         best = {with_it: median(found) for with_it, found in taken.items()}
-        kind = f"{part.requests}, again" if part.again else part.requests
+        kind = f"{optimisation.requests}, again" if optimisation.again else optimisation.requests
         cells = [f"{best[with_it] * 1000:.3f} ms" for with_it in (False, True)]
-        rows.append([part.name, kind, *cells, ratio(best[False] / best[True])])
-    head = ["part", "request", "without", "with", "bought"]
-    show(f"What each part buys, {count(articles)} articles", head, rows)
+        rows.append([optimisation.name, kind, *cells, ratio(best[False] / best[True])])
+    head = ["optimisation", "request", "without", "with", "speedup"]
+    show(f"What each optimisation saves, {count(articles)} articles", head, rows)
 
 
 def _ask(app: Any, paths: Any, *, again: bool) -> float:
