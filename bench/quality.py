@@ -13,6 +13,8 @@ from pathlib import Path
 
 from bench.tables import show
 from server.documents.document import PUBLISHED
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.schema.naming import title_of
 from server.search.catalog import catalog, versions
 from server.search.find import Scope, Search
@@ -72,10 +74,11 @@ _TYPE = {
 def measure(folder: Path, docs: Path) -> None:
     """Build the index of the pages and print both engines' mean reciprocal rank."""
     site = _make_site(folder, docs)
-    sync = Sync(site)
-    sync.start()
+    sync = Sync(site, Timing())
+    runner = Runner([sync])
+    runner.start()
     sync.done.wait()
-    sync.stop()
+    runner.stop()
     database = fts5(site)
     ours, theirs = [list(_ranks(ask)) for ask in (_quire(site), _fts5(database))]
     rows = [

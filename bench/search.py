@@ -25,6 +25,8 @@ from bench.tables import count, ratio, show, size
 from server.api.app import create_app
 from server.auth.accounts import Accounts
 from server.documents.document import PUBLISHED
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.search.find import Scope, Search
 from server.search.question import read_question
 from server.search.sync import Sync
@@ -133,11 +135,12 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
 def _feed(site: Site) -> tuple[float, float]:
     """How long it takes until the index is up to date, and how much of a processor, in seconds."""
     began, used = time.perf_counter(), _used()
-    sync = Sync(site)
-    sync.start()
+    sync = Sync(site, Timing())
+    runner = Runner([sync])
+    runner.start()
     sync.done.wait()
     seconds = time.perf_counter() - began
-    sync.stop()
+    runner.stop()
     return seconds, _used() - used
 
 
@@ -149,8 +152,9 @@ def _used() -> float:
 def _freshness(site: Site, root: Path) -> str:
     """How long after a file was changed the index has it: the median and the longest of EDITS."""
     engine, scope, taken = Search(root), Scope({"api::page.page": PUBLISHED}), []
-    sync = Sync(site)
-    sync.start()
+    sync = Sync(site, Timing())
+    runner = Runner([sync])
+    runner.start()
     sync.done.wait()
     for i in range(EDITS):
         path = f"content/pages/000/page-{i:05d}.md"
@@ -161,7 +165,7 @@ def _freshness(site: Site, root: Path) -> str:
         while not engine.find(site.state, question, scope, 0, 1).documents:
             time.sleep(0.01)
         taken.append(time.perf_counter() - began)
-    sync.stop()
+    runner.stop()
     return f"{statistics.median(taken):.2f} s, {max(taken):.2f} s"
 
 

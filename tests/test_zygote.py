@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from server.jobs.timing import Timing
 from tests.servers import ROOT, free_port, is_alive, start, stop, wait
 from tests.sites import schema, write
 from tests.waiting import until
@@ -20,6 +22,11 @@ import os
 descriptors = sorted(os.listdir("/proc/self/fd"))  # one of them is that of the listing
 print(os.getsid(0) == os.getpid(), descriptors, flush=True)
 os._exit(0)
+"""
+TELL = """
+import sys
+from server.commands import serve
+serve.open_site = lambda *_, timing, **__: sys.exit(print(timing.patrol_s, timing.poll_s, flush=True))
 """
 LEFT = """
 import sys, time
@@ -49,6 +56,13 @@ def test_nothing_that_a_server_sets_is_there_for_the_next(tmp_path: Path) -> Non
 
 def test_a_fork_leads_a_session_and_keeps_no_descriptor_of_the_zygote(tmp_path: Path) -> None:
     assert start(tmp_path, 1, first=LIST).communicate(timeout=20)[0] == "True ['0', '1', '2', '3']\n"
+
+
+def test_a_fork_has_the_timing_that_it_is_given(tmp_path: Path) -> None:
+    write(tmp_path, SITE)
+    timing = replace(Timing(), patrol_s=7.5)
+    output, _ = start(tmp_path, free_port(), first=TELL, timing=timing).communicate(timeout=20)
+    assert output.splitlines()[0] == f"7.5 {Timing().poll_s}"
 
 
 def test_a_process_that_runs_has_no_status_and_one_that_is_killed_its_signal(tmp_path: Path) -> None:

@@ -28,10 +28,11 @@ from server.api.monitoring.watched import Watched
 from server.api.response import Answer
 from server.api.serving.generations import Generation
 from server.api.serving.http_server import WAITING, HttpServer
+from server.api.serving.leader import Leader, jobs_of
 from server.api.serving.supervisor import Supervisor
 from server.api.serving.unsent import Connections
 from server.auth.database.file import database_file, is_server, is_sound
-from server.auth.database.notices import ACCOUNTS, COMMITS, Notices
+from server.auth.database.notices import ACCOUNTS, COMMITS
 from server.auth.permissions import Actor
 from server.auth.session_key import session_key
 from server.config.model import Settings
@@ -39,25 +40,20 @@ from server.errors import SetupError
 from server.events.hub import Hub
 from server.events.presence.table import PresenceTable
 from server.events.presence.telling import PresenceSource
-from server.events.recording import recording
 from server.events.source import Source
 from server.events.stream_counts import StreamCounts
 from server.history.past import PastStates
 from server.history.remote.waking import wake_for
 from server.index.find import prepare_texts
 from server.jobs.runner import Runner
-from server.jobs.timing import Timing
 from server.paths import incoming_folder
 from server.service.opening import OpenSite
-from server.site.background.checking import CheckChanges
-from server.site.background.jobs import CommitWrites, FollowLog, ScalePictures
-from server.site.background.thread import Background
+from server.site.background.jobs import FollowLog
 from server.site.change import Report
 from server.site.change_log import ChangeLog
 from server.site.configure import check_state_folder
 from server.site.loading import cores, give_back
 from server.site.site import Site
-from server.site.watch import Watcher
 from server.write.version import use_key
 
 MOST_WORKERS = 4
@@ -179,7 +175,7 @@ def _begin_log(*, as_json: bool) -> None:
 
 def _start(
     opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
-) -> tuple[Entrance, Background]:
+) -> tuple[Entrance, Leader]:
     """What an answering process does before its first request; returns the WSGI app, and what may lead."""
     site = opened.site
     sys.setswitchinterval(SWITCH_S)
@@ -192,7 +188,12 @@ def _start(
     Runner([FollowLog(site, opened.timing)]).start()
     watched.notices.listen(COMMITS, partial(wake_for, site.root))
     watched.notices.start()
-    leader = Background("leader", partial(_lead, opened, shared, report, watched))
+    tell = _tell_json if shared.json_log else _tell
+
+    def make_runner() -> Runner:
+        return Runner(jobs_of(opened, watched, shared.limited, report, tell))
+
+    leader = Leader(shared.log, make_runner, opened.timing.lead_s)
     leader.start()
     return make_app(site, key, opened.past, watched, shared.limited), leader
 
@@ -208,7 +209,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared) -> Hub:
     return Hub(source, watched.streams, Connections(), presence)
 
 
-def _retire(retiring: threading.Event, leader: Background, server: HttpServer) -> None:
+def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
     """Leave everything to the next generation, once this is to be done."""
     retiring.wait()
     server.retire()
@@ -233,61 +234,6 @@ def make_app(
     watched.notices.listen(ACCOUNTS, identities.changed)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))
     return Entrance(site, identities, lambda environ: cast(Answer, handler()(environ)), past, limited)
-
-
-def _lead(opened: OpenSite, shared: Shared, report: Report, watched: Watched, stop: threading.Event) -> None:
-    """Do what one process does for all, as soon as no other does: watch the files, scale pictures."""
-    site, past, timing = opened.site, opened.past, opened.timing
-    if stop.wait(timing.lead_s) or not shared.log.lead(stop):
-        return
-    jobs = [ScalePictures(site, timing), CheckChanges(site, report, timing), CommitWrites(site, timing)]
-    working: list[Watcher | Background | Runner] = [
-        Watcher(site, report),
-        Runner(jobs),
-        recording(site, watched.recorder, watched.notices),
-    ]
-    if not past.held:  # What changes is for a server to tell of that serves it.
-        working.append(Background("webhooks", partial(_deliver, site, timing)))
-        working.append(Background("git", partial(_follow_remote, past, timing)))
-        working.append(Background("push", partial(_push, past, watched.notices, timing)))
-    if site.state.settings.rate_limit:
-        share = import_module("server.api.limiting.sharing").share
-        working.append(Background("limits", partial(share, shared.limited, site.state.settings)))
-    if site.state.settings.search_index:
-        working.append(
-            import_module("server.search.sync").Sync(site, _tell_json if shared.json_log else _tell)
-        )
-    for one in working:
-        one.start()
-    stop.wait()
-    for one in working:
-        one.stop()
-    shared.log.resign()
-
-
-def _deliver(site: Site, timing: Timing, stop: threading.Event) -> None:
-    """Deliver webhooks, from when there are some."""
-    while not site.state.settings.webhooks:
-        if stop.wait(timing.setting_s):
-            return
-    import_module("server.api.webhooks.delivery").deliver(site, stop)
-
-
-def _follow_remote(past: PastStates, timing: Timing, stop: threading.Event) -> None:
-    """Follow the git remote, from when there is one to follow."""
-    while past.site.state.settings.follow is None:
-        if stop.wait(timing.setting_s):
-            return
-    import_module("server.history.remote.following").Follower(past).run(stop)
-
-
-def _push(past: PastStates, notices: Notices, timing: Timing, stop: threading.Event) -> None:
-    """Push to the git remote, from when something is to be pushed."""
-    while not past.site.state.settings.push:
-        if stop.wait(timing.setting_s):
-            return
-    outgoing = import_module("server.history.remote.outgoing")
-    outgoing.Outgoing(past, partial(notices.notify, COMMITS)).run(stop)
 
 
 def _tell(line: str) -> None:

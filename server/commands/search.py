@@ -8,6 +8,8 @@ import click
 
 from server.documents.document import DRAFT, PUBLISHED, Document, edited_status
 from server.errors import SetupError
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.schema.naming import title_of
 from server.schema.spelling import suggestion
 from server.search.find import Results, Scope, Search, total
@@ -86,14 +88,15 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 def _index(site: Site) -> None:
     """Bring the index up to date, with a progress bar; a server that runs does that itself."""
-    sync = Sync(site)
-    sync.start()
+    sync = Sync(site, Timing())
+    runner = Runner([sync])
+    runner.start()
     with progress_bar("Indexing") as progress:
         while not sync.done.wait(0.02):
             done, length = sync.progress
             if length:
                 progress(done, length)
-    sync.stop()
+    runner.stop()
 
 
 def _shown(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:

@@ -1,49 +1,46 @@
-"""Has the recorder catch up in the background: once after the start, and after what it could not record."""
+"""The job of the recorder: it catches up after the start, and with what it could not record."""
 
-import logging
-import threading
-import time
 from contextlib import suppress
 
 from server.auth.database.notices import EVENTS, Notices
 from server.errors import StorageError
 from server.events.recorder import Recorder
-from server.site.background.thread import Background
+from server.jobs.job import Backoff, Job, JobContext
+from server.jobs.timing import Timing
 from server.site.site import Site
 
-log = logging.getLogger("quire")
 
-PAUSE_S = 5.0
-LOOK_S = 0.1  # between two looks whether another machine has recorded something
+class RecordEvents(Job):
+    """Calls the recorder if no change of the site does; other machines tell by `notices` that they have."""
 
+    name = "record"
+    failure = "what has changed could not be recorded"
 
-def recording(site: Site, recorder: Recorder, notices: Notices | None = None) -> Background:
-    """What calls the recorder where no change of the site does; by `notices`, others tell that they have."""
-    told = threading.Event()
-    if notices is not None:
-        notices.listen(EVENTS, lambda payload: _hear(recorder, payload, told))
-    return Background("recording", lambda stop: _record(site, recorder, told, stop))
+    def __init__(
+        self, site: Site, recorder: Recorder, timing: Timing, notices: Notices | None = None
+    ) -> None:
+        self._site, self._recorder, self._notices, self._timing = site, recorder, notices, timing
+        self.backoff = Backoff(2 * timing.record_s, timing.record_retry_s)
+        self._is_due, self._recorded_at = True, 0.0
 
+    def start(self, context: JobContext) -> None:
+        """Be woken by other machines from now on."""
 
-def _hear(recorder: Recorder, payload: str, told: threading.Event) -> None:
-    """Note that there may be events of other machines."""
-    if payload.partition(" ")[2] != recorder.database.clone:
-        told.set()
+        def hear(payload: str) -> None:
+            if payload.partition(" ")[2] != self._recorder.database.clone:
+                context.wake()
 
+        if self._notices is not None:
+            self._notices.listen(EVENTS, hear)
 
-def _record(site: Site, recorder: Recorder, told: threading.Event, stop: threading.Event) -> None:
-    due, looked, pause = True, 0.0, LOOK_S
-    while True:
-        try:
-            if due or told.is_set() or (recorder.missed and time.monotonic() - looked > PAUSE_S):
-                looked = time.monotonic()
-                told.clear()
-                with suppress(StorageError):  # which the recorder meets again, and tells of
-                    recorder.database.bounds()  # A database elsewhere is waited for here, without the lock.
-                site.record()
-            due, pause = False, LOOK_S
-        except Exception:
-            log.exception("what has changed could not be recorded")
-            pause = min(2 * pause, PAUSE_S)
-        if stop.wait(pause):
-            return
+    def run(self, context: JobContext) -> float:
+        """Record what has changed: at first, when woken, and from time to time while events are missed."""
+        now = context.clock.monotonic()
+        self._is_due |= context.is_woken
+        if self._is_due or (self._recorder.missed and now - self._recorded_at > self._timing.record_retry_s):
+            self._recorded_at = now
+            with suppress(StorageError):  # which the recorder meets again, and tells of
+                self._recorder.database.bounds()  # A database elsewhere is waited for here, without the lock.
+            self._site.record()
+        self._is_due = False
+        return self._timing.record_s

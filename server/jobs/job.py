@@ -52,6 +52,12 @@ class Job(ABC):
     first_pause_s = 0.0  # from the start until the first run
     backoff = Backoff()
 
+    def start(self, context: JobContext) -> None:  # noqa: B027  # Most jobs listen to nothing.
+        """Prepare what is kept between runs, and listen to what wakes the job. Called before the first run.
+
+        If it raises, it is called again before the next.
+        """
+
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
         """Do what is due, and return the pause until the next run in seconds; None: until a wake.
@@ -61,7 +67,7 @@ class Job(ABC):
         """
 
     def close(self) -> None:  # noqa: B027  # Most jobs keep nothing.
-        """Release what is kept between runs. It is called once, after the last run."""
+        """Release what is kept between runs. Called once, after the last run, and without one."""
 
 
 class DeferredJob(Job):
@@ -78,8 +84,10 @@ class DeferredJob(Job):
         if self._job is None:
             if not self._is_wanted():
                 return self._look_s
-            self._job = self._make()
-            self.failure, self.backoff = self._job.failure, self._job.backoff
+            job = self._make()
+            self.failure, self.backoff = job.failure, job.backoff
+            job.start(context)
+            self._job = job
         return self._job.run(context)
 
     def close(self) -> None:

@@ -22,7 +22,6 @@ class Report:
     due: float | None  # None: only a wake makes it run again
     ended: float = 0.0  # of the last run; 0 before it
     error: str = ""  # of the last run
-    failures: int = 0  # without a success since
 
 
 class Runner:
@@ -71,7 +70,7 @@ class _Lane:
         self._job, self._clock, self._observe = job, clock, observe
         self._changed = threading.Condition()
         self._stopping = threading.Event()
-        self._is_woken = False
+        self._is_woken = self._is_started = False
         self._due: float | None = clock.monotonic() + job.first_pause_s  # None: only a wake makes it due
         self._held_until = 0.0  # No wake makes it due before: it has failed.
         self._error, self._failures, self._failed_at = "", 0, 0.0
@@ -86,7 +85,7 @@ class _Lane:
         """What came of the last run, and when the next is due."""
         with self._changed:
             due = None if self._due is None else self._clock.time() + self._due - self._clock.monotonic()
-            return Report(self._job.name, due, self._ended_at, self._error, self._failures)
+            return Report(self._job.name, due, self._ended_at, self._error)
 
     def start(self) -> None:
         """Run the job in its thread from now on."""
@@ -94,11 +93,10 @@ class _Lane:
 
     def stop(self) -> None:
         """Have the job end, and close it."""
-        is_started = self._thread.ident is not None
         with self._changed:
             self._stopping.set()
             self._changed.notify_all()
-        if not is_started:
+        if self._thread.ident is None:
             self._close()
 
     def join(self, seconds: float) -> None:
@@ -121,6 +119,9 @@ class _Lane:
             context = self._context_of_wake if self._is_woken else self._context
             self._is_woken = False
         try:
+            if not self._is_started:
+                self._job.start(context)
+                self._is_started = True
             pause = self._job.run(context)
         except JobFailedError as error:
             pause = self._note_failure(str(error), error.pause_s)
@@ -163,11 +164,11 @@ class _Lane:
 
     def _note_failure(self, error: str, pause: float | None) -> float:
         """Return the pause after a failure: as the job asks for, else longer each time."""
-        self._failures += 1
         self._error, self._failed_at = error, self._clock.monotonic()
         if pause is not None:
             self._held_until = 0.0
             return pause
+        self._failures += 1
         pause = self._job.backoff.pause_s(self._failures)
         self._held_until = self._failed_at + pause
         return pause

@@ -1,4 +1,4 @@
-"""Keeps the index up to date with the site, from a background thread (docs/search.md).
+"""Keeps the index up to date with the site, by a job in the background (docs/search.md).
 
 Of the processes that serve a site, one holds a lock and runs the process that writes the index. The
 others try to get the lock every second, so that one of them takes over when its holder dies. What
@@ -9,27 +9,25 @@ import fcntl
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from server.jobs.clock import Clock
+from server.jobs.job import Backoff, Job, JobContext, JobFailedError
+from server.jobs.timing import Timing
 from server.paths import state_folder
 from server.search.catalog import Catalog, IndexedVersion, catalog, changes, size
 from server.search.status import DAMAGED, FOLDER
 from server.search.texts import Task, shape, texts
 from server.search.words import language_of
 from server.search.writer_process import DamagedIndex, WriterProcess
-from server.site.background.thread import Background
 from server.site.site import Site, State
 
 log = logging.getLogger("quire")
 
-LOOK_S = 0.1  # how often to look whether the site has changed
 LOOK_FACTOR = 10  # the wait between two looks is at least so many times as long as a look takes
-RETRY_S = 1.0  # how often to try for the lock
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 60.0  # after a failure; it doubles with each further one
-IDLE_S = 10.0  # after so long without work the writing process is ended: it takes 30 MB and starts in 0.3 s
 BATCH = 50  # versions that are sent together
 BATCH_PAUSE_S = 0.002  # between two batches, for threads that wait for the interpreter
 COMMIT = 5000  # versions between two commits of a long build
@@ -38,91 +36,107 @@ SLOW_S = 2.0  # a build that takes longer reports its progress, at first in such
 Tell = Callable[[str], None]
 
 
-class Sync(Background):
-    """One thread that brings the index up to date whenever the site has changed.
+class Sync(Job):
+    """Brings the index up to date whenever the site has changed.
 
-    What has not been committed when it is stopped is indexed at the next start.
+    What has not been committed when it is stopped is indexed at the next start: the status of the index says
+    how far it has come.
     """
 
-    def __init__(self, site: Site, report: Tell = log.info) -> None:
-        self.site, self.report = site, report
-        super().__init__("search-sync", self._run)
+    name = "index"
+
+    def __init__(self, site: Site, timing: Timing, report: Tell = log.info) -> None:
+        self.site, self.timing, self.report = site, timing, report
+        self.backoff = Backoff(FIRST_WAIT_S, LONGEST_WAIT_S, reset_s=LONGEST_WAIT_S)
         self.leads = threading.Event()  # this process has the lock
         self.done = threading.Event()  # there is nothing left to index, or somebody else has the lock
         self.progress: tuple[int, int] = (0, 0)  # versions looked at, of so many
+        self._session: _Session | None = None  # of the process that has the lock
+        self._held = ExitStack()  # the lock and the writing process
 
-    def _run(self, stop: threading.Event) -> None:
-        failures = 0
-        while not stop.is_set():
-            began = time.monotonic()
-            try:
-                folder = state_folder(self.site.root) / FOLDER
-                folder.mkdir(mode=0o700, exist_ok=True)
-                with _locked(folder / "lock") as lock:
-                    if lock is not None:
-                        self._lead(folder, lock, stop)
-            except DamagedIndex:
-                log.warning("the search index is damaged; it is built anew")
-                continue
-            except Exception as error:
-                if stop.is_set():
-                    return
-                failures = 0 if time.monotonic() - began > LONGEST_WAIT_S else failures
-                log.warning("the search index can't be written: %s", error or type(error).__name__)
-                self.done.set()
-                stop.wait(min(FIRST_WAIT_S * 2**failures, LONGEST_WAIT_S))
-                failures += 1
-            else:
-                self.done.set()
-                stop.wait(RETRY_S)
-
-    def _lead(self, folder: Path, lock: int, stop: threading.Event) -> None:
-        self.done.clear()
-        self.leads.set()
+    def run(self, context: JobContext) -> float:
+        """Look what has changed, or send a batch of it, as the one process that does."""
         try:
-            with WriterProcess(folder, lock) as writer:
-                _Session(self, writer, folder).run(stop)
-        finally:
-            self.leads.clear()
+            session = self._session or self._lead(context.clock)
+            if session is not None:
+                return session.step()
+        except DamagedIndex:
+            self.close()
+            log.warning("the search index is damaged; it is built anew")
+            return 0.0
+        except Exception as error:
+            self.close()
+            if context.stopping.is_set():
+                return 0.0
+            reason = str(error) or type(error).__name__
+            log.warning("the search index can't be written: %s", reason)
+            self.done.set()
+            raise JobFailedError(reason) from error
+        self.done.set()
+        return self.timing.index_lock_s
+
+    def close(self) -> None:
+        """End the writing process, and let another process have the lock."""
+        self._session = None
+        self._held.close()
+        self.leads.clear()
+
+    def _lead(self, clock: Clock) -> "_Session | None":
+        """Begin to write if no other process does."""
+        folder = state_folder(self.site.root) / FOLDER
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with ExitStack() as held:
+            lock = held.enter_context(_locked(folder / "lock"))
+            if lock is None:
+                return None
+            self.done.clear()
+            self.leads.set()
+            writer = held.enter_context(WriterProcess(folder, lock))
+            self._held, self._session = held.pop_all(), _Session(self, writer, folder, clock)
+        return self._session
 
 
 class _Session:
     """The work of the process that holds the lock: what the index has, and what is still to be sent."""
 
-    def __init__(self, sync: Sync, writer: WriterProcess, folder: Path) -> None:
-        self.sync, self.writer, self.folder = sync, writer, folder
+    def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
+        self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
         self.state: State | None = None
         self.known: Catalog = {}
         self.todo: dict[str, IndexedVersion | None] = {}  # in the order in which they are sent
         self.shape: str | None = None  # set while all versions are being sent
         self.uncommitted = self.total = 0
+        self._is_idle = False
+        self._began = self._sent = clock.monotonic()  # to send what has changed, and sent last
+        self._told = 0.0  # how long it had taken when its progress was last reported
 
-    def run(self, stop: threading.Event) -> None:
-        """Keep the index up to date until `stop`."""
-        looked = began = time.monotonic()
-        told = 0.0
-        while not stop.is_set():
-            looking = time.monotonic()
-            self._look()
-            looking = time.monotonic() - looking
-            if not self.todo and self.shape is None:
-                if told:
-                    self._report(f"search: {self.total:,} documents indexed in {looked - began:.0f} s")
-                self.sync.done.set()
-                told = 0.0
-                if time.monotonic() - looked > IDLE_S:
-                    self.writer.end()
-                stop.wait(max(LOOK_S, LOOK_FACTOR * looking))
-                began = time.monotonic()
-                continue
-            self.sync.done.clear()
-            self._send()
-            looked = time.monotonic()
-            done, total = self.sync.progress
-            if looked - began > max(SLOW_S, told * 1.5) and done < total:
-                told = looked - began
-                self._report(f"search: indexing, {done:,} of {total:,} documents")
-            stop.wait(BATCH_PAUSE_S)
+    def step(self) -> float:
+        """Look what has changed, and send a batch of it; return the pause until the next step."""
+        looking = self.clock.monotonic()
+        if self._is_idle:
+            self._began, self._is_idle = looking, False
+        self._look()
+        looking = self.clock.monotonic() - looking
+        if not self.todo and self.shape is None:
+            return self._rest(looking)
+        self.sync.done.clear()
+        self._send()
+        self._sent = self.clock.monotonic()
+        done, total = self.sync.progress
+        if self._sent - self._began > max(SLOW_S, self._told * 1.5) and done < total:
+            self._told = self._sent - self._began
+            self._report(f"search: indexing, {done:,} of {total:,} documents")
+        return BATCH_PAUSE_S
+
+    def _rest(self, looking: float) -> float:
+        """Return the pause after a look that took so long, since nothing is left to send."""
+        if self._told:
+            self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
+        self.sync.done.set()
+        self._told, self._is_idle = 0.0, True
+        if self.clock.monotonic() - self._sent > self.sync.timing.index_idle_s:
+            self.writer.end()
+        return max(self.sync.timing.index_s, LOOK_FACTOR * looking)
 
     def _report(self, line: str) -> None:
         self.sync.report(line)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from watchfiles import watch
 
+from server.jobs.job import Backoff, Job, JobContext
+from server.jobs.timing import Timing
 from server.paths import TYPES
 from server.site.change import Change, Report
 from server.site.site import Site
@@ -24,40 +26,67 @@ log = logging.getLogger("quire")
 STEP_MS = 10  # quiet time after which a burst of reports is over
 BURST_MS = 1000  # the longest burst
 LOOK_MS = 200  # how often to look whether the folders to watch are still the same
-RETRY_S = 1.0  # after a failure
 NOT_UTF_8 = "Unable to decode path"  # what watchfiles says of a name, which it can't report
-PATROL_S = 30.0  # how often everything is looked at without a report
-POLL_S = 2.0  # how often everything is looked at where the system can't watch: inotify may be used up
-POLLS = 15  # so often, before it is asked again
-DOUBT_S = 2.0  # how long a report may still be on its way of what is found so
 
 Folders = tuple[tuple[Path, int], ...]  # with the inode of each
 
 
-class Watcher:
-    """Keeps a site fresh from background threads until it is stopped."""
+class Watcher(Job):
+    """Refreshes a site when its files change.
 
-    def __init__(self, site: Site, report: Report | None = None) -> None:
-        self.site, self.report = site, report
+    Two threads listen to the system. They are no jobs, since they block until it reports something: they
+    collect hints, and wake the job.
+    """
+
+    name = "refresh"
+    failure = "the site could not be refreshed; the last good state is served"
+
+    def __init__(self, site: Site, timing: Timing, report: Report | None = None) -> None:
+        self.site, self.report, self._timing = site, report, timing
+        self.backoff = Backoff(timing.refresh_retry_s, timing.refresh_retry_s)
         self._hints = _Hints()
         self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
         self._polling = False  # since a time when the system could not watch
         self._told = threading.Lock()
+        self._is_gone = False  # the folder of the site
+        self._patrol_at = 0.0  # by the monotonic clock
+        self._doubt_until = 0.0  # until then a report may come of what a patrol has found; 0: of nothing
+
+    def start(self, context: JobContext) -> None:
+        """Begin to watch, which begins with a look at everything."""
+        self._stop = context.stopping
+        self._hints.wake = context.wake
+        self._patrol_at = context.clock.monotonic() + self._timing.patrol_s
         self._threads = [
             threading.Thread(target=self._watch, args=(self._content, True), name="watch-tree", daemon=True),
             threading.Thread(target=self._watch, args=(self._top, False), name="watch-top", daemon=True),
-            threading.Thread(target=self._refresh, name="watch-refresh", daemon=True),
         ]
-
-    def start(self) -> None:
-        """Begin to watch, with a look at everything."""
         for thread in self._threads:
             thread.start()
 
-    def stop(self) -> None:
-        """Stop watching; returns when no refresh is at work."""
-        self._stop.set()
-        self._hints.add(())
+    def run(self, context: JobContext) -> float:
+        """Refresh what the hints name; without one, look at everything if a patrol is due."""
+        if self.site.folder.is_gone():
+            if not self._is_gone:
+                log.error("the site's folder %s is gone; its last good state is served", self.site.root)
+            self._is_gone = True
+            return LOOK_MS / 1000
+        if self._is_gone:
+            log.warning("the site's folder %s is back", self.site.root)
+            self._is_gone = False
+            self._hints.add(None)
+        try:
+            self._refresh(context.clock.monotonic())
+        except Exception:
+            self._hints.add(None)
+            if self.site.folder.is_gone():
+                return 0.0
+            raise
+        return max((self._doubt_until or self._patrol_at) - context.clock.monotonic(), 0.0)
+
+    def close(self) -> None:
+        """Wait until nothing is watched any more."""
         for thread in self._threads:
             thread.join(timeout=5)
 
@@ -91,13 +120,14 @@ class Watcher:
 
     def _poll(self, error: Exception) -> None:
         """Look at everything now and then for a while, since the system can't watch the files."""
+        poll_s = self._timing.poll_s
         with self._told:  # by two threads at once, mostly
             known, self._polling = self._polling, True
         if not known:
-            log.warning("the system can't watch files (%s); looking every %.0f s until it can", error, POLL_S)
-        for _ in range(POLLS):
+            log.warning("the system can't watch files (%s); looking every %.0f s until it can", error, poll_s)
+        for _ in range(max(round(self._timing.watch_retry_s / poll_s), 1)):
             self._hints.add(None)
-            if self._stop.wait(POLL_S):
+            if self._stop.wait(poll_s):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
@@ -135,35 +165,17 @@ class Watcher:
 
     # --- what is done about it -----------------------------------------------------------------
 
-    def _refresh(self) -> None:
-        patrol = time.monotonic() + PATROL_S
-        while not self._stop.is_set():
-            hinted, paths = self._hints.take(patrol - time.monotonic())
-            if self.site.folder.is_gone():
-                self._wait_for_folder()
-                continue
-            try:
-                if hinted:
-                    self._take_over(paths)
-                else:
-                    patrol = time.monotonic() + PATROL_S
-                    self._patrol()
-            except Exception:
-                if self.site.folder.is_gone():
-                    self._hints.add(())
-                    continue
-                log.exception("the site could not be refreshed; the last good state is served")
-                self._hints.add(None)
-                self._stop.wait(RETRY_S)
-
-    def _wait_for_folder(self) -> None:
-        """Wait until the site's folder is back, then have everything looked at."""
-        log.error("the site's folder %s is gone; its last good state is served", self.site.root)
-        while self.site.folder.is_gone():
-            if self._stop.wait(LOOK_MS / 1000):
-                return
-        log.warning("the site's folder %s is back", self.site.root)
-        self._hints.add(None)
+    def _refresh(self, now: float) -> None:
+        hinted, paths = self._hints.take()
+        if hinted:
+            self._take_over(paths)
+        if self._doubt_until and (hinted or now >= self._doubt_until):
+            self._doubt_until = 0.0
+            self._find_unreported()
+        elif now >= self._patrol_at and not hinted:
+            self._patrol_at = now + self._timing.patrol_s
+            if self.site.seems_changed():
+                self._doubt_until = now + self._timing.doubt_s
 
     def _take_over(self, hints: set[str] | None) -> Change:
         began = time.perf_counter()
@@ -172,13 +184,8 @@ class Watcher:
             self.report(change, time.perf_counter() - began)
         return change
 
-    def _patrol(self) -> None:
+    def _find_unreported(self) -> None:
         """Look at everything: what no report was about is taken over all the same."""
-        if not self.site.seems_changed():
-            return
-        hinted, paths = self._hints.take(DOUBT_S)
-        if hinted:
-            self._take_over(paths)
         if change := self._take_over(None):
             what = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
             log.warning("the system reported no change of %s; changes may show late here", what)
@@ -215,29 +222,33 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed, gathered from several threads until one takes them all.
+    """Paths that may have changed, gathered from several threads until the job takes them all.
 
     None among what is added stands for everything.
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self.wake: Callable[[], None] = _wake_nobody
+        self._lock = threading.Lock()
         self._paths: set[str] = set()
-        self._everything = False
-        self._waiting = False
+        self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
         """Hint at some paths; at none, that something beside the files has changed."""
-        with self._changed:
+        with self._lock:
             self._everything |= paths is None
             self._paths.update(paths or ())
             self._waiting = True
-            self._changed.notify()
+        self.wake()
 
-    def take(self, seconds: float) -> tuple[bool, set[str] | None]:
-        """Wait for hints; returns whether there were any within so many seconds, and which."""
-        with self._changed:
-            waiting = self._changed.wait_for(lambda: self._waiting, max(seconds, 0))
+    def take(self) -> tuple[bool, set[str] | None]:
+        """Return whether there are hints, and which."""
+        with self._lock:
+            waiting = self._waiting
             paths = None if self._everything else self._paths
             self._paths, self._everything, self._waiting = set(), False, False
         return waiting, paths
+
+
+def _wake_nobody() -> None:
+    """Do nothing: the job has not started."""

@@ -43,7 +43,7 @@ def pipe(api: Api) -> Iterator[Pipe]:
 
 
 def woken(pipe: Pipe) -> bool:
-    return pipe.wait(0.0, lambda: False)
+    return pipe.is_woken()
 
 
 def send(api: Api, body: bytes, headers: dict[str, str], kind: str = "application/json") -> Answer:

@@ -7,16 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from threading import Event, Thread
 
 import pytest
 
 from server.api.limiting.limiter import Limiter
-from server.api.limiting.sharing import MOST, check_store, exchange, share
+from server.api.limiting.sharing import MOST, ShareCounts, check_store, exchange
 from server.api.limiting.stores import PostgresStore, RedisStore, Store
 from server.api.limiting.table import SETS, WAYS, CountTable, id_of
 from server.config.model import Settings
 from server.errors import SetupError
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from tests.conftest import MakeApi
 from tests.postgres import Postgres
 from tests.redis_server import Redis, redis_server
@@ -145,15 +146,15 @@ def test_no_more_is_told_at_once_than_a_store_takes(store: Callable[[], Store]) 
 
 
 def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("server.api.limiting.sharing.AWAY_S", 0.1)
+    timing = replace(Timing(), share_limits_retry_s=0.1)
     settings = replace(Settings(), rate_limit=RATE, rate_store=redis.url)
-    table, stop, client = CountTable(), Event(), id_of(f"away {time.time_ns()}")
+    table, client = CountTable(), id_of(f"away {time.time_ns()}")
     redis.stop()
     with caplog.at_level(logging.INFO, "quire"):
-        sharing = Thread(target=share, args=(table, settings, stop))
-        sharing.start()
+        runner = Runner([ShareCounts(table, settings, timing)])
+        runner.start()
         try:
             assert table.add(client, WINDOW_S, 20)[0] == 20
             until(lambda: bool(caplog.records))
@@ -162,8 +163,7 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
             redis.start()
             until(lambda: not table.unsent(1, 1))
         finally:
-            stop.set()
-            sharing.join()
+            runner.stop()
     assert table.add(client, WINDOW_S, 0)[0] == 22
     assert [(record.levelname, record.message.partition(":")[0]) for record in caplog.records] == [
         ("ERROR", "requests are counted by this machine alone"),

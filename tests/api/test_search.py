@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.search.sync import Sync
 from tests.conftest import MakeApi
 from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation, translated
@@ -77,10 +79,11 @@ roles:
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     site = load(tmp_path_factory.mktemp("site"), FILES)
     if request.param == "index":
-        sync = Sync(site)
-        sync.start()
+        sync = Sync(site, Timing())
+        runner = Runner([sync])
+        runner.start()
         assert sync.done.wait(30)
-        sync.stop()
+        runner.stop()
     api = Api.of(site)
     api.token("reader", may=["article.find", "article.readDraft", "author.find"])
     api.token("drafts", may=["article.readDraft"])

@@ -1,7 +1,6 @@
 """`quire webhook`: what it lists, sends, shows and queues, beside a running server or without one."""
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,8 @@ from server.config.reader import read_settings
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.webhooks.delivering import Deliverer, Pace
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from tests.commands.test_cli import run
 from tests.receivers import Receiver, receiving, status
 from tests.sites import write
@@ -56,16 +57,14 @@ def record(root: Path, *names: str) -> None:
 @contextmanager
 def delivering(root: Path) -> Iterator[None]:
     """A block beside which what is queued is sent, and given up after one try."""
-    stop, settings = threading.Event(), read_settings(root)
-    deliverer = Deliverer(root, lambda: settings, lambda event, drafts: b"{}", Pace(steps=(), timeout=2))
-    thread = threading.Thread(target=deliverer.run, args=(stop,))
-    thread.start()
+    settings, pace = read_settings(root), Pace(steps=(), timeout=2)
+    runner = Runner([Deliverer(root, lambda: settings, lambda event, drafts: b"{}", Timing(), pace)])
+    runner.start()
     try:
         until(lambda: (root / ".quire/events.db").exists() and "waiting" in webhook(root, "list").output)
         yield
     finally:
-        stop.set()
-        thread.join(10)
+        runner.stop()
 
 
 def told(root: Path) -> list[str]:

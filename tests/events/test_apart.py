@@ -19,6 +19,7 @@ from server.events.recorder import Recorder, recorded_of
 from server.history.past import PastStates
 from server.history.remote.following import Follower
 from server.history.remote.outgoing import Outgoing
+from server.jobs.timing import Timing
 from tests.git import git
 from tests.history.remote.machines import Machines, machines
 from tests.postgres import Postgres
@@ -47,11 +48,11 @@ class Machine:
         self.recorder = Recorder(self.api.root, self.api.site.replaced, accounts=self.url)
         self.api.site.observe(self.recorder)
         self.api.site.record()
-        self.pushes = Outgoing(PastStates(self.api.site))
+        self.pushes = Outgoing(PastStates(self.api.site), Timing())
 
     def take(self) -> None:
         """Take over what the remote has."""
-        Follower(PastStates(self.api.site)).ask(self.api.site.state.settings)
+        Follower(PastStates(self.api.site), Timing()).ask(self.api.site.state.settings)
 
     @property
     def head(self) -> str:

@@ -12,7 +12,9 @@ import pytest
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.recorder import Recorder
-from server.events.recording import recording
+from server.events.recording import RecordEvents
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.site.site import Site
 from tests.conftest import MakeApi, MakeSite
 from tests.git import commit_all, git
@@ -407,7 +409,7 @@ def test_what_fails_is_tried_again_less_and_less_often(
     site = make_site(FILES)
     recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
     monkeypatch.setattr(Site, "record", fail)
-    background = recording(site, recorder)
+    background = Runner([RecordEvents(site, recorder, Timing())])
     background.start()
     time.sleep(1.5)
     background.stop()

@@ -9,11 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from server.documents.document import PUBLISHED
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.search import sync
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
@@ -57,16 +60,17 @@ def indexed(search: Search, site: Site, q: str, expected: list[str]) -> Callable
 
 
 @contextmanager
-def fed(site: Site, *, whole: bool = True) -> Iterator[Sync]:
-    sync = Sync(site)
-    sync.start()
+def fed(site: Site, *, whole: bool = True, timing: Timing | None = None) -> Iterator[Sync]:
+    sync = Sync(site, timing or Timing())
+    runner = Runner([sync])
+    runner.start()
     try:
         assert sync.done.wait(WAIT_S)
         if whole:
             until(lambda: (status := read_status(folder(site))) is not None and bool(status.shape))
         yield sync
     finally:
-        sync.stop()
+        runner.stop()
 
 
 def folder(site: Site) -> Path:
@@ -246,22 +250,23 @@ def test_progress_counts_from_nothing_where_documents_go(
 
 def test_one_of_several_writes_and_has_an_heir(tmp_path: Path) -> None:
     site = load(tmp_path, FILES)
-    first, second = Sync(site), Sync(load(tmp_path, {}))
+    first, second = Sync(site, Timing()), Sync(load(tmp_path, {}), Timing())
+    runners = Runner([first]), Runner([second])
     search = Search(tmp_path)
-    first.start()
+    runners[0].start()
     until(first.leads.is_set)
-    second.start()
+    runners[1].start()
     try:
         assert second.done.wait(WAIT_S)
         assert not second.leads.is_set()
         until(indexed(search, site, "gauge", ["two"]))
-        first.stop()
+        runners[0].stop()
         until(second.leads.is_set)
         edit(second.site, "content/notes/three.json", title="A lantern")
         until(indexed(search, second.site, "lantern", ["three"]))
     finally:
-        first.stop()
-        second.stop()
+        for runner in runners:
+            runner.stop()
 
 
 def test_a_writer_that_is_killed_is_replaced(tmp_path: Path) -> None:
@@ -277,8 +282,9 @@ def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
     load(tmp_path, FILES)
     code = (
         "import sys, time; from pathlib import Path; from server.site.site import Site\n"
-        "from server.search.sync import Sync\n"
-        "site = Site(Path(sys.argv[1])); site.load(); sync = Sync(site); sync.start()\n"
+        "from server.search.sync import Sync; from server.jobs.runner import Runner\n"
+        "from server.jobs.timing import Timing\n"
+        "site = Site(Path(sys.argv[1])); site.load(); sync = Sync(site, Timing()); Runner([sync]).start()\n"
         "sync.done.wait(); print('done', flush=True); time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as server:
@@ -289,12 +295,9 @@ def test_a_writer_ends_with_its_server(tmp_path: Path) -> None:
     until(lambda: not writers(tmp_path))
 
 
-def test_a_writer_that_has_nothing_to_do_ends_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("server.search.sync.IDLE_S", 0.2)
+def test_a_writer_that_has_nothing_to_do_ends_and_comes_back(tmp_path: Path) -> None:
     site, search = load(tmp_path, FILES), Search(tmp_path)
-    with fed(site):
+    with fed(site, timing=replace(Timing(), index_idle_s=0.2)):
         until(lambda: not writers(tmp_path))
         edit(site, "content/notes/three.json", title="A lantern")
         until(indexed(search, site, "lantern", ["three"]))

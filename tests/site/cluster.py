@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,7 +22,6 @@ from server.documents.values import Component
 from server.errors import ApiError
 from server.jobs.runner import Runner
 from server.jobs.timing import Timing
-from server.site import watch
 from server.site.background.jobs import FollowLog
 from server.site.change_log import ChangeLog
 from server.site.replica import State
@@ -34,7 +33,7 @@ from tests.sites import opened, write_to
 
 FORK = get_context("forkserver")
 FORK.set_forkserver_preload(["tests.site.cluster"])
-PATROL_S = 2.0
+TIMING = replace(Timing(), patrol_s=2.0, doubt_s=1.0)
 TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod", "os.rmdir")
 
 Shown = dict[str, Any]  # what a state says, as plain values
@@ -203,7 +202,6 @@ def _end(pid: int) -> None:
 
 
 def _work(site: Site, log: ChangeLog, pipe: Connection) -> None:
-    watch.PATROL_S, watch.DOUBT_S = PATROL_S, 1.0
     samples: list[Sample] = []
     warnings: list[str] = []
     handler = logging.Handler()
@@ -211,7 +209,7 @@ def _work(site: Site, log: ChangeLog, pipe: Connection) -> None:
     logging.getLogger("quire").addHandler(handler)
     site.catch_up()
     site.recover()
-    Runner([FollowLog(site, Timing())]).start()
+    Runner([FollowLog(site, TIMING)]).start()
     threading.Thread(target=_lead, args=(site, log), daemon=True).start()
     threading.Thread(target=_sample, args=(site, samples), daemon=True).start()
     answers: dict[str, Callable[..., Any]] = {
@@ -229,7 +227,7 @@ def _work(site: Site, log: ChangeLog, pipe: Connection) -> None:
 
 def _lead(site: Site, log: ChangeLog) -> None:
     log.lead()
-    Watcher(site).start()
+    Runner([Watcher(site, TIMING)]).start()
 
 
 def _sample(site: Site, samples: list[Sample]) -> None:

@@ -7,10 +7,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.site.site import Change
 from server.site.watch import Watcher
 from tests.git import commit_all, git
@@ -39,7 +42,7 @@ def api(tmp_path: Path) -> Api:
 
 @pytest.fixture
 def watched(api: Api) -> Iterator[Api]:
-    watcher = Watcher(api.site)
+    watcher = Runner([Watcher(api.site, Timing())])
     watcher.start()
     time.sleep(0.3)
     yield api
@@ -93,7 +96,7 @@ def test_a_checkout_is_one_step(api: Api) -> None:
     git(api.root, "checkout", "-q", "main")
     api.site.load()
     api.site.refresh()
-    watcher = Watcher(api.site)
+    watcher = Runner([Watcher(api.site, Timing())])
     watcher.start()
     time.sleep(0.5)
     seen: set[tuple[int, int]] = set()
@@ -138,7 +141,7 @@ def test_timestamps_come_from_git_and_follow_it(api: Api) -> None:
 
 def test_an_edit_that_git_takes_back_is_no_longer_shown(api: Api) -> None:
     commit_all(api.root)
-    watcher = Watcher(api.site)
+    watcher = Runner([Watcher(api.site, Timing())])
     watcher.start()
     time.sleep(0.5)
     for i in range(30):
@@ -153,11 +156,9 @@ def test_an_edit_that_git_takes_back_is_no_longer_shown(api: Api) -> None:
 
 
 def test_what_is_not_reported_is_found_by_the_patrol_which_says_so(
-    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("server.site.watch.PATROL_S", 0.5)
-    monkeypatch.setattr("server.site.watch.DOUBT_S", 0.2)
-    watcher = Watcher(api.site)
+    watcher = Runner([Watcher(api.site, replace(Timing(), patrol_s=0.5, doubt_s=0.2))])
     watcher.start()
     time.sleep(1.2)
     assert caplog.messages == []
@@ -180,7 +181,7 @@ def test_checkouts_in_quick_succession_show_no_mixture(api: Api) -> None:
         write(api.root, {"site.yaml": f"name: {branch}\nroles:\n  public: {{post: [find]}}\n"})
         committed_again(api.root, branch)
     api.site.load()
-    watcher = Watcher(api.site)
+    watcher = Runner([Watcher(api.site, Timing())])
     watcher.start()
     type_ = api.site.state.schema.types["api::post.post"]
     seen: set[tuple[str, ...]] = set()
@@ -409,12 +410,12 @@ def test_files_that_the_system_can_not_watch_are_looked_at(tmp_path: Path) -> No
     root, log, port = tmp_path / "site", tmp_path / "log", free_port()
     write(root, FILES)
     limit = "/proc/sys/user/max_inotify_instances"
-    soon = "from server.site import watch; watch.POLL_S, watch.POLLS, watch.PATROL_S = 0.2, 5, 1000"
+    timing = replace(Timing(), poll_s=0.2, watch_retry_s=1.0, patrol_s=1000.0)
     inside = ["unshare", "--user", "--map-root-user", "sh", "-c", f'echo 0 >{limit} && exec "$@"', "sh"]
     if not shutil.which("unshare") or subprocess.run([*inside, "true"], capture_output=True).returncode:
         pytest.skip("no user namespaces here")
     with log.open("wb") as out:
-        process = start(root, port, "--workers=1", output=out, first=soon, inside=inside)
+        process = start(root, port, "--workers=1", output=out, inside=inside, timing=timing)
 
     def shown() -> bytes:
         return get(port, "/api/posts?sort=title")[1]
@@ -437,13 +438,12 @@ def test_files_that_the_system_can_not_watch_are_looked_at(tmp_path: Path) -> No
 
 
 def test_a_name_that_is_not_utf_8_is_a_problem_and_the_rest_stays_watched(
-    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("server.site.watch.PATROL_S", 1000)
-    monkeypatch.setattr("server.site.watch.POLL_S", 1000)
+    timing = replace(Timing(), patrol_s=1000.0, poll_s=1000.0)
     posts = api.root / "content/posts"
     changes: list[Change] = []
-    watcher = Watcher(api.site, lambda change, seconds: changes.append(change))
+    watcher = Runner([Watcher(api.site, timing, lambda change, seconds: changes.append(change))])
     watcher.start()
     time.sleep(0.3)
     (posts / os.fsdecode(b"caf\xe9.md")).write_text("---\ntitle: Nowhere\n---\n")

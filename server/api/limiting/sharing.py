@@ -10,7 +10,6 @@ import logging
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from threading import Event
 from typing import Any
 
 from limits import parse
@@ -21,10 +20,11 @@ from server.auth.database.file import is_postgres
 from server.auth.database.outage import reason_of
 from server.config.model import FILE, Settings
 from server.errors import SetupError
+from server.jobs.job import Job, JobContext, JobFailedError
+from server.jobs.timing import Timing
 
 log = logging.getLogger("quire")
 
-PAUSE_S, AWAY_S = 0.5, 2.0
 PARTS = 16
 MEMORY, ENVIRONMENT = "memory", "env:"  # what the setting may be, or begin with, beside an address
 MOST = 1000  # clients at once
@@ -46,28 +46,44 @@ def check_store(settings: Settings) -> None:
         raise SetupError(FILE, None, f"api.rate_store: {variable} has no redis:// address", "set it")
 
 
-def share(table: CountTable, settings: Settings, stop: Event) -> None:
-    """Tell what is counted in a table, and take over what others tell, until the end.
+class ShareCounts(Job):
+    """Tells what is counted in a table, and takes over what others tell. For settings that `is_shared`."""
 
-    Where one machine counts for itself, there is nothing to do.
-    """
-    if not is_shared(settings):
-        return
-    limit, store, away = parse(settings.rate_limit), _store(settings), False
-    least = max(1, limit.amount // PARTS)
-    while not stop.wait(AWAY_S if away else PAUSE_S):
+    name = "share-limits"
+
+    def __init__(self, table: CountTable, settings: Settings, timing: Timing) -> None:
+        self._table, self._settings, self._timing = table, settings, timing
+        self.first_pause_s = timing.share_limits_s
+        self._limit = parse(settings.rate_limit)
+        self._store: Store | None = None
+        self._is_away = False
+
+    def start(self, context: JobContext) -> None:
+        """Prepare the store, which is not connected to yet."""
+        self._store = _store(self._settings)
+
+    def run(self, context: JobContext) -> float:
+        """Exchange counts once. While the store is away, it is tried again less often."""
+        assert self._store is not None
         try:
-            exchange(table, store, least, limit.get_expiry())
-        except Exception as error:  # Each driver has its own, and none may end this.
-            store.close()
-            if not away:
-                log.error("requests are counted by this machine alone: %s", reason_of(error))
-            away = True
-        else:
-            if away:
-                log.info("requests are counted with other machines again")
-            away = False
-    store.close()
+            least = max(1, self._limit.amount // PARTS)
+            exchange(self._table, self._store, least, self._limit.get_expiry())
+        except Exception as error:  # Each driver has its own.
+            self._store.close()
+            reason = reason_of(error)
+            if not self._is_away:
+                log.error("requests are counted by this machine alone: %s", reason)
+            self._is_away = True
+            raise JobFailedError(str(reason), self._timing.share_limits_retry_s) from error
+        if self._is_away:
+            log.info("requests are counted with other machines again")
+        self._is_away = False
+        return self._timing.share_limits_s
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._store is not None:
+            self._store.close()
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:

@@ -1,6 +1,6 @@
 """Delivers what webhooks are to be told: one process of a server does, and when it ends another goes on.
 
-One thread takes events into the queue, renders bodies and notes what came of tries; each try is a thread of
+The job takes events into the queue, renders bodies and notes what came of tries; each try is a thread of
 its own, of which there are a few at once. Before a try, its body is noted; after it, what came of it: so
 every try sends the same bytes under the same id, and a delivery that nobody knows the end of is sent again.
 """
@@ -20,12 +20,11 @@ from pathlib import Path
 from server.config.model import Settings
 from server.config.webhooks import Webhook, resolved
 from server.documents.document import DRAFT
-from server.errors import BusyError, SetupError, StorageError
+from server.errors import ApiError, BusyError, SetupError, StorageError
 from server.events.database import EventDatabase
 from server.events.engines.engine import Connection
 from server.events.engines.tables import DELIVERED, FAILED
 from server.events.model import Event
-from server.events.webhooks.alone import alone
 from server.events.webhooks.deliveries import (
     Delivery,
     begin,
@@ -37,18 +36,20 @@ from server.events.webhooks.deliveries import (
     shorten,
     try_again,
 )
+from server.events.webhooks.delivery_lock import DeliveryLock
 from server.events.webhooks.posting import post
 from server.events.webhooks.queue import adopt, cursors, disable, enqueue
 from server.events.webhooks.schedule import STEPS_S, next_try
 from server.events.webhooks.secret_files import secrets_of
 from server.events.webhooks.sending import TIMEOUT_S, Outcome, brief
+from server.jobs.clock import Clock
+from server.jobs.job import Backoff, Job, JobContext, JobFailedError
+from server.jobs.timing import Timing
 
 log = logging.getLogger("quire")
 
 AT_ONCE = 5  # tries of all webhooks
 PART = 500  # events that are taken into the queue in one transaction
-PAUSE_S = 0.1  # between two looks for events
-TROUBLE_S = 1.0  # until something is tried again that the disk or a lock has refused
 FORGET_S = 600.0  # between two times that old deliveries are looked for
 LAST_S = 4.0  # how long tries that have begun may take when this is to end
 COMMIT_S = 2.0  # how long a delivery waits for the commit of a write, where each has its own
@@ -64,7 +65,6 @@ class Pace:
 
     steps: Sequence[float] = STEPS_S
     timeout: float = TIMEOUT_S
-    clock: Callable[[], float] = time.time
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,28 @@ class _Try:
     webhook: Webhook
 
 
-class Deliverer:
-    """Delivers for the site at `root`, as its `settings` are at each time; `render` makes a body."""
+class Deliverer(Job):
+    """Delivers for the site at `root`, as its `settings` are at each time; `render` makes a body.
+
+    How far each webhook has come is in the database of events, and so outlasts a kill.
+    """
+
+    name = "deliver"
+    failure = "webhooks could not be looked after"
 
     def __init__(
-        self, root: Path, settings: Callable[[], Settings], render: Render, pace: Pace | None = None
+        self,
+        root: Path,
+        settings: Callable[[], Settings],
+        render: Render,
+        timing: Timing,
+        pace: Pace | None = None,
     ) -> None:
         self._root, self._settings, self._render = root, settings, render
-        self._pace = pace or Pace()
+        self._timing, self._pace = timing, pace or Pace()
+        self.backoff = Backoff(timing.deliver_retry_s, timing.deliver_retry_s)
+        self._clock, self._lock = Clock(), DeliveryLock(root)
+        self._wake: Callable[[], None] = lambda: None
         self._database = EventDatabase(root, settings().accounts)
         self._busy: dict[int, _Try] = {}  # by number of the delivery
         self._finished: queue.SimpleQueue[tuple[_Try, Outcome]] = queue.SimpleQueue()
@@ -95,46 +109,53 @@ class Deliverer:
         self._several = False  # whether there are several webhooks
         self._told: set[str] = set()
 
-    def run(self, stop: threading.Event) -> None:
-        """Deliver until `stop` is set, and tries that have begun are over, or take too long.
+    def start(self, context: JobContext) -> None:
+        """Be woken by tries that end."""
+        self._clock, self._wake = context.clock, context.wake
+
+    def run(self, context: JobContext) -> float:
+        """Note what came of tries, and begin those that are due.
 
         Of several servers of a site, one alone delivers at a time.
         """
-        with alone(self._root, stop):
-            self._run(stop)
+        if not self._lock.acquire():
+            return self._timing.deliver_lock_s
+        self._collect()
+        try:
+            self._turn()
+        except (StorageError, BusyError) as error:
+            self._tell_trouble(error)
+            raise JobFailedError(error.message) from error
+        self._told.discard("trouble")
+        return self._timing.deliver_s
 
-    def _run(self, stop: threading.Event) -> None:
-        while not stop.is_set():
-            self._try_to(self._turn, stop)
-            self._collect(PAUSE_S)
+    def close(self) -> None:
+        """Wait for the tries that have begun, unless they take too long, and note what came of them."""
         deadline = time.monotonic() + LAST_S
         while self._busy and time.monotonic() < deadline:
             self._collect(0.05)
-        if self._outcomes:
-            self._try_to(self._note_outcomes, stop)
-        self._database.close()
-
-    def _try_to(self, work: Callable[[], None], stop: threading.Event) -> None:
-        """Do something that the disk may refuse, which is told once."""
         try:
-            work()
-            self._told.discard("trouble")
+            if self._outcomes:
+                self._note_outcomes()
         except (StorageError, BusyError) as error:
-            self._tell("trouble", f"{error.message}; webhooks wait until it can be used again")
-            stop.wait(TROUBLE_S)
-        except Exception:
-            log.exception("webhooks could not be looked after")
-            stop.wait(TROUBLE_S)
+            self._tell_trouble(error)
+        finally:
+            self._database.close()
+            self._lock.release()
+
+    def _tell_trouble(self, error: ApiError) -> None:
+        """Say once that the disk, or another process, refuses."""
+        self._tell("trouble", f"{error.message}; webhooks wait until it can be used again")
 
     def _tell(self, what: str, line: str) -> None:
         if what not in self._told:
             self._told.add(what)
             log.warning("%s", line)
 
-    def _collect(self, seconds: float) -> None:
-        """Take what came of tries, waiting for the first of them."""
+    def _collect(self, seconds: float = 0.0) -> None:
+        """Take what came of tries, waiting some seconds for the first of them."""
         try:
-            found = self._finished.get(timeout=seconds)
+            found = self._finished.get(timeout=seconds) if seconds else self._finished.get_nowait()
             while True:
                 self._outcomes.append(found)
                 self._busy.pop(found[0].delivery.number, None)
@@ -144,7 +165,7 @@ class Deliverer:
 
     def _turn(self) -> None:
         """Note what came of tries, take events into the queue, and begin the tries that are due."""
-        settings, at = self._settings(), self._pace.clock()
+        settings, at = self._settings(), self._clock.time()
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._seen and not self._outcomes:
             return
@@ -168,7 +189,7 @@ class Deliverer:
         self._seen = () if more else seen
 
     def _has_jumped(self, at: float) -> bool:
-        offset = at - time.monotonic()
+        offset = at - self._clock.monotonic()
         jumped = abs(offset - self._offset) > _JUMP_S
         self._offset = offset
         return jumped
@@ -219,7 +240,7 @@ class Deliverer:
 
     def _note(self, connection: Connection) -> None:
         """Note what came of tries."""
-        at = self._pace.clock()
+        at = self._clock.time()
         for done, outcome in self._outcomes:
             delivery = done.delivery
             self._note_failing(delivery.webhook, outcome)
@@ -281,7 +302,7 @@ class Deliverer:
                 if body:
                     begin(connection, delivery, body, at)
                 elif body is None:
-                    try_again(connection, delivery, at, PAUSE_S, delivery.step)
+                    try_again(connection, delivery, at, self._timing.deliver_s, delivery.step)
                 else:
                     note(connection, delivery, 0, "its body could not be made; the server's log says why")
                     finish(connection, delivery, FAILED)
@@ -322,7 +343,7 @@ class Deliverer:
         """Try one delivery; it raises nothing."""
         delivery = one.delivery
         try:
-            at = self._pace.clock()
+            at = self._clock.time()
             secrets = secrets_of(self._root, one.webhook, at)
             kind, timeout = delivery.event.kind, self._pace.timeout
             outcome = post(one.webhook, secrets, delivery.id, kind, body, at, allowed, timeout)
@@ -332,6 +353,7 @@ class Deliverer:
             log.exception("webhook %s: %s could not be sent", delivery.webhook, delivery.id)
             outcome = Outcome(0, "it could not be sent; the server's log says why")
         self._finished.put((one, outcome))
+        self._wake()
 
     def _look_ahead(self, webhooks: Mapping[str, Webhook]) -> None:
         """Find out when the next delivery is due of a webhook that may have another try."""

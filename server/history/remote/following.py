@@ -7,9 +7,7 @@ the log, with when it began, and once when it is over; meanwhile it is tried aga
 import fcntl
 import logging
 import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -29,6 +27,9 @@ from server.history.remote.standing import (
 )
 from server.history.remote.takeover import Taken, Takeover
 from server.history.remote.waking import Pipe
+from server.jobs.clock import Clock
+from server.jobs.job import Backoff, Job, JobContext, JobFailedError
+from server.jobs.timing import Timing
 from server.paths import state_folder
 from server.storage.git.command import git
 from server.storage.git.refs import checked_out, head_commit, is_ancestor
@@ -37,59 +38,82 @@ from server.storage.git.remote import fetch
 log = logging.getLogger("quire")
 
 _LOCK = "following.lock"  # in .quire/
-LOOK_S = 1.0  # between two looks whether there is something to follow, or whether nobody else does
 LONGEST_S = 60.0  # between two tries while the remote is away
 AGAIN_S = 10.0  # until what is in the way is tried again while nothing has changed
 REST_S = 0.5  # at most, that it rests after it has asked: as long as that took
 NOTED_S = 10.0  # how often it is noted that the remote was asked, while nothing changes
 
 
-class Follower:
-    """Follows the remote of a site, in one thread."""
+class Follower(Job):
+    """Follows the remote of a site, if no other process does."""
 
-    def __init__(self, past: PastStates, takeover: Takeover | None = None) -> None:
+    name = "follow-remote"
+    failure = "the git remote could not be followed; that is tried again"
+
+    def __init__(self, past: PastStates, timing: Timing, takeover: Takeover | None = None) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
-        self._takeover = takeover or Takeover(past)
+        self._takeover, self._timing = takeover or Takeover(past), timing
+        self.backoff = Backoff(timing.follow_remote_s, timing.follow_remote_s)
+        self._clock, self._wake = Clock(), _wake_nobody
+        self._held = ExitStack()  # the lock and the pipe of the one that follows
+        self._leads = False
         self._standing = Standing()
         self._noted: Standing | None = None  # as all processes can read it
         self._away_since = 0.0  # since when the remote has not answered, by the monotonic clock
         self._stuck: object = None  # what there was when something was in the way
         self._stuck_until = 0.0
 
-    def run(self, stop: Event) -> None:
-        """Follow until it is over."""
-        while not stop.is_set():
-            try:
-                with _leading(self.root, stop) as leads:
-                    if leads:
-                        self._follow(stop)
-            except Exception:
-                log.exception("the git remote could not be followed; that is tried again")
-            stop.wait(LOOK_S)
+    def start(self, context: JobContext) -> None:
+        """Keep the clock, and the function that others wake this by."""
+        self._clock, self._wake = context.clock, context.wake
 
-    def _follow(self, stop: Event) -> None:
-        """Ask again and again, as the one process that does."""
-        pipe = Pipe(self.root)
+    def run(self, context: JobContext) -> float:
+        """Ask the remote once, as the one process that does."""
         try:
-            self._standing = read_standing(self.root) or Standing()
-            while not stop.is_set():
-                settings = self.site.state.settings
-                if settings.remote and settings.follow is not None:
-                    began = time.monotonic()
-                    self.ask(settings)
-                    # Where commits come without a pause, it takes half of a processor, and some at once.
-                    stop.wait(min(time.monotonic() - began, REST_S))
-                    pipe.wait(self._pause(settings.follow.total_seconds()), stop.is_set)
-                else:
-                    forget_standing(self.root)
-                    self._standing, self._noted = Standing(), None
-                    pipe.wait(LOOK_S, stop.is_set)
-        finally:
-            pipe.close()
+            return self._follow(context.stopping) if self._lead() else self._timing.follow_remote_s
+        except JobFailedError:
+            raise
+        except Exception:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let another process follow."""
+        self._held.close()
+        self._leads = False
+
+    def _lead(self) -> bool:
+        """Begin to follow if nobody else does; return whether this process follows."""
+        if not self._leads:
+            with ExitStack() as held:
+                if not _lock(self.root, held):
+                    return False
+                pipe = Pipe(self.root)
+                held.callback(pipe.close)
+                pipe.listen(self._wake)
+                self._standing = read_standing(self.root) or Standing()
+                self._held, self._leads = held.pop_all(), True
+        return True
+
+    def _follow(self, stopping: Event) -> float:
+        """Return the pause until the remote is asked again."""
+        settings = self.site.state.settings
+        if not settings.remote or settings.follow is None:
+            forget_standing(self.root)
+            self._standing, self._noted = Standing(), None
+            return self._timing.follow_remote_s
+        began = self._clock.monotonic()
+        standing = self.ask(settings)
+        # Where commits come without a pause, it takes half of a processor, and some at once.
+        stopping.wait(min(self._clock.monotonic() - began, REST_S))
+        pause = self._pause(settings.follow.total_seconds())
+        if standing.state != CURRENT:
+            raise JobFailedError(standing.reason, pause)
+        return pause
 
     def _pause(self, follow: float) -> float:
         """How long to wait: as long as the remote is away by now, however often it was asked meanwhile."""
-        away = time.monotonic() - self._away_since if self._away_since else 0.0
+        away = self._clock.monotonic() - self._away_since if self._away_since else 0.0
         return max(follow, min(away, LONGEST_S))
 
     # --- one round -------------------------------------------------------------------------------------
@@ -104,13 +128,13 @@ class Follower:
             if not branch:
                 raise NotTakenOverError("No branch is checked out")
             known, theirs = known_commit(self.root, branch), fetch(self.root, settings.remote, branch)
-            standing = replace(standing, commit=theirs, asked=time.time())
+            standing = replace(standing, commit=theirs, asked=self._clock.time())
             self._away_since = 0.0
             if not theirs:
                 raise NotTakenOverError(f'The remote has no branch "{branch}"')
             self._take_over(settings, branch, known, theirs)
         except RemoteError as error:
-            self._away_since = self._away_since or time.monotonic()
+            self._away_since = self._away_since or self._clock.monotonic()
             standing = replace(standing, state=AWAY, reason=error.message)
         except NotTakenOverError as error:
             files = tuple(error.details.get("files", ()))
@@ -129,7 +153,7 @@ class Follower:
         if theirs == head == known and checked_out(self.root) == branch:
             return
         there = (theirs, head, self.site.applied, self.site.git.index)
-        if there == self._stuck and time.monotonic() < self._stuck_until:
+        if there == self._stuck and self._clock.monotonic() < self._stuck_until:
             raise NotTakenOverError(self._standing.reason, {"files": self._standing.files})
         try:
             with self._takeover.alone():
@@ -140,7 +164,7 @@ class Follower:
                 self._report(settings.remote, branch, self._takeover.take_over_alone(theirs, branch))
             self._stuck = None
         except NotTakenOverError:
-            self._stuck, self._stuck_until = there, time.monotonic() + AGAIN_S
+            self._stuck, self._stuck_until = there, self._clock.monotonic() + AGAIN_S
             raise
 
     def _confirmed(self, remote: str, branch: str, theirs: str) -> str:
@@ -171,7 +195,7 @@ class Follower:
         """Note how things stand; in the log, where that is new."""
         before = self._standing
         if standing.state != CURRENT:
-            since = before.since if before.state != CURRENT and before.since else time.time()
+            since = before.since if before.state != CURRENT and before.since else self._clock.time()
             standing = replace(standing, since=since)
         said = standing.state == before.state and AWAY in (standing.state, before.state)
         if not said and (standing.state, standing.reason) != (before.state, before.reason):
@@ -186,7 +210,7 @@ class Follower:
     def _log(self, before: Standing, standing: Standing) -> None:
         name = f"{standing.remote}/{standing.branch}"
         if standing.state == CURRENT:
-            log.info("%s is followed again, after %s", name, _span(time.time() - before.since))
+            log.info("%s is followed again, after %s", name, _span(self._clock.time() - before.since))
         elif standing.state == AWAY:
             log.warning("%s can't be followed: %s", name, standing.reason)
         else:
@@ -197,16 +221,16 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
-@contextmanager
-def _leading(root: Path, stop: Event) -> Iterator[bool]:
-    """Be the one process that follows, if no other does; whether it is."""
+def _lock(root: Path, held: ExitStack) -> bool:
+    """Take the lock of the one that follows, unless another process has it; return whether it is taken."""
     lock = os.open(state_folder(root) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    held.callback(os.close, lock)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield not stop.is_set()
-    finally:
-        os.close(lock)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wake_nobody() -> None:
+    """Do nothing: the job has not started."""

@@ -5,9 +5,7 @@ git, so that it outlasts whatever becomes of the server; while it does, that is 
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable
-from threading import Event
 
 from server.errors import ApiError, CommitError, GitSlowError, NotTakenOverError, RemoteMovedError
 from server.history.past import PastStates
@@ -15,60 +13,69 @@ from server.history.remote.backlog import note_error
 from server.history.remote.known import remember
 from server.history.remote.pushing import Pusher
 from server.history.remote.takeover import Takeover
+from server.jobs.clock import Clock
+from server.jobs.job import Backoff, Job, JobContext, JobFailedError
+from server.jobs.timing import Timing
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import head_mark
 
 log = logging.getLogger("quire")
 
-PAUSE_S = 0.1  # between two looks whether there is something to push
-FIRST_S, LONGEST_S = 1.0, 30.0  # until a push that has failed is tried again: longer each time
 TRIES = 3  # in a row, where others are faster
 
 
-class Outgoing:
-    """Pushes what is committed, in one thread. `tell` is told of each commit that the remote has got."""
+class Outgoing(Job):
+    """Pushes what is committed. `tell` is told of each commit that the remote has got.
 
-    def __init__(self, past: PastStates, tell: Callable[[str], None] = lambda _: None) -> None:
+    What is left to push is what git has and the remote has not: so it outlasts a kill.
+    """
+
+    name = "push"
+    failure = "what is committed could not be pushed; that is tried again"
+
+    def __init__(
+        self, past: PastStates, timing: Timing, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._takeover, self._site, self._tell = Takeover(past), past.site, tell
-        self._pusher = Pusher(self._takeover)
+        self._pusher, self._timing = Pusher(self._takeover), timing
+        self.first_pause_s = timing.push_s
+        self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)
+        self._clock = Clock()
         self._done: object = None  # the mark of HEAD once the remote had all of it
         self._failures, self._error = 0, ""
+        self._again_at = 0.0  # when a push that has failed is tried again, by the monotonic clock
         self._stuck: object = None  # what HEAD was at a conflict
 
-    def run(self, stop: Event) -> None:
-        """Push until it is over."""
-        while not self._pause(stop):
-            try:
-                self.push_due()
-            except Exception:
-                self._failures += 1
-                log.exception("what is committed could not be pushed; that is tried again")
+    def start(self, context: JobContext) -> None:
+        """Keep the clock."""
+        self._clock = context.clock
 
-    def _pause(self, stop: Event) -> bool:
-        """Wait until something may be to push; whether it is over.
+    def run(self, context: JobContext) -> float:
+        """Push what is due; after a failure less often, but at once when a commit may resolve a conflict."""
+        is_waiting = self._failures and self._clock.monotonic() < self._again_at
+        if is_waiting and not self._is_resolved():
+            raise JobFailedError(self._error, self._timing.push_s)
+        self.push_due()
+        if self._failures:
+            raise JobFailedError(self._error, self._pause_s())
+        return self._timing.push_s
 
-        After a failure longer each time, but not once a conflict may be resolved: by a commit.
-        """
-        if not self._failures:
-            return stop.wait(PAUSE_S)
-        seconds, folder = min(FIRST_S * 2.0 ** (self._failures - 1), LONGEST_S), self._site.git.folder
-        again = time.monotonic() + seconds
-        if stop.wait(min(seconds, FIRST_S)):
-            return True
-        while time.monotonic() < again:
-            if self._stuck and folder and head_mark(folder) != self._stuck:
-                break
-            if stop.wait(PAUSE_S):
-                return True
-        return stop.is_set()
+    def _pause_s(self) -> float:
+        """Return the pause after a failure: not a long one at a conflict, which a commit may resolve."""
+        pause = self.backoff.pause_s(self._failures)
+        return min(pause, self.backoff.first_s) if self._stuck else pause
+
+    def _is_resolved(self) -> bool:
+        """Return whether somebody has committed since a conflict."""
+        folder = self._site.git.folder
+        return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 
     def push_due(self) -> None:
         """Push what the remote has not, if there is something."""
         folder = self._site.git.folder
-        if not self._pusher.settings.push or folder is None:
-            return
-        mark = head_mark(folder)
-        if mark is not None and mark == self._done:
+        mark = head_mark(folder) if folder and self._pusher.settings.push else None
+        if folder is None or not self._pusher.settings.push or (mark is not None and mark == self._done):
+            self._failures, self._stuck = 0, None
             return
         try:
             with self._takeover.alone():
@@ -109,6 +116,7 @@ class Outgoing:
 
     def _fail(self, error: str, files: Iterable[str]) -> None:
         self._failures += 1
+        self._again_at = self._clock.monotonic() + self.backoff.pause_s(self._failures)
         if error != self._error:
             log.warning("what is committed is not pushed yet: %s", error)
         self._error = error

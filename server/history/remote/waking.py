@@ -7,7 +7,7 @@ the same server. Where nobody follows, nothing happens.
 import os
 import select
 import stat
-import time
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,11 +16,10 @@ from server.paths import FOLDER, state_folder
 from server.storage.git.refs import head_commit
 
 _PIPE = "following.pipe"
-_LOOK_S = 0.25  # how often who waits looks whether it is over
 
 
 class Pipe:
-    """The end of the pipe at which one waits."""
+    """The end of the pipe at which one is woken."""
 
     def __init__(self, root: Path) -> None:
         """Raises OSError."""
@@ -30,22 +29,27 @@ class Pipe:
             os.mkfifo(path, 0o600)
         # Opened for writing as well, it is never at its end when the last writer has gone.
         self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
 
-    def wait(self, seconds: float, is_over: Callable[[], bool]) -> bool:
-        """Wait until somebody wakes who waits, for so long, or until it is over; whether somebody has."""
-        deadline = time.monotonic() + seconds
-        while not is_over():
-            left = deadline - time.monotonic()
-            if self._is_woken(min(max(left, 0.0), _LOOK_S)):
-                return True
-            if left <= 0:
-                return False
-        return False
+    def listen(self, call: Callable[[], None]) -> None:
+        """Call a function whenever somebody wakes.
 
-    def _is_woken(self, seconds: float) -> bool:
+        A thread does that, which is no job: it blocks in the system until the pipe has something.
+        """
+        self._thread = threading.Thread(target=self._listen, args=(call,), name="wakes", daemon=True)
+        self._thread.start()
+
+    def _listen(self, call: Callable[[], None]) -> None:
+        while not self._is_closing:
+            if self.is_woken(None) and not self._is_closing:
+                call()
+
+    def is_woken(self, seconds: float | None = 0.0) -> bool:
+        """Return whether somebody has woken, within some seconds (None: wait until somebody does)."""
         waiting = select.poll()  # select takes no descriptor above 1,023; a server of many clients has such.
         waiting.register(self._pipe, select.POLLIN)
-        if not waiting.poll(seconds * 1000):
+        if not waiting.poll(None if seconds is None else seconds * 1000):
             return False
         with suppress(BlockingIOError):
             while len(os.read(self._pipe, 4096)) == 4096:
@@ -53,7 +57,12 @@ class Pipe:
         return True
 
     def close(self) -> None:
-        """Wait no more."""
+        """Stop listening. A wake that comes meanwhile is lost, and so left to the one who follows next."""
+        self._is_closing = True
+        if self._thread is not None:
+            with suppress(BlockingIOError):  # It is full, and so is read.
+                os.write(self._pipe, b".")
+            self._thread.join()
         os.close(self._pipe)
 
 

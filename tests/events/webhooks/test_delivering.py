@@ -25,6 +25,9 @@ from server.events.webhooks import deliveries, queue
 from server.events.webhooks.deliveries import Delivery, Standing
 from server.events.webhooks.delivering import AT_ONCE, Deliverer, Pace
 from server.events.webhooks.secret_files import rotate, secrets_of
+from server.jobs.clock import Clock
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from tests.postgres import IN_BOTH_DATABASES
 from tests.receivers import Received, Receiver, receiving, status
 from tests.waiting import until
@@ -56,18 +59,16 @@ class Site:
             transaction.append(replace(event, at="2026-11-22T12:00:00.000Z") for event in events)
 
     @contextmanager
-    def delivering(self, pace: Pace = FAST) -> Iterator[Deliverer]:
-        deliverer = Deliverer(self.root, lambda: self.settings, render, pace)
-        stop = threading.Event()
-        thread = threading.Thread(target=deliverer.run, args=(stop,))
-        thread.start()
+    def delivering(self, pace: Pace = FAST, clock: Clock | None = None) -> Iterator[Deliverer]:
+        deliverer = Deliverer(self.root, lambda: self.settings, render, Timing(), pace)
+        runner = Runner([deliverer], clock)
+        runner.start()
         try:
             until(lambda: self.names == {w.name for w in self.settings.webhooks if w.enabled}, 20)
             yield deliverer
         finally:
-            stop.set()
-            thread.join(10)
-            assert not thread.is_alive()
+            runner.stop()
+            assert not [thread for thread in threading.enumerate() if thread.name == deliverer.name]
 
     def query(self, work: Callable[[Connection], object]) -> object:
         return self.log.query(work)
@@ -105,6 +106,16 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def site(tmp_path: Path, receiver: Receiver, accounts: str) -> Site:
     return Site(tmp_path, Webhook("build", receiver.url), accounts=accounts)
+
+
+class WrongClock(Clock):
+    """A clock that somebody has set some seconds ahead."""
+
+    def __init__(self, ahead_s: float) -> None:
+        self.ahead_s = ahead_s
+
+    def time(self) -> float:
+        return super().time() + self.ahead_s
 
 
 def seqs(receiver: Receiver) -> list[int]:
@@ -399,25 +410,21 @@ def test_of_a_webhook_that_is_gone_or_off_nothing_waits(site: Site, receiver: Re
 
 
 def test_a_clock_that_is_put_back_delays_no_try_beyond_its_step(site: Site, receiver: Receiver) -> None:
-    put_back = 0.0
-
-    def clock() -> float:
-        return time.time() - put_back
-
+    clock = WrongClock(0.0)
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(1.0,) * 9, clock=clock)):
+    with site.delivering(replace(FAST, steps=(1.0,) * 9), clock):
         site.record(update())
         receiver.until(1)
         until(lambda: site.listed()[0].status == 500, 20)
-        put_back = 7200.0
+        clock.ahead_s = -7200.0
         receiver.until(2, 20)
-        put_back = -7200.0
+        clock.ahead_s = 7200.0
         receiver.until(3, 20)
 
 
 def test_after_a_clock_that_was_put_back_while_nothing_ran(site: Site, receiver: Receiver) -> None:
     receiver.answer = status(500)
-    with site.delivering(replace(FAST, steps=(0.5,) * 9, clock=lambda: time.time() + 7200)):
+    with site.delivering(replace(FAST, steps=(0.5,) * 9), WrongClock(7200.0)):
         site.record(update())
         receiver.until(1)
         until(lambda: site.listed()[0].status == 500, 20)

@@ -14,6 +14,8 @@ from server.history.past import PastStates
 from server.history.remote.following import Follower
 from server.history.remote.standing import AWAY, BEHIND, CURRENT, read_standing
 from server.history.remote.waking import wake
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from server.storage.git.times import read_times
 from tests.git import git
 from tests.history.remote.machines import counting, machines
@@ -28,7 +30,7 @@ SITE = {**FILES, "site.yaml": "search: {index: false}\ngit: {remote: origin, bra
 
 @pytest.fixture
 def follower(places: Places) -> Follower:
-    return Follower(PastStates(places.api.site))
+    return Follower(PastStates(places.api.site), Timing())
 
 
 def asked(places: Places, follower: Follower) -> str:
@@ -188,44 +190,36 @@ def test_a_history_that_was_rewritten_is_said(
 
 
 def test_one_follows_at_a_time_and_is_woken(places: Places) -> None:
-    followers = [Follower(PastStates(places.api.site)) for _ in range(2)]
-    stops = [threading.Event() for _ in followers]
-    threads = [
-        threading.Thread(target=one.run, args=(stop,), daemon=True)
-        for one, stop in zip(followers, stops, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
+    followers = [Follower(PastStates(places.api.site), Timing()) for _ in range(2)]
+    runners = [Runner([one]) for one in followers]
+    for runner in runners:
+        runner.start()
     until(lambda: read_standing(places.root) is not None)
     leads = [one for one in followers if one._noted]
     assert len(leads) == 1
     places.push({ONE: TEXT.replace("Short", "There")})
     wake(places.root)
     until(lambda: places.note()["summary"] == "There")
-    stops[followers.index(leads[0])].set()
+    runners[followers.index(leads[0])].stop()
     other = next(one for one in followers if one is not leads[0])
     until(lambda: other._noted is not None)
     places.push({ONE: TEXT.replace("Short", "Again")})
     wake(places.root)
     until(lambda: places.note()["summary"] == "Again")
-    for stop in stops:
-        stop.set()
-    for thread in threads:
-        thread.join(timeout=10)
-        assert not thread.is_alive()
+    for runner in runners:
+        runner.stop()
+    assert not [thread for thread in threading.enumerate() if thread.name in ("follow-remote", "wakes")]
 
 
 def test_what_is_not_asked_to_be_followed(places: Places, follower: Follower) -> None:
     asked(places, follower)
     places.edit({"site.yaml": "search: {index: false}\n"})
     places.api.site.refresh()
-    stop = threading.Event()
-    thread = threading.Thread(target=follower.run, args=(stop,), daemon=True)
-    thread.start()
+    runner = Runner([follower])
+    runner.start()
     until(lambda: read_standing(places.root) is None)
     assert places.api.get("/_health/ready").data["remote"] is None
-    stop.set()
-    thread.join(timeout=10)
+    runner.stop()
 
 
 @pytest.mark.parametrize("is_on", [True, False])
@@ -236,7 +230,7 @@ def test_objects_do_not_pile_up_where_a_machine_only_follows(tmp_path: Path, is_
             git(api.root, "config", *setting.split("="))
         if not is_on:
             git(api.root, "config", "gc.auto", "0")
-        follower, packs = Follower(PastStates(api.site)), api.root / ".git/objects/pack"
+        follower, packs = Follower(PastStates(api.site), Timing()), api.root / ".git/objects/pack"
         for number in range(4):
             (other / "content/tags/sea.yaml").write_text(f"name: Sea {number}\n")
             git(other, "commit", "-qam", f"{number}")

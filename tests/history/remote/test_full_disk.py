@@ -11,6 +11,7 @@ import pytest
 from server.history.past import PastStates
 from server.history.remote.following import Follower
 from server.history.remote.outgoing import Outgoing
+from server.jobs.timing import Timing
 from tests.git import git
 from tests.history.remote.machines import at_remote, head, hook, machines
 
@@ -39,7 +40,7 @@ def test_a_write_that_is_answered_is_committed_and_pushed_as_soon_as_there_is_ro
         assert api.put("/api/notes/one", {"title": "Uno"}).headers["Quire-Commit"] == "pending"
         (api.root / ".git/hooks/pre-commit").unlink()
         api.site.committer.commit_due()  # as half a second later: it is no refusal, which would rest longer
-        Outgoing(PastStates(api.site)).push_due()
+        Outgoing(PastStates(api.site), Timing()).push_due()
         assert "title: Uno" in at_remote(made, "content/notes/one.md")
         assert git(api.root, "status", "--porcelain") == ""
 
@@ -50,7 +51,7 @@ def test_a_remote_that_can_not_be_asked_for_want_of_room_is_not_to_blame(tmp_pat
         url = git(api.root, "remote", "get-url", "origin").strip()
         git(api.root, "remote", "set-url", "origin", "ssh://nobody@localhost/x")
         git(api.root, "config", "core.sshCommand", f'sh -c "{FULL}"')
-        follower = Follower(PastStates(api.site))
+        follower = Follower(PastStates(api.site), Timing())
         standing = follower.ask(api.site.state.settings)
         assert standing.state == "away"
         assert "since the disk is full" in standing.reason

@@ -11,6 +11,7 @@ from server.history.past import PastStates
 from server.history.remote import pushing
 from server.history.remote.backlog import backlog
 from server.history.remote.outgoing import Outgoing
+from server.jobs.timing import Timing
 from server.storage.git import command
 from tests.git import git
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines
@@ -51,7 +52,7 @@ def change(api: Api, title: str) -> Answer:
 def push(api: Api) -> str:
     """Push what waits; why it still does."""
     began = time.monotonic()
-    Outgoing(PastStates(api.site)).push_due()
+    Outgoing(PastStates(api.site), Timing()).push_due()
     assert time.monotonic() - began < SOON_S
     return backlog(api.root, api.site.state.settings).error
 

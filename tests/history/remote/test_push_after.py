@@ -2,7 +2,6 @@
 
 import logging
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,11 @@ from server.history.past import PastStates
 from server.history.remote.backlog import backlog
 from server.history.remote.following import Follower
 from server.history.remote.outgoing import Outgoing
+from server.jobs.runner import Runner
+from server.jobs.timing import Timing
 from tests.git import commit_all, git
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines
+from tests.jobs.clocks import ManualClock
 from tests.sites import Api, write
 from tests.waiting import until
 
@@ -29,7 +31,7 @@ def two(tmp_path: Path) -> Iterator[Machines]:
 
 
 def pusher(api: Api, told: list[str] | None = None) -> Outgoing:
-    return Outgoing(PastStates(api.site), told.append if told is not None else lambda _: None)
+    return Outgoing(PastStates(api.site), Timing(), told.append if told is not None else lambda _: None)
 
 
 def change(api: Api, **values: object) -> str:
@@ -58,7 +60,7 @@ def test_a_commit_that_is_made_while_another_is_pushed_is_pushed_next(two: Machi
         if not later:
             later.append(change(api, summary="Long"))
 
-    outgoing = Outgoing(PastStates(api.site), commit_once)
+    outgoing = Outgoing(PastStates(api.site), Timing(), commit_once)
     change(api, title="Uno")
     outgoing.push_due()
     assert two.tip != later[0]
@@ -138,7 +140,7 @@ def test_a_conflict_is_resolved_by_a_request(two: Machines, choice: object, titl
     assert (made.status, made.body["data"]["result"]) == (200, "merge"), made.body
     outgoing.push_due()
     assert (waiting(two["b"]), two.tip) == (0, head(two["b"].root))
-    Follower(PastStates(two["a"].site)).ask(two["a"].site.state.settings)
+    Follower(PastStates(two["a"].site), Timing()).ask(two["a"].site.state.settings)
     for name in "ab":
         found = two[name].get("/api/notes/one").data
         assert (found["title"], found["summary"], found["number"]) == (title, "Long", 7)
@@ -179,7 +181,7 @@ def test_commits_by_hand_that_are_in_conflict_are_merged_by_a_request(tmp_path: 
             git(made[name].root, "commit", "-qam", "By hand")
             made[name].site.refresh()
         git(made["a"].root, "push", "-q")
-        follower = Follower(PastStates(made["b"].site))
+        follower = Follower(PastStates(made["b"].site), Timing())
         assert "note/one/en (title)" in follower.ask(made["b"].site.state.settings).reason
         assert made["b"].get("/_health/ready").body["data"]["remote"]["files"] == [ONE]
         choice = {"resolve": {"documents": {"note/one/en": "ours"}}}
@@ -202,18 +204,31 @@ def test_what_the_remote_has_changed_is_told_before_it_is_merged(two: Machines) 
 
 def test_pushing_goes_on_at_once_when_a_conflict_is_resolved(two: Machines) -> None:
     conflict(two)
-    outgoing, stop = pusher(two["b"]), threading.Event()
+    outgoing = pusher(two["b"])
     outgoing._failures = 8  # as after some minutes
     outgoing.push_due()
-    thread = threading.Thread(target=outgoing.run, args=(stop,))
-    thread.start()
+    runner = Runner([outgoing])
+    runner.start()
     try:
         choice = {"resolve": {"documents": {"note/one/en": "theirs"}}}
         assert two["b"].ask("POST", "/branches/origin/main/merge", json=choice).status == 200
         until(lambda: two.tip == head(two["b"].root), 20)
     finally:
-        stop.set()
-        thread.join()
+        runner.stop()
+
+
+def test_a_remote_that_is_away_for_a_day_is_tried_again_as_often_as_after_an_hour(two: Machines) -> None:
+    two.bare.rename(two.bare.with_name("away.git"))
+    change(two["a"], title="Uno")
+    outgoing, clock = pusher(two["a"]), ManualClock()
+    outgoing._failures = 3000
+    runner = Runner([outgoing], clock)
+    for _ in range(2):
+        clock.advance(30.0)
+        assert runner.run_due() == ["push"]
+    (report,) = runner.reports
+    assert report.due == clock.time() + Timing().push_longest_s
+    assert "does not answer" in report.error
 
 
 def test_a_remote_that_is_away_or_refuses_leaves_a_backlog(two: Machines) -> None:

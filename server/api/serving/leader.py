@@ -1,0 +1,94 @@
+"""The worker that leads: it runs the jobs that one process of a server does for all.
+
+A job of a new kind is a class in the package whose work it does, its pauses in `server.jobs.timing`, and a
+line here.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import cast
+
+from server.api.limiting.table import CountTable
+from server.api.monitoring.watched import Watched
+from server.auth.database.notices import COMMITS
+from server.events.recording import RecordEvents
+from server.jobs.job import DeferredJob, Job
+from server.jobs.runner import Runner
+from server.service.opening import OpenSite
+from server.site.background.checking import CheckChanges
+from server.site.background.jobs import CommitWrites, ScalePictures
+from server.site.change import Report
+from server.site.change_log import ChangeLog
+from server.site.watch import Watcher
+
+
+class Leader:
+    """A thread that waits until no other worker of a server leads, and then runs the jobs until it stops."""
+
+    def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
+        """`make_runner` is called once this process leads, after a pause at the start."""
+        self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="leader", daemon=True)
+
+    def start(self) -> None:
+        """Begin to wait."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the jobs to another worker; returns when none runs here."""
+        self._stop.set()
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        if self._stop.wait(self._pause_s) or not self._log.lead(self._stop):
+            return
+        runner = self._make_runner()
+        runner.start()
+        self._stop.wait()
+        runner.stop()
+        self._log.resign()
+
+
+def jobs_of(
+    opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
+) -> Iterator[Job]:
+    """Return what is done for a site; `tell` is given the progress of the search index."""
+    site, past, timing = opened.site, opened.past, opened.timing
+    settings = site.state.settings
+    yield Watcher(site, timing, report)
+    yield ScalePictures(site, timing)
+    yield CheckChanges(site, report, timing)
+    yield CommitWrites(site, timing)
+    yield RecordEvents(site, watched.recorder, timing, watched.notices)
+    if not past.held:  # What changes is for a server to tell of that serves it.
+        yield from _outward(opened, watched)
+    if settings.rate_limit:
+        sharing = import_module("server.api.limiting.sharing")
+        if sharing.is_shared(settings):
+            yield sharing.ShareCounts(limited, settings, timing)
+    if settings.search_index:
+        yield import_module("server.search.sync").Sync(site, timing, tell)
+
+
+def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
+    """Return what connects to other servers, each once the settings ask for it."""
+    site, past, timing = opened.site, opened.past, opened.timing
+
+    def deliver() -> Job:
+        return cast(Job, import_module("server.api.webhooks.delivery").make_deliverer(site, timing))
+
+    def follow() -> Job:
+        return cast(Job, import_module("server.history.remote.following").Follower(past, timing))
+
+    def push() -> Job:
+        module = import_module("server.history.remote.outgoing")
+        return cast(Job, module.Outgoing(past, timing, partial(watched.notices.notify, COMMITS)))
+
+    yield DeferredJob("deliver", lambda: bool(site.state.settings.webhooks), deliver, timing.setting_s)
+    yield DeferredJob(
+        "follow-remote", lambda: site.state.settings.follow is not None, follow, timing.setting_s
+    )
+    yield DeferredJob("push", lambda: bool(site.state.settings.push), push, timing.setting_s)
