@@ -43,14 +43,14 @@ from server.api.routes import (
     uploads,
     users,
 )
-from server.api.routes.branch_requests import BranchRequests
-from server.api.routes.dry_run import open_dry_run
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import handlers as history
+from server.api.routes.write_requests import open_branch, open_dry_run
 from server.api.serving.bodies import MAX_BODY
 from server.api.studio import routes as studio
 from server.errors import HTTP_NAMES
 from server.history.past import PastStates
+from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
 
@@ -102,29 +102,30 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Errors of routing come out like all others, as exceptions.
-    branched, bucket = BranchRequests(site, identities, past), SiteBucket(site.root, site.image_cache.folder)
+    writes = Writes(site, past, identities.signature)
+    bucket = SiteBucket(site.root, site.image_cache.folder)
     for name, pattern in CONVERTERS.items():
         app.url_map.converters.setdefault(name, _converter(pattern))
     app.before_request(_answer_other_methods)
     app.before_request(open_dry_run)
-    app.before_request(branched.open)
+    app.before_request(partial(open_branch, writes, identities))
     handles = Handlers()
     auth.bind(handles, identities)
     sessions.bind(handles, identities)
-    upload.bind(handles, site, identities, branched, bucket)
+    upload.bind(handles, site, identities, writes, bucket)
     users.bind(handles, identities)
     schema.bind(handles, site, identities)
-    content.bind(handles, identities, branched)
-    batch.bind(handles, identities, branched)
-    undo.bind(handles, site, identities)
+    content.bind(handles, identities, writes)
+    batch.bind(handles, identities, writes)
+    undo.bind(handles, identities, writes)
     uploads.bind(handles, site, past, bucket)
     openapi.bind(handles, identities)
     search.bind(handles, site, identities)
-    history.bind(handles, site, identities, past, branched)
-    source.bind(handles, site, identities, branched)
-    branches.bind(handles, identities, past)
+    history.bind(handles, site, identities, past, writes)
+    source.bind(handles, site, identities, writes)
+    branches.bind(handles, identities, past, writes)
     access.bind(handles, identities, past)
-    problems.bind(handles, site, identities)
+    problems.bind(handles, site, identities, writes)
     studio.bind(handles, site, identities)
     events.bind(handles, identities, watched.recorder.database)
     git_hook.bind(handles, site, watched.notices)

@@ -1,14 +1,13 @@
 """What every handler of Flask needs of a request: state, parameters, body; and JSON as a response."""
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
-from typing import TypeVar, cast
+from collections.abc import Iterable
+from typing import cast
 
-from flask import Request, Response, after_this_request
+from flask import Request, Response, g
 from werkzeug.http import parse_list_header
 
 from server.api.commits.header import COMMIT_HEADER
-from server.api.environ import BUDGET, COMMIT, STATE, parse_query, wsgi_text
+from server.api.environ import BUDGET, COMMIT, STATE, is_v4, parse_query
 from server.api.identities import Identities
 from server.api.operations.operation import Operation
 from server.api.operations.table import BY_ID, methods_at
@@ -25,19 +24,12 @@ from server.errors import (
 from server.formats.json.reader import has_more_values, read_json
 from server.formats.tree import SyntaxProblem
 from server.index.budget import Budget
-from server.index.dangling import Key
 from server.query import qs
 from server.schema.cache_tags import header_value
+from server.service.read import Caller
 from server.service.render import dumps
-from server.site.commits.message import Authorship
-from server.site.site import Site, State
-from server.storage.undo.keeper import Keeper
-from server.write.context import Context
+from server.site.site import State
 
-Wanted = TypeVar("Wanted")
-Result = TypeVar("Result")
-MESSAGE = "Quire-Message"  # the header that has the message of a commit
-LONGEST_MESSAGE = 10_000  # characters
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -145,58 +137,15 @@ def tagged(response: Response, request: Request, tags: Iterable[str]) -> Respons
     return response
 
 
-def write_signed(
-    site: Site,
-    identities: Identities,
-    request: Request,
-    prepare: Callable[[Wanted, Context], Result],
-    wanted: Wanted,
-    addressed: Callable[[Result], Collection[Key]] | None = None,
-    message: str = "",
-    keeper: Keeper | None = None,
-) -> tuple[State, Result]:
-    """`Site.write` for a request: it is committed in the name of who asks, where the site commits.
-
-    `addressed` says which documents were asked to be written (`Authorship`), `message` what the commit says
-    where the request has no header for it. The answer names the commit. `keeper` keeps
-    what the write replaces.
-    """
-    commits = state_of(request).settings.commit is not None
-    by = authorship(identities, request, addressed, message, signed=commits)
-    if keeper:
-        by = replace(by, keep=keeper.keeping)
-    state, result, commit = site.write(by, prepare, wanted)
-    tell_commit(commit)
-    return state, result
+def caller_of(request: Request, identities: Identities) -> Caller:
+    """Return the sender as a caller of the service. Raises UnauthorizedError and UnavailableError."""
+    state = state_of(request)
+    actor, v4 = identities.actor(request), is_v4(request.environ, state.settings)
+    return Caller(state, actor, v4, identities.user_index, budget_of(request), g.get("branch"))
 
 
-def authorship(
-    identities: Identities,
-    request: Request,
-    addressed: Callable[[Result], Collection[Key]] | None = None,
-    message: str = "",
-    *,
-    signed: bool = True,
-) -> Authorship:
-    """Who a write is by, with the message in the header of the request, or else `message`.
-
-    Where it is not `signed`, since it becomes no commit, the name and address of users are not looked up.
-    Raises ValidationError for a message that is too long.
-    """
-    actor = identities.actor(request)
-    name, email = identities.signature(actor) if signed else (actor.name, "")
-    said = wsgi_text(request.environ.get("HTTP_QUIRE_MESSAGE", "")) or message
-    if len(said) > LONGEST_MESSAGE:
-        raise ValidationError(f"{MESSAGE} must have at most {LONGEST_MESSAGE:,} characters")
-    return Authorship(actor.name, name, email, said, addressed)
-
-
-def tell_commit(commit: str) -> None:
-    """Name a commit in the answer to the current request, if there is one."""
-
-    def tell(response: Response) -> Response:
-        if commit:
-            response.headers[COMMIT_HEADER] = commit
-        return response
-
-    after_this_request(tell)
+def tell_commit(response: Response, commit: str) -> Response:
+    """Return an answer that names a commit, if there is one."""
+    if commit:
+        response.headers[COMMIT_HEADER] = commit
+    return response

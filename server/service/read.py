@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from server.auth.permissions import Actor, narrow, require
+from server.config.model import Settings
 from server.documents.document import Document
 from server.errors import NotFoundError
 from server.index.budget import Budget
@@ -40,6 +41,34 @@ class Rendering:
     etag: str
     users: int | None = None
     cache_tags: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch that is written to and not served; `today` are the settings of what is served."""
+
+    name: str
+    today: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks for something, of which state of the site, in which format, and what it may cost.
+
+    `branch` is the one that the state is of, None if that is the one that is served. `v4`, `users` and
+    `budget` are those of a `Reader`.
+    """
+
+    state: State
+    actor: Actor
+    v4: bool = False
+    users: Callable[[], UserIndex] | None = None
+    budget: Budget = field(default_factory=Budget)
+    branch: Branch | None = None
+
+    def reader(self, type_: Type) -> "Reader":
+        """Return what the caller may read of a type."""
+        return Reader(self.state, type_, self.actor, self.v4, self.users, self.budget)
 
 
 @dataclass(frozen=True, slots=True)

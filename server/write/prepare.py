@@ -87,17 +87,21 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
     written = []
     for number, (prepare, wanted) in enumerate(request.operations):
         with of_operation(number):
-            written.append(noting_merge(prepare)(wanted, context))
+            written.append(_noting_merge(prepare, wanted, context))
         context = context.after()
     return tuple(written)
 
 
-def noting_merge(prepare: Prepare) -> Callable[[WriteRequest, Context], tuple[str, bool]]:
-    """A function that returns as well whether the change was merged with those of others."""
-    return lambda request, context: (
-        prepare(request, context),
-        request.merge and _earlier(request, _address(request, context), context) is not None,
-    )
+def alone(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
+    """One write by itself; returns the same of it, but its errors say nothing of a batch."""
+    [(prepare, wanted)] = request.operations
+    return (_noting_merge(prepare, wanted, context),)
+
+
+def _noting_merge(prepare: Prepare, request: WriteRequest, context: Context) -> tuple[str, bool]:
+    """What is written, and whether the change was merged with those of others."""
+    written = prepare(request, context)
+    return written, request.merge and _earlier(request, _address(request, context), context) is not None
 
 
 def _kept_published(request: WriteRequest, context: Context, written: str) -> str:

@@ -60,10 +60,6 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several changes in one step: for each, a function of `prepare`, and the request that it gets.
-
-    `message` says what the change is about; it is the message of its commit, where the site commits.
-    """
+    """Several changes in one step: for each, a function of `prepare`, and the request that it gets."""
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]
-    message: str = ""

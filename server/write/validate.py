@@ -52,9 +52,8 @@ class Change:
     faults: tuple[Fault, ...] = ()
 
 
-def read_data(body: Tree) -> dict[str, Tree]:
-    """The `data` of a request body. Raises ValidationError where it is missing or no object."""
-    data = body.get("data") if isinstance(body, dict) else None
+def read_data(data: Tree) -> dict[str, Tree]:
+    """Return new values by attribute. Raises ValidationError if they are missing or not an object."""
     if isinstance(data, list):
         raise error_of([Fault((), "data must be an object", None)])
     if not isinstance(data, dict):

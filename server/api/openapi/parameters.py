@@ -10,7 +10,7 @@ from typing import Any
 from server.api.commits.arrivals import PATTERN
 from server.api.openapi.types import TypeSchemas
 from server.api.operations.json_schema import TEXT, JsonSchema, in_header, in_path, in_query, ref
-from server.api.request import LONGEST_MESSAGE, MESSAGE
+from server.api.routes.write_requests import LONGEST_MESSAGE, MESSAGE
 from server.config.model import Settings
 from server.config.values import LOCALE
 from server.documents.document import DRAFT

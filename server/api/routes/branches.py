@@ -8,10 +8,9 @@ from orjson import Fragment
 
 from server.api.identities import Identities
 from server.api.request import (
-    LONGEST_MESSAGE,
     answer,
-    authorship,
     budget_of,
+    caller_of,
     parameters,
     read_body,
     state_of,
@@ -20,6 +19,7 @@ from server.api.request import (
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.api.routes.history.document import shown_differences
+from server.api.routes.write_requests import LONGEST_MESSAGE, message_of
 from server.auth.permissions import Actor, require_branch
 from server.documents.timestamps import from_seconds
 from server.errors import ForbiddenError, ValidationError
@@ -32,6 +32,7 @@ from server.index.budget import Budget
 from server.query.pagination import pagination, read_page
 from server.schema.spelling import suggestion
 from server.service.render import dumps
+from server.service.write import Writes
 from server.storage.git.branches import Branch
 
 _KEYS = ("name", "from")
@@ -39,7 +40,7 @@ _OF_MERGE = ("into", "message", "resolve")
 _PAGE = ("page", "pageSize")
 
 
-def bind(handles: Handlers, identities: Identities, past: PastStates) -> None:
+def bind(handles: Handlers, identities: Identities, past: PastStates, writes: Writes) -> None:
     """Bind the operations of `/branches`."""
     branches = Branches(past)
     merger = Merger(past, branches)
@@ -91,14 +92,13 @@ def bind(handles: Handlers, identities: Identities, past: PastStates) -> None:
     def merge(name: str) -> Response:
         actor, state = permit("merge"), state_of(request)
         into, message, resolution = _wanted_merge(read_body(request))
-        by = authorship(identities, request, message=message)
+        by = writes.authorship(caller_of(request, identities), message=message_of(request, message))
         past.require_commits()
         budget_of(request).take_turn()
         made = merger.merge(MergeRequest(name, into, actor, by, resolution), state.settings)
-        tell_commit(made.commit)
         shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
         counted = {"documents": made.documents, "files": made.files}
-        return answer(dumps({"data": {**shown, **counted}}))
+        return tell_commit(answer(dumps({"data": {**shown, **counted}})), made.commit)
 
     def _origin(origin: str, actor: Actor) -> str:
         """The commit that a new branch begins at.

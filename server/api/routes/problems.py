@@ -8,10 +8,20 @@ from flask import Response, request
 
 from server.api.identities import Identities
 from server.api.operations.source import MAX_FIXES
-from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of, write_signed
+from server.api.request import (
+    answer,
+    answer_within,
+    budget_of,
+    caller_of,
+    parameters,
+    read_body,
+    state_of,
+    tell_commit,
+)
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.api.routes.problem_viewer import ProblemViewer
+from server.api.routes.write_requests import message_of
 from server.auth.permissions import PROBLEMS, require_of_site
 from server.errors import ValidationError
 from server.query.booleans import read_boolean
@@ -19,6 +29,7 @@ from server.query.pagination import pagination, read_page
 from server.schema.model import Schema
 from server.schema.naming import key_of
 from server.service.render import dumps
+from server.service.write import Writes
 from server.site.check.audit import Audit
 from server.site.check.fixes import Fix, Repair, apply_fixes, possible_fixes
 from server.site.check.served import Change, Checks, Found
@@ -29,7 +40,7 @@ _KEYS = ("path", "key", "before", "after")
 _STALE = "what is there is not what was to be fixed"
 
 
-def bind(handles: Handlers, site: Site, identities: Identities) -> None:
+def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) -> None:
     """Bind the operations of `/problems`."""
     checks = Checks(site, lambda: identities.user_index().join(site.state.snapshot, site.state.settings))
 
@@ -70,16 +81,20 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         repair = Repair(Audit(site.root, who.state.settings, who.state.snapshot), ())
         chosen, refused = _choose(repair.audit, wanted, who)
         made: list[Change] = []
+        commit = ""
         if chosen:
             repair = Repair(repair.audit, tuple(chosen.values()))
             message = f"Fix {len(chosen):,} problem{'s' * (len(chosen) != 1)}"
-            _, done = write_signed(site, identities, request, apply_fixes, repair, message=message)
+            caller, message = caller_of(request, identities), message_of(request, message)
+            outcome = writes.make(caller, apply_fixes, repair, message=message)
+            done, commit = outcome.made, outcome.commit
             made = [Change.of(one) for one in done.fixes if isinstance(one, Fix)]
             refused += [
                 (change, done.refused[change.path]) for change in chosen if change.path in done.refused
             ]
         left = [{**_named(change), "reason": reason} for change, reason in refused]
-        return answer(dumps({"data": {"fixed": [_named(one) for one in made], "refused": left}}))
+        body = dumps({"data": {"fixed": [_named(one) for one in made], "refused": left}})
+        return tell_commit(answer(body), commit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,19 @@ from typing import Any
 from flask import Response, request
 
 from server.api.identities import Identities
-from server.api.request import answer, budget_of, commit_of, parameters, read_body, state_of
+from server.api.request import (
+    answer,
+    budget_of,
+    caller_of,
+    commit_of,
+    parameters,
+    read_body,
+    state_of,
+    tell_commit,
+)
 from server.api.response import CALLER
-from server.api.routes.branch_requests import BranchRequests
-from server.api.routes.document_write import permit
-from server.api.routes.dry_run import PARAMETER, dry_run, is_dry_run
 from server.api.routes.handlers import Handlers
+from server.api.routes.write_requests import DRY_RUN, answer_files, is_dry_run, message_of
 from server.auth.permissions import Actor, may_read_drafts, require, require_source
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import composed
@@ -22,9 +29,11 @@ from server.index.dangling import Key
 from server.index.snapshot import Snapshot
 from server.query.parse import read_status, written_locale
 from server.schema.model import Type
+from server.service.document_write import Verb, permit
 from server.service.entity_tags import tag_of
 from server.service.read import Reader
 from server.service.render import dumps
+from server.service.write import Writes
 from server.site.site import Site, State
 from server.storage.files import MISSING
 from server.storage.read import decode, parse, read_bytes
@@ -33,7 +42,7 @@ from server.write.source.masking import Masked, masked
 from server.write.source.other_keys import other_keys, text_of_keys
 from server.write.source.replace import SourceRequest, replace_source
 
-_PARAMETERS = ("locale", "status", PARAMETER)
+_PARAMETERS = ("locale", "status", DRY_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class Asked:
         return replace(self, state=state, document=found)
 
 
-def bind(handles: Handlers, site: Site, identities: Identities, branches: BranchRequests) -> None:
+def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) -> None:
     """Bind the operations of `/source`."""
 
     def asked(api_id: str, document_id: str) -> Asked:
@@ -82,16 +91,17 @@ def bind(handles: Handlers, site: Site, identities: Identities, branches: Branch
     def replaced(one: Asked) -> Response:
         require_source(one.actor, "write", one.state.schema)
         params = parameters(request)
-        permit(Reader(one.state, one.type, one.actor), "PUT", params)
+        permit(Reader(one.state, one.type, one.actor), Verb.UPDATE, params)
         wanted = _replacing(one, read_body(request), request.headers.get("If-Match"), draft=_is_draft(params))
+        caller = caller_of(request, identities)
         if is_dry_run():
-            return dry_run(identities, branches, replace_source, wanted)
+            return answer_files(writes.preview(caller, replace_source, wanted))
 
         def addressed(document_id: str) -> list[Key]:
             return [(one.type.uid, document_id)]
 
-        state, _ = branches.write(replace_source, wanted, addressed)
-        return shown(one.after(state))
+        outcome = writes.make(caller, replace_source, wanted, addressed, message=message_of(request))
+        return tell_commit(shown(one.after(outcome.state)), outcome.commit)
 
     @handles("findSingleSource")
     def single(api_id: str) -> Response:

@@ -14,9 +14,9 @@ from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
 
 from server.api.identities import Identities
-from server.api.request import answer, budget_of, parameters, state_of, tagged
-from server.api.routes.branch_requests import BranchRequests
+from server.api.request import answer, budget_of, caller_of, parameters, state_of, tagged, tell_commit
 from server.api.routes.handlers import Handlers
+from server.api.routes.write_requests import message_of
 from server.auth.permissions import narrow
 from server.documents.document import Document
 from server.errors import PayloadTooLargeError, StorageError, ValidationError
@@ -29,7 +29,9 @@ from server.query.pagination import read_part
 from server.query.parse import read_query
 from server.schema.model import UPLOAD
 from server.service.cache_tags import tags_of_document, tags_of_list
+from server.service.read import Caller
 from server.service.render import list_answer, render_files
+from server.service.write import Addressed, Made, Outcome, Prepare, Wanted, Writes
 from server.site.site import Site, State
 from server.storage.bucket.site_bucket import SiteBucket
 from server.storage.media import media_key
@@ -47,9 +49,7 @@ _QUERIED = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED = (*_QUERIED, "pagination", "page", "pageSize")
 
 
-def bind(
-    handles: Handlers, site: Site, identities: Identities, branches: BranchRequests, bucket: SiteBucket
-) -> None:
+def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes, bucket: SiteBucket) -> None:
     """Bind the operations below `/api/upload`."""
     incoming = site.root / FOLDER / "incoming"
     _sweep(incoming)
@@ -84,9 +84,9 @@ def bind(
         shown = answer(_rendered(state, whole, [file])[0])
         return tagged(shown, request, tags_of_document(_view(state), file, whole.selection))
 
-    def stored(state: State, paths: tuple[str, ...]) -> list[bytes]:
+    def stored(caller: Caller, state: State, paths: tuple[str, ...]) -> list[bytes]:
         """Files that were just written, as an answer shows them."""
-        if not branches.is_asked:
+        if caller.branch is None:
             state = _scaled(site, state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
         return _rendered(state, Query(state.schema.types[UPLOAD]), files)
@@ -106,17 +106,26 @@ def bind(
         kept = bucket.keep(site.state.settings, change.file.source, ending)
         return replace(change, file=replace(change.file, stored=kept))
 
+    def make(
+        caller: Caller,
+        prepare: Prepare[Wanted, Made],
+        wanted: Wanted,
+        addressed: Addressed[Made] | None = None,
+    ) -> Outcome[Made]:
+        return writes.make(caller, prepare, wanted, addressed, message=message_of(request))
+
     @handles("deleteFile")
     def delete_file(key: str) -> Response:
         identities.permit(request, "upload", "destroy")
         state = state_of(request)
         removed = _rendered(state, Query(state.schema.types[UPLOAD]), [_file(state, key)])[0]
-        branches.write(uploading.remove, key)
-        return answer(removed)
+        outcome = make(caller_of(request, identities), uploading.remove, key)
+        return tell_commit(answer(removed), outcome.commit)
 
     @handles("uploadFiles")
     def upload() -> Response:
         actor = identities.permit(request, "upload", "upload")
+        caller = caller_of(request, identities)
         limit = state_of(request).settings.upload_limit
         if (request.content_length or 0) > limit:
             raise PayloadTooLargeError(f"The upload is larger than {limit} bytes")
@@ -124,14 +133,16 @@ def bind(
         with _received(incoming, limit) as (files, form):
             if key:
                 change = in_bucket_instead(_change(key, files, form))
-                state, path = branches.write(uploading.change_file, change)
-                return answer(stored(state, (path,))[0])
+                changed = make(caller, uploading.change_file, change)
+                body = stored(caller, changed.state, (changed.made,))[0]
+                return tell_commit(answer(body), changed.commit)
             if not files:
                 raise ValidationError("Files are empty")
             described = tuple(in_bucket(one) for one in _described(files, form))
             wanted = uploading.Upload(described, actor, _attachment(form))
-            state, paths = branches.write(uploading.upload, wanted, _media_keys)
-            return answer(_listed(stored(state, paths)), 201)
+            made = make(caller, uploading.upload, wanted, _media_keys)
+            body = _listed(stored(caller, made.state, made.made))
+            return tell_commit(answer(body, 201), made.commit)
 
 
 def _tagged(response: Response, query: Query) -> Response:

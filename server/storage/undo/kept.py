@@ -24,7 +24,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """What the write took: a method or action on a type, and whether of its drafts alone."""
+    """What the write took: what was done to a document of a type, and whether of its drafts alone."""
 
     uid: str
     verb: str

@@ -5,17 +5,14 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.environ import is_v4
 from server.api.identities import Identities
-from server.api.request import answer, answer_within, budget_of, parameters, read_body, state_of
+from server.api.request import answer_within, budget_of, caller_of, parameters, read_body, state_of
 from server.api.response import CALLER
-from server.api.routes.branch_requests import BranchRequests
-from server.api.routes.document_write import Sent, hashed, permit, read_document_write
-from server.api.routes.dry_run import dry_run, is_dry_run
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import uncommitted
 from server.api.routes.history.document import READS, Asked, entry
 from server.api.routes.history.lists import asks_deleted, documents_of, of_site, shown_deleted, wanted_by
+from server.api.routes.write_requests import answer_write, is_dry_run, message_of
 from server.auth.permissions import may_read_drafts, require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ForbiddenError, NotFoundError, ValidationError
@@ -27,15 +24,14 @@ from server.history.versions import Version, Versions
 from server.history.viewer import Viewer
 from server.query.pagination import pagination, read_page
 from server.schema.model import Attribute
-from server.service.read import Reader
+from server.service.document_write import Operation, Verb, permit
+from server.service.write import Command, Writes
 from server.site.site import Site, State
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
 
 
-def bind(
-    handles: Handlers, site: Site, identities: Identities, past: PastStates, branches: BranchRequests
-) -> None:
+def bind(handles: Handlers, site: Site, identities: Identities, past: PastStates, writes: Writes) -> None:
     """Bind the operations of `/history`."""
     known = Versions(site, past.log)
 
@@ -47,7 +43,7 @@ def bind(
             raise NotFoundError()
         require(actor, type_, "find")
         past.require_commits()
-        head = branches.commit
+        head = writes.head(caller_of(request, identities))
         document_id = document_id or known.single_id(state, type_, head)
         versions = known.of(state, type_, document_id, head)
         drafts = may_read_drafts(actor, type_)
@@ -85,7 +81,8 @@ def bind(
     @handles("commitFiles")
     def commit() -> Response:
         identities.permit(request, "history", "read")
-        return uncommitted.commit(site, identities, past, identities.permit(request, "history", "commit"))
+        identities.permit(request, "history", "commit")
+        return uncommitted.commit(site, writes, past, caller_of(request, identities))
 
     @handles("findTypeHistory")
     def single(api_id: str) -> Response:
@@ -132,10 +129,8 @@ def bind(
         """Write the values that a document had at a commit, as a PUT of them would."""
         identities.permit(request, "history", "read")
         exists = one.type.kind == "singleType" or known.is_there(one.state, one.type, one.document_id)
-        v4, budget = is_v4(request.environ, one.state.settings), budget_of(request)
-        reader = Reader(one.state, one.type, one.actor, v4, identities.user_index, budget)
-        method = "PUT" if exists else "POST"
-        permit(reader, method, one.params)
+        caller, verb = caller_of(request, identities), Verb.UPDATE if exists else Verb.CREATE
+        permit(caller.reader(one.type), verb, one.params)
         body = read_body(request)
         at, status, fields = _restoring(body, one.attributes)
         content = one.content_at(past.resolve(at), status)
@@ -144,16 +139,9 @@ def bind(
         data = restored(one.attributes, content.values, fields, one.viewer)
         document_id = one.document_id if one.type.kind != "singleType" else None
         if_match = request.headers.get("If-Match") if exists else None
-        sent = Sent(method, document_id, one.params, {"data": data}, if_match)
-        [operation] = hashed([read_document_write(reader, sent)])
-        if is_dry_run():
-            return dry_run(identities, branches, operation.prepare, operation.request)
-        state, written = branches.write(operation.prepare, operation.request, operation.addressed)
-        shown = operation.shown(state, written)
-        response = answer(shown.body, operation.status)
-        if shown.etag:
-            response.headers["ETag"] = shown.etag
-        return response
+        operation = Operation(one.type, verb, document_id, one.params, data, if_match)
+        message = message_of(request)
+        return answer_write(writes.write(Command(caller, [operation], dry_run=is_dry_run(), message=message)))
 
     def listed(one: Asked) -> Response:
         locale, status = one.params.get("locale"), one.params.get("status")

@@ -7,12 +7,9 @@ from typing import Any
 
 from flask import Response, request
 
-from server.api.identities import Identities
 from server.api.request import (
-    LONGEST_MESSAGE,
     answer,
     answer_within,
-    authorship,
     budget_of,
     parameters,
     read_body,
@@ -21,6 +18,7 @@ from server.api.request import (
 )
 from server.api.response import CALLER
 from server.api.routes.history.document import shown_differences
+from server.api.routes.write_requests import LONGEST_MESSAGE, message_of
 from server.auth.permissions import Actor
 from server.errors import ConflictError, NotFoundError, ValidationError
 from server.formats.tree import SyntaxProblem
@@ -33,7 +31,9 @@ from server.history.viewer import Viewer
 from server.query.pagination import pagination, read_page
 from server.schema.model import UPLOAD
 from server.schema.naming import key_of, title_of
+from server.service.read import Caller
 from server.service.render import dumps
+from server.service.write import Writes
 from server.site.site import Site, State
 from server.storage.git.refs import checked_out
 from server.storage.git.repository import under_way
@@ -89,16 +89,15 @@ def diff(site: Site, past: PastStates, actor: Actor) -> Response:
     return answer_within(request, {"data": data, "meta": {"head": head}}, CALLER)
 
 
-def commit(site: Site, identities: Identities, past: PastStates, actor: Actor) -> Response:
+def commit(site: Site, writes: Writes, past: PastStates, caller: Caller) -> Response:
     """Commit some of the files, in the name of who asks."""
     state = state_of(request)
     past.require_commits()
     message, files = _wanted(read_body(request))
-    by = authorship(identities, request)
+    by = writes.authorship(caller, message=message_of(request))
     budget_of(request).take_turn()
-    made = commit_changes(site, changed_files(site, state, actor), files, message, by)
-    tell_commit(made)
-    return answer(dumps({"data": {"commit": made, "files": files}}), 201)
+    made = commit_changes(site, changed_files(site, state, caller.actor), files, message, by)
+    return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:

@@ -1,15 +1,16 @@
-"""A write of content as a value, permitted and read: the same for a request and for a part of a batch."""
+"""A write of one document: what somebody asks for, and that as a request which they are permitted to make."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from server.api.operations.content import DISCARD, UNPUBLISH
 from server.auth.permissions import may_draft, may_read_drafts, require
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.errors import ValidationError
+from server.formats.tree import Tree
 from server.index.dangling import Key
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot
@@ -26,51 +27,67 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
-ACTIONS = (UNPUBLISH, DISCARD)  # of POST /api/…/actions/ACTION
-# By the kind of a type and the method or action: the permission that a write takes, what it does, and the
-# status of its answer. A new document of a collection has no id in its path, all others have one.
-WRITES: Mapping[tuple[str, str], tuple[str, Prepare, int]] = {
-    ("collectionType", "POST"): ("create", prepare.create, 201),
-    ("collectionType", "PUT"): ("update", prepare.update, 200),
-    ("collectionType", "DELETE"): ("delete", prepare.delete, 204),
-    ("singleType", "PUT"): ("update", prepare.put_single, 200),
-    ("singleType", "DELETE"): ("delete", prepare.delete, 204),
-    **{(kind, UNPUBLISH): ("update", prepare.unpublish, 200) for kind in ("collectionType", "singleType")},
-    **{(kind, DISCARD): ("update", prepare.discard, 200) for kind in ("collectionType", "singleType")},
+
+
+class Verb(StrEnum):
+    """What is done to a document."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    UNPUBLISH = "unpublish"
+    DISCARD = "discard"
+
+
+ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # on a document as a whole; they take no values
+# By the kind of a type and what is done: the permission that it takes, and what prepares it. A new document
+# of a collection has no id, or one that is chosen for it; all others of a collection have one.
+WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
+    ("collectionType", Verb.CREATE): ("create", prepare.create),
+    ("collectionType", Verb.UPDATE): ("update", prepare.update),
+    ("singleType", Verb.UPDATE): ("update", prepare.put_single),
+    **{(kind, Verb.DELETE): ("delete", prepare.delete) for kind in ("collectionType", "singleType")},
+    **{(kind, Verb.UNPUBLISH): ("update", prepare.unpublish) for kind in ("collectionType", "singleType")},
+    **{(kind, Verb.DISCARD): ("update", prepare.discard) for kind in ("collectionType", "singleType")},
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What a client sends to write a document: a method or action of WRITES, where to, and what."""
+class Operation:
+    """A write of one document that somebody asks for.
 
-    method: str
-    document_id: str | None
-    params: Params
-    body: Any = None
+    `params` say which locale and status are written, and what of the document is shown afterwards, as those
+    of a read do. `data` are its new values by attribute. `if_match` is the entity tag of the version that is
+    to be there; with `merge`, an update of another one is merged with what others have changed since.
+    """
+
+    type: Type
+    verb: Verb
+    document_id: str | None = None
+    params: Params = field(default_factory=dict)
+    data: Tree = None
     if_match: str | None = None
     merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A write that its actor may make, and how the answer shows the version; nothing, where it is deleted."""
+    """A write that its actor may make. `query` says how the version is shown then, None if it is deleted."""
 
-    sent: Sent
+    operation: Operation
     reader: Reader
     prepare: Prepare
     request: WriteRequest
     query: Query | None
-    status: int
 
     def addressed(self, written: str) -> list[Key]:
         """The document that the write is about; `written` is the id that it returned."""
-        return [(self.request.address.type.uid, written or self.sent.document_id or "")]
+        return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
-    def shown(self, state: State, document_id: str) -> Rendering:
-        """The version that was written, in a state after it. Raises NotFoundError where it is gone again.
+    def render(self, state: State, document_id: str) -> Rendering:
+        """Render the version that was written, in a state after it. Raises NotFoundError if it is gone again.
 
-        Without an entity tag where it is a draft that the actor may not read: that stands for all its values.
+        It has no entity tag if it is a draft that the actor may not read: that stands for all its values.
         """
         address, reader = self.request.address, replace(self.reader, state=state)
         if self.query is None:
@@ -81,72 +98,78 @@ class DocumentWrite:
             for locale in (address.locale, *self.request.locales)
         )
         document = next(filter(None, versions), None)
-        shown = reader.show(reader.view(self.query), self.query, document, self.sent.params)
+        shown = reader.show(reader.view(self.query), self.query, document, self.operation.params)
         if draft and not may_read_drafts(reader.actor, address.type):
             return replace(shown, etag="")
         return shown
 
 
-def permit(reader: Reader, method: str, params: Params) -> None:
-    """Raise ForbiddenError where the actor of a reader may not write documents of its type in that way."""
-    action = WRITES[reader.type.kind, method][0]
-    drafts_alone = method == DISCARD or params.get("status") == DRAFT
+def permit(reader: Reader, verb: Verb, params: Params) -> None:
+    """Raise ForbiddenError if the actor of a reader may not write documents of its type in that way.
+
+    Raises ValidationError if nobody can: a single type is made by its first update, say.
+    """
+    if (reader.type.kind, verb) not in WRITES:
+        raise ValidationError(f"{reader.type.singular} can't be written by {verb}")
+    action = WRITES[reader.type.kind, verb][0]
+    drafts_alone = verb is Verb.DISCARD or params.get("status") == DRAFT
     if not drafts_alone or not may_draft(reader.actor, reader.type, action):
         require(reader.actor, reader.type, action)
 
 
-def read_document_write(reader: Reader, sent: Sent) -> DocumentWrite:
-    """What a client sent who is permitted to, as a write of the reader's type. Raises ValidationError."""
-    _, act, status = WRITES[reader.type.kind, sent.method]
-    if sent.method == "DELETE":
-        return DocumentWrite(sent, reader, act, _deletion(reader, sent), None, status)
-    if sent.method in ACTIONS:
-        return DocumentWrite(sent, reader, act, _action(reader, sent), _shown_draft(reader, sent), status)
-    query = reader.query(sent.params, own_draft=True)
-    return DocumentWrite(sent, reader, act, _change(reader, sent), query, status)
+def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
+    """Read an operation that is permitted as a write of the reader's type. Raises ValidationError."""
+    _, act = WRITES[reader.type.kind, operation.verb]
+    if operation.verb is Verb.DELETE:
+        return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
+    if operation.verb in ACTIONS:
+        return DocumentWrite(
+            operation, reader, act, _action(reader, operation), _draft_query(reader, operation)
+        )
+    query = reader.query(operation.params, own_draft=True)
+    return DocumentWrite(operation, reader, act, _change(reader, operation), query)
 
 
-def hashed(operations: Sequence[DocumentWrite]) -> list[DocumentWrite]:
-    """The operations with the hashes of passwords in place of them; see `hash_passwords`."""
-    schema = operations[0].reader.state.schema
-    bodies = [(operation.request.address.type, operation.request.data) for operation in operations]
+def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
+    """Return the writes with the hashes of passwords in place of them; see `hash_passwords`."""
+    bodies = [(write.request.address.type, write.request.data) for write in writes]
     return [
-        replace(operation, request=replace(operation.request, data=data))
-        for operation, data in zip(operations, hash_passwords(schema, bodies), strict=True)
+        replace(write, request=replace(write.request, data=data))
+        for write, data in zip(writes, hash_passwords(schema, bodies), strict=True)
     ]
 
 
-def _change(reader: Reader, sent: Sent) -> WriteRequest:
-    """Which version is to hold what."""
-    locale = written_locale(sent.params.get("locale"), reader.type, reader.state.settings)
-    draft = read_status(sent.params.get("status")) == DRAFT and reader.type.draft_publish
-    address = Address(reader.type, sent.document_id, locale, draft)
+def _change(reader: Reader, operation: Operation) -> WriteRequest:
+    """Return which version is to hold what."""
+    locale = written_locale(operation.params.get("locale"), reader.type, reader.state.settings)
+    draft = read_status(operation.params.get("status")) == DRAFT and reader.type.draft_publish
+    address = Address(reader.type, operation.document_id, locale, draft)
     return WriteRequest(
         address,
         reader.actor,
-        read_data(sent.body),
-        sent.if_match,
+        read_data(operation.data),
+        operation.if_match,
         reader.user_tables(),
-        merge=sent.merge and sent.method == "PUT",
-        drafts_only=not reader.actor.may(reader.type.singular, WRITES[reader.type.kind, sent.method][0]),
+        merge=operation.merge and operation.verb is Verb.UPDATE,
+        drafts_only=not reader.actor.may(reader.type.singular, WRITES[reader.type.kind, operation.verb][0]),
         show=partial(_shown_values, reader, draft=draft),
     )
 
 
-def _deletion(reader: Reader, sent: Sent) -> WriteRequest:
+def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
     """The locales of a document that are to be gone; none there is no error (spec.md 4.3.7)."""
-    params = sent.params
+    params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
     if reader.type.draft_publish and params.get("status") == DRAFT:
         raise ValidationError("A draft can't be deleted alone: without status, both versions are deleted")
     locales = deleted_locales(params.get("locale"), reader.type, reader.state.settings)
-    address = Address(reader.type, sent.document_id, locales[0], draft=False)
-    return WriteRequest(address, reader.actor, if_match=sent.if_match, locales=locales)
+    address = Address(reader.type, operation.document_id, locales[0], draft=False)
+    return WriteRequest(address, reader.actor, if_match=operation.if_match, locales=locales)
 
 
-def _action(reader: Reader, sent: Sent) -> WriteRequest:
+def _action(reader: Reader, operation: Operation) -> WriteRequest:
     """The locales of a document in which it is to be unpublished, or its draft to be discarded."""
-    type_, action, params = reader.type, sent.method, sent.params
+    type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
         raise ValidationError(f"{type_.singular} has no drafts, so that there is nothing to {action}")
     if "status" in params:
@@ -154,16 +177,16 @@ def _action(reader: Reader, sent: Sent) -> WriteRequest:
     settings = reader.state.settings
     named = deleted_locales(params.get("locale"), type_, settings)
     locales = tuple(written_locale(locale, type_, settings) for locale in named)
-    address = Address(type_, sent.document_id, locales[0], draft=action == DISCARD)
+    address = Address(type_, operation.document_id, locales[0], draft=action is Verb.DISCARD)
     drafts_only = not reader.actor.may(type_.singular, WRITES[type_.kind, action][0])
     return WriteRequest(
-        address, reader.actor, if_match=sent.if_match, locales=locales, drafts_only=drafts_only
+        address, reader.actor, if_match=operation.if_match, locales=locales, drafts_only=drafts_only
     )
 
 
-def _shown_draft(reader: Reader, sent: Sent) -> Query:
-    """How the answer to an action shows the draft that is left."""
-    params = {name: value for name, value in sent.params.items() if name != "locale"}
+def _draft_query(reader: Reader, operation: Operation) -> Query:
+    """Return how the draft is shown that an action leaves."""
+    params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
 

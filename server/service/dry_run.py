@@ -1,0 +1,71 @@
+"""What a write would change in files, as diffs of lines: the result of a dry run."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from server.auth.permissions import Actor, may_find, may_read_drafts
+from server.documents.layout import Claim, Layout
+from server.history.lines import unified_lines
+from server.index.budget import Budget
+from server.service.read import Caller
+from server.site.site import State
+from server.storage.journal import Write
+from server.write.source.masking import masked
+
+_NO_NEWLINE = "\\ No newline at end of file"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file that a write would change. `action` is create, update or delete; `lines` are a unified diff."""
+
+    path: str
+    action: str
+    lines: list[str]
+
+
+def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
+    """Yield what would change by path, without files of documents that the caller may not see.
+
+    Raises LimitError.
+    """
+    layout = Layout(caller.state.schema, caller.state.settings)
+    for write in sorted(writes, key=lambda write: write.path):
+        claim = layout.claim(write.path)
+        if claim is not None and _is_seen(claim, caller.actor):
+            lines = _lines(write, claim, caller.state, caller.budget)
+            caller.budget.allow(sum(map(len, lines)))
+            yield FileChange(write.path, _action(write), lines)
+
+
+def _is_seen(claim: Claim, actor: Actor) -> bool:
+    """Return whether an actor may see a file: it may find the type, and read drafts if it is one."""
+    drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
+    return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))
+
+
+def _action(write: Write) -> str:
+    if write.before is None:
+        return "create"
+    return "delete" if write.deletes else "update"
+
+
+def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str]:
+    """Return how the text of a file would differ, with passwords masked."""
+    before, passwords = "", tuple[str, ...]()
+    if write.before is not None:
+        shown = masked(state.schema, claim.type, write.path, (write.read or b"").decode())
+        before, passwords = shown.text, shown.passwords
+    after = ""
+    if write.data is not None:
+        after = masked(state.schema, claim.type, write.path, write.data.decode(), passwords).text
+    old, new = _split(before), _split(after)
+    budget.spend(len(old) + len(new))
+    return [part for line in unified_lines(old, new) for part in line.split("\n")]
+
+
+def _split(text: str) -> list[str]:
+    """Return the lines of a text; the last one says, below it, if no newline ends it."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [*lines, f"{last}\n{_NO_NEWLINE}"] if last else lines
