@@ -141,7 +141,8 @@ def caller_of(request: Request, identities: Identities) -> Caller:
     """Return the sender as a caller of the service. Raises UnauthorizedError and UnavailableError."""
     state = state_of(request)
     actor, v4 = identities.actor(request), is_v4(request.environ, state.settings)
-    return Caller(state, actor, v4, identities.user_index, budget_of(request), g.get("branch"))
+    budget, branch = budget_of(request), g.get("branch")
+    return Caller(state, actor, v4, identities.user_index, budget, branch, commit_of(request))
 
 
 def tell_commit(response: Response, commit: str) -> Response:

@@ -55,8 +55,8 @@ class Branch:
 class Caller:
     """Who asks for something, of which state of the site, in which format, and what it may cost.
 
-    `branch` is the one that the state is of, None if that is the one that is served. `v4`, `users` and
-    `budget` are those of a `Reader`.
+    `branch` is the one that the state is of, None if that is the one that is served; `commit` is that of a
+    past state, "" for the current one. `v4`, `users` and `budget` are those of a `Reader`.
     """
 
     state: State
@@ -65,6 +65,7 @@ class Caller:
     users: Callable[[], UserIndex] | None = None
     budget: Budget = field(default_factory=Budget)
     branch: Branch | None = None
+    commit: str = ""
 
     def reader(self, type_: Type) -> "Reader":
         """Return what the caller may read of a type."""

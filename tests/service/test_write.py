@@ -1,7 +1,6 @@
 """Writes through the service: commands and what they come to, with real files and without HTTP."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -14,58 +13,11 @@ from server.errors import (
     PreconditionError,
     ValidationError,
 )
-from server.history.past import PastStates
 from server.service.document_write import Operation, Verb
-from server.service.opening import Mode, open_site
-from server.service.read import Caller
 from server.service.undo import take_back
-from server.service.write import Command, Result, Writes
-from tests.git import commit_all, git
-from tests.sites import STRING, collection, documents, schema, write
-
-FILES = {
-    "site.yaml": "git: {commit: each}\n",
-    **collection("note", {"title": STRING, "text": STRING}, drafts=True),
-    **collection("tag", {"name": STRING, "note": STRING}),
-    "content-types/home.json": schema("home", {"title": STRING}, single=True),
-    **documents("notes", fog={"title": "Fog", "text": "thick"}),
-}
-EVERYTHING = Actor("token:full", everything=True)
-
-
-class Service:
-    """A site and its writes, as a job or an agent's tool has them."""
-
-    def __init__(self, root: Path) -> None:
-        write(root, FILES)
-        commit_all(root)
-        self.root, self.site = root, open_site(root, Mode.SERVER, records=False).site
-        self.writes = Writes(self.site, PastStates(self.site), lambda actor: (actor.name, ""))
-
-    def caller(self, actor: Actor = EVERYTHING, branch: str = "") -> Caller:
-        """An actor on the branch that is served, or on another one."""
-        caller = Caller(self.site.state, actor)
-        return self.writes.on_branch(caller, branch) if branch else caller
-
-    def operation(self, verb: Verb, name: str, id_: str | None = None, data: object = None) -> Operation:
-        """An operation on a document of a type."""
-        return Operation(self.site.state.schema.types[f"api::{name}.{name}"], verb, id_, data=data)
-
-    def write(self, *operations: Operation, caller: Caller | None = None, undo: bool = False) -> Result:
-        """Make the writes of one command."""
-        is_batch = len(operations) > 1
-        return self.writes.write(Command(caller or self.caller(), operations, is_batch, undo=undo))
-
-    def read(self, name: str, id_: str | None = None) -> dict[str, object]:
-        """What is published of a document. Raises NotFoundError."""
-        type_ = self.site.state.schema.types[f"api::{name}.{name}"]
-        values: dict[str, object] = json.loads(self.caller().reader(type_).get({}, id_).body)["data"]
-        return values
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Service:
-    return Service(tmp_path)
+from server.service.write import Command
+from tests.git import git
+from tests.service.sites import Service
 
 
 def test_a_document_is_made_changed_and_deleted(service: Service) -> None:

@@ -1,6 +1,6 @@
 """The routes of `/history`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from flask import Response, request
@@ -10,140 +10,103 @@ from server.api.request import answer_within, budget_of, caller_of, parameters, 
 from server.api.response import CALLER
 from server.api.routes.handlers import Handlers
 from server.api.routes.history import uncommitted
-from server.api.routes.history.document import READS, Asked, entry
+from server.api.routes.history.document import READS, entry
 from server.api.routes.history.lists import asks_deleted, documents_of, of_site, shown_deleted, wanted_by
 from server.api.routes.write_requests import answer_write, is_dry_run, message_of
-from server.auth.permissions import may_read_drafts, require
 from server.documents.document import DRAFT, PUBLISHED
-from server.errors import ForbiddenError, NotFoundError, ValidationError
-from server.history.deleted import deleted_documents
+from server.errors import NotFoundError, ValidationError
 from server.history.differences import values_of
 from server.history.past import PastStates
-from server.history.restore import restored
-from server.history.versions import Version, Versions
+from server.history.versions import Version
 from server.history.viewer import Viewer
 from server.query.pagination import pagination, read_page
 from server.schema.model import Attribute
-from server.service.document_write import Operation, Verb, permit
-from server.service.write import Command, Writes
+from server.service.history import DocumentHistory, Histories, require_history
+from server.service.read import Caller
+from server.service.write import Writes
 from server.site.site import Site, State
-from server.storage.git.times import CommitTimes
-from server.storage.store import Store
 
 
 def bind(handles: Handlers, site: Site, identities: Identities, past: PastStates, writes: Writes) -> None:
     """Bind the operations of `/history`."""
-    known = Versions(site, past.log)
+    histories = Histories(site, past, writes)
 
-    def asked(api_id: str, document_id: str, action: str = "read") -> Asked:
-        actor = identities.permit(request, "history", action)
-        state = state_of(request)
-        type_ = state.schema.endpoints.get(api_id)
-        if type_ is None or (type_.kind == "singleType") != (document_id == ""):
-            raise NotFoundError()
-        require(actor, type_, "find")
-        past.require_commits()
-        head = writes.head(caller_of(request, identities))
-        document_id = document_id or known.single_id(state, type_, head)
-        versions = known.of(state, type_, document_id, head)
-        drafts = may_read_drafts(actor, type_)
-        if type_.draft_key and not drafts:  # Only what a file says tells whether that version was a draft.
-            raise ForbiddenError()
-        if not drafts:
-            versions = [version for version in versions if version.status != DRAFT]
-        if not versions and not known.is_there(state, type_, document_id, drafts=drafts):
-            raise NotFoundError()
-        store = Store(site.root, state.schema, state.settings, CommitTimes().timestamps)
-        return Asked(state, actor, type_, document_id, versions, store, parameters(request))
+    def permitted(*actions: str) -> Caller:
+        caller = caller_of(request, identities)
+        for action in actions:
+            require_history(caller, action)
+        return caller
+
+    def history(api_id: str, document_id: str, action: str = "read") -> DocumentHistory:
+        return histories.of(permitted(), api_id, document_id, parameters(request), action)
 
     @handles("findHistory")
     def whole() -> Response:
-        actor = identities.permit(request, "history", "read")
-        past.require_commits()
-        state, params = state_of(request), parameters(request)
+        caller, params = permitted(), parameters(request)
+        timeline = histories.timeline(caller)
         wanted = wanted_by(params, past)
-        timeline = known.timeline(state)
         commits = (
             (commit, documents)
             for commit in timeline.commits
-            if wanted(commit) and (documents := list(documents_of(commit, timeline, actor, params)))
+            if wanted(commit) and (documents := list(documents_of(commit, timeline, caller.actor, params)))
         )
-        return _page(list(commits), params, state, lambda part: [of_site(*each) for each in part])
+        return _page(list(commits), params, caller.state, lambda part: [of_site(*each) for each in part])
 
     @handles("findUncommitted")
     def not_committed() -> Response:
-        return uncommitted.listed(site, past, identities.permit(request, "history", "read"))
+        return uncommitted.listed(site, past, permitted("read").actor)
 
     @handles("diffUncommitted")
     def not_committed_diff() -> Response:
-        return uncommitted.diff(site, past, identities.permit(request, "history", "read"))
+        return uncommitted.diff(site, past, permitted("read").actor)
 
     @handles("commitFiles")
     def commit() -> Response:
-        identities.permit(request, "history", "read")
-        identities.permit(request, "history", "commit")
-        return uncommitted.commit(site, writes, past, caller_of(request, identities))
+        return uncommitted.commit(site, writes, past, permitted("read", "commit"))
 
     @handles("findTypeHistory")
     def single(api_id: str) -> Response:
         params = parameters(request)
-        return deleted(api_id, params) if asks_deleted(params) else listed(asked(api_id, ""))
+        return deleted(api_id, params) if asks_deleted(params) else listed(history(api_id, ""))
 
     def deleted(api_id: str, params: Mapping[str, Any]) -> Response:
-        actor, state = identities.permit(request, "history", "read"), state_of(request)
-        type_ = state.schema.endpoints.get(api_id)
-        if type_ is None:
-            raise NotFoundError()
-        require(actor, type_, "find")
-        past.require_commits()
-        drafts = may_read_drafts(actor, type_)
-        if type_.draft_key and not drafts:  # Only what a file says tells whether that version was a draft.
-            raise ForbiddenError()
-        found = deleted_documents(state, type_, known.timeline(state), site.root, drafts=drafts)
-        store = Store(site.root, state.schema, state.settings, CommitTimes().timestamps)
-        viewer, budget = Viewer(actor, state), budget_of(request)
-        return _page(found, params, state, lambda part: shown_deleted(type_, part, store, viewer, budget))
+        caller = permitted()
+        type_, found = histories.deleted(caller, api_id)
+        store, viewer = histories.store(caller.state), Viewer(caller.actor, caller.state)
+        render = lambda part: shown_deleted(type_, part, store, viewer, caller.budget)  # noqa: E731
+        return _page(found, params, caller.state, render)
 
     @handles("findDocumentHistory")
     def collection(api_id: str, document_id: str) -> Response:
         if document_id in READS and _is_single(api_id):
-            return READS[document_id](asked(api_id, ""), past)
-        return listed(asked(api_id, document_id))
+            return READS[document_id](histories, history(api_id, ""))
+        return listed(history(api_id, document_id))
 
     @handles("findVersions")
     def more(api_id: str, document_id: str, what: str) -> Response:
-        one = asked(api_id, document_id)
+        one = history(api_id, document_id)
         if what not in READS:
             raise NotFoundError()
-        return READS[what](one, past)
+        return READS[what](histories, one)
 
     @handles("restoreSingle")
     def restore_single(api_id: str) -> Response:
-        return restore(asked(api_id, "", "restore"))
+        return restore(history(api_id, "", "restore"))
 
     @handles("restore")
     def restore_one(api_id: str, document_id: str) -> Response:
-        return restore(asked(api_id, document_id, "restore"))
+        return restore(history(api_id, document_id, "restore"))
 
-    def restore(one: Asked) -> Response:
-        """Write the values that a document had at a commit, as a PUT of them would."""
-        identities.permit(request, "history", "read")
-        exists = one.type.kind == "singleType" or known.is_there(one.state, one.type, one.document_id)
-        caller, verb = caller_of(request, identities), Verb.UPDATE if exists else Verb.CREATE
-        permit(caller.reader(one.type), verb, one.params)
-        body = read_body(request)
-        at, status, fields = _restoring(body, one.attributes)
-        content = one.content_at(past.resolve(at), status)
-        if content is None:
-            raise NotFoundError(f'There is no such version at "{at}"')
-        data = restored(one.attributes, content.values, fields, one.viewer)
-        document_id = one.document_id if one.type.kind != "singleType" else None
-        if_match = request.headers.get("If-Match") if exists else None
-        operation = Operation(one.type, verb, document_id, one.params, data, if_match)
-        message = message_of(request)
-        return answer_write(writes.write(Command(caller, [operation], dry_run=is_dry_run(), message=message)))
+    def restore(one: DocumentHistory) -> Response:
+        histories.require_restore(one)  # Nothing of a body is read from who may not write.
+        at, status, fields = _restoring(read_body(request), one.attributes)
+        if_match, message = request.headers.get("If-Match"), message_of(request)
+        result = histories.restore(
+            one, at, status, fields, if_match=if_match, dry_run=is_dry_run(), message=message
+        )
+        return answer_write(result)
 
-    def listed(one: Asked) -> Response:
+    def listed(one: DocumentHistory) -> Response:
         locale, status = one.params.get("locale"), one.params.get("status")
         found = [
             version
@@ -152,8 +115,8 @@ def bind(handles: Handlers, site: Site, identities: Identities, past: PastStates
         ]
 
         def rendered(part: list[Version]) -> list[Any]:
-            values = values_of(one.store, part, budget_of(request))
-            return [entry(v, pair, one, site) for v, pair in zip(part, values, strict=True)]
+            values = values_of(one.store, part, one.caller.budget)
+            return [entry(v, pair, one, site.root) for v, pair in zip(part, values, strict=True)]
 
         return _page(found, one.params, one.state, rendered)
 
@@ -164,7 +127,7 @@ def _is_single(api_id: str) -> bool:
 
 
 def _page(
-    found: list[Any], params: Mapping[str, Any], state: State, rendered: Callable[[list[Any]], list[Any]]
+    found: Sequence[Any], params: Mapping[str, Any], state: State, rendered: Callable[[Any], list[Any]]
 ) -> Response:
     page = read_page({name: params[name] for name in ("page", "pageSize") if name in params}, state.settings)
     part = found[page.start : page.start + page.limit]

@@ -1,0 +1,168 @@
+"""The file that a version of a document is in: its path and text, as somebody may see or replace them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from server.auth.permissions import may_read_drafts, require, require_source
+from server.documents.document import DRAFT, PUBLISHED, Document
+from server.documents.ids import composed
+from server.errors import ConflictError, ForbiddenError, NotFoundError, StorageError
+from server.formats.tree import SyntaxProblem
+from server.index.dangling import Key
+from server.index.snapshot import Snapshot
+from server.query.parse import read_status, written_locale
+from server.schema.model import Type
+from server.service.document_write import Verb, permit
+from server.service.dry_run import FileChange
+from server.service.read import Caller, Params
+from server.service.write import Writes
+from server.site.site import Site, State
+from server.storage.files import MISSING
+from server.storage.read import decode, parse, read_bytes
+from server.write.request import Address
+from server.write.source.masking import masked
+from server.write.source.other_keys import other_keys, text_of_keys
+from server.write.source.replace import SourceRequest
+from server.write.source.replace import replace_source as prepare
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """The file of a version of a document, as a caller asks for it. `draft`: its draft was asked for."""
+
+    caller: Caller
+    type: Type
+    document: Document
+    draft: bool
+
+    def after(self, state: State) -> "SourceFile":
+        """Return the file of the same version in a later state. Raises NotFoundError if it is gone again."""
+        old = self.document
+        found = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
+        return replace(self, caller=replace(self.caller, state=state), document=found)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a file says, with passwords masked. `version` is the one that `if_match` of a new text names.
+
+    `other_keys` is the text of the keys that the type does not have, `problem` why the file can't be read.
+    """
+
+    text: str
+    version: str
+    other_keys: str
+    problem: SyntaxProblem | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewSource:
+    """A new text of a whole file, or of its other keys: one of both."""
+
+    if_match: str
+    text: str | None = None
+    other_keys: str | None = None
+
+
+def find_source(
+    caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
+) -> SourceFile:
+    """Return the file of a version of a document, "" for that of a single type.
+
+    `params` have its locale and status. Raises ForbiddenError if the caller may not see it, or may not write
+    it (`to_write`), NotFoundError, ValidationError, and ConflictError if the caller sees a past state.
+    """
+    state, actor = caller.state, caller.actor
+    require_source(actor, "read", state.schema)
+    type_ = state.schema.endpoints.get(api_id)
+    if type_ is None or (type_.kind == "singleType") != (document_id == ""):
+        raise NotFoundError()
+    require(actor, type_, "findOne" if document_id else "find")
+    if caller.commit:
+        raise ConflictError("The site is served as it was at a commit, and its files are of today")
+    locale = written_locale(params.get("locale"), type_, state.settings)
+    status = read_status(params.get("status"))
+    if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
+        raise ForbiddenError()  # Of some types, only what a file says tells whether it is a draft.
+    document = _document(state.snapshot, type_, composed(document_id), locale, status)
+    if to_write:
+        require_source(actor, "write", state.schema)
+        permit(caller.reader(type_), Verb.UPDATE, params)
+    return SourceFile(caller, type_, document, status == DRAFT)
+
+
+def read_source(site: Site, file: SourceFile) -> Source:
+    """Return what a file says. Raises NotFoundError, ConflictError, StorageError and LimitError."""
+    document, type_ = file.document, file.type
+    text = _read(site, document.path)
+    file.caller.budget.allow(len(text))
+    source = masked(file.caller.state.schema, type_, document.path, text)
+    problem, others = None, ""
+    try:
+        keys = other_keys(type_, parse(document.path, source.text, type_.body))
+        others = text_of_keys(document.path, source.text, keys)
+    except SyntaxProblem as error:
+        problem = error
+    return Source(source.text, source.version, others, problem)
+
+
+def sibling_files(file: SourceFile) -> Iterator[Document]:
+    """Yield the versions of the same document that have files which the caller may see."""
+    settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
+    statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
+    for locale in dict.fromkeys((settings.default_locale, *settings.locales)):
+        for status in statuses:
+            yield from claims.get((file.type.uid, file.document.document_id, locale, status), ())
+
+
+def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[FileChange]:
+    """Return what a new text would change in files. Raises what `replace_source` does."""
+    return writes.preview(file.caller, prepare, _request(file, new))
+
+
+def replace_source(
+    writes: Writes, file: SourceFile, new: NewSource, message: str = ""
+) -> tuple[SourceFile, str]:
+    """Let a file that was found to be written have a new text. Returns it as it is then, and the commit.
+
+    Raises what preparing it does (`server.write.source.replace`), and what `Writes.make` raises.
+    """
+
+    def addressed(document_id: str) -> list[Key]:
+        return [(file.type.uid, document_id)]
+
+    outcome = writes.make(file.caller, prepare, _request(file, new), addressed, message=message)
+    return file.after(outcome.state), outcome.commit
+
+
+def _request(file: SourceFile, new: NewSource) -> SourceRequest:
+    type_, document = file.type, file.document
+    draft = file.draft and type_.draft_publish
+    address = Address(type_, document.document_id, document.locale, draft)
+    drafts_only = not file.caller.actor.may(type_.singular, "update")
+    if new.text is not None:
+        return SourceRequest(address, new.if_match, text=new.text, drafts_only=drafts_only)
+    return SourceRequest(address, new.if_match, other_keys=new.other_keys or "", drafts_only=drafts_only)
+
+
+def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, status: str) -> Document:
+    """Return a version of a document. Raises NotFoundError."""
+    if type_.kind == "singleType":
+        found = next(iter(snapshot.list(type_, locale, status)), None)
+    else:
+        found = snapshot.get(type_, document_id, locale, status)
+    if found is None:
+        raise NotFoundError()
+    return found
+
+
+def _read(site: Site, path: str) -> str:
+    """Return the text of a document's file. Raises NotFoundError, ConflictError, and StorageError."""
+    try:
+        return decode(read_bytes(site.root, path)[0])
+    except MISSING as error:
+        raise NotFoundError() from error
+    except SyntaxProblem as error:
+        raise ConflictError(f"{path}: {error.message}; fix the file first") from error
+    except OSError as error:
+        raise StorageError(f"{path} can't be read: {error.strerror}") from error

@@ -1,0 +1,62 @@
+"""The history of a document through the service."""
+
+import pytest
+
+from server.auth.permissions import Actor
+from server.errors import ForbiddenError, NotFoundError
+from server.service.document_write import Verb
+from server.service.history import DocumentHistory
+from tests.git import git
+from tests.service.sites import Service
+
+
+def history(service: Service, action: str = "read") -> DocumentHistory:
+    return service.histories.of(service.caller(), "notes", "fog", {}, action)
+
+
+def test_versions_are_compared_and_an_earlier_one_is_written_again(service: Service) -> None:
+    first = git(service.root, "rev-parse", "HEAD").strip()
+    service.write(service.operation(Verb.UPDATE, "note", "fog", {"title": "Mist", "text": "thin"}))
+
+    one = history(service)
+    assert [version.action for version in one.versions] == ["update", "create"]
+    compared = service.histories.compare(one, "", "", "")
+    assert compared.since == first
+    assert {name: (d.before, d.after) for name, d in compared.differences.items()} == {
+        "title": ("Fog", "Mist"),
+        "text": ("thick", "thin"),
+    }
+    origins = service.histories.origins(one)
+    assert origins.attributes["title"].version == one.versions[0]
+
+    tried = service.histories.restore(history(service, "restore"), first, "", ["title"], dry_run=True)
+    assert tried.files is not None
+    assert [file.path for file in tried.files] == ["content/notes/fog.json"]
+    made = service.histories.restore(history(service, "restore"), first, "", ["title"])
+    assert made.commit == git(service.root, "rev-parse", "HEAD").strip()
+    said = service.read("note", "fog")
+    assert (said["title"], said["text"]) == ("Fog", "thin")
+
+
+def test_a_document_that_was_deleted_is_found_and_made_again(service: Service) -> None:
+    first = git(service.root, "rev-parse", "HEAD").strip()
+    service.write(service.operation(Verb.DELETE, "note", "fog"))
+    type_, found = service.histories.deleted(service.caller(), "notes")
+    assert (type_.singular, [document_id for document_id, _ in found]) == ("note", ["fog"])
+    [made] = service.histories.restore(history(service, "restore"), first, "", ["title"]).documents
+    assert made.verb is Verb.CREATE
+    assert service.read("note", "fog")["title"] == "Fog"
+
+
+def test_the_history_is_for_who_may_read_it(service: Service) -> None:
+    reader = service.caller(Actor("token:read", frozenset({"history.read", "note.find"})))
+    one = service.histories.of(reader, "notes", "fog", {})
+    for refused in (
+        lambda: service.histories.of(reader, "notes", "fog", {}, "restore"),
+        lambda: service.histories.restore(one, "HEAD", "", ["title"]),
+        lambda: service.histories.of(service.caller(Actor("public")), "notes", "fog", {}),
+    ):
+        with pytest.raises(ForbiddenError):
+            refused()
+    with pytest.raises(NotFoundError):
+        service.histories.of(reader, "notes", "rain", {})
